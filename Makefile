@@ -1,0 +1,58 @@
+# Everything runs in one virtual environment, made on first use. `make` lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+# A sourced ROS installation must not leak into the virtual environment, which has its own ROS: PYTHONPATH comes before
+# the environment's packages (an rclpy or pinocchio for another Python), AMENT_PREFIX_PATH names other packages'
+# files, RMW_IMPLEMENTATION may name a middleware that isn't there, and LD_LIBRARY_PATH makes the wheels load that
+# ROS's libraries. LD_LIBRARY_PATH is left alone where no ROS is sourced. The last variable is the ROS wheels' mark
+# "libraries already found", wrong if it comes from another environment. To test against the sourced ROS itself,
+# use `colcon test`.
+unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+ifneq ($(AMENT_PREFIX_PATH),)
+unexport LD_LIBRARY_PATH
+endif
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+RUN := $(VENV)/.installed-run
+DEV := $(VENV)/.installed-dev
+
+.PHONY: help demo test lint bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo "ARGS='…' passes arguments on; VENV and PYTHON choose the environment ($(VENV)) and its interpreter ($(PYTHON))."
+
+demo: $(RUN) ## a simulated arm under compliant control
+	$(BIN)/robot_control demo $(ARGS)
+
+test: $(DEV) ## all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(DEV) ## style, formatting and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(RUN) ## timing of the control loop
+	$(BIN)/robot_control bench $(ARGS)
+
+clean: ## remove the environment, builds and caches
+	rm -rf $(VENV) .venv-ci build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): setup.py | $(VENV)/pyvenv.cfg
+	@echo "Installing into $(VENV) (a few minutes the first time) …"
+	@$(PIP) install --editable '.[ros,sim]'
+	@touch $@
+
+$(DEV): $(RUN)
+	@echo "Installing what tests and lint need into $(VENV) …"
+	@$(PIP) install --editable '.[ros,sim,test,dev]'
+	@touch $@

@@ -1,0 +1,219 @@
+"""Cartesian impedance: the tip behaves as if a spring and a damper tied it to the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ..errors import ConfigError
+from ..gains import TASK, gain
+from ..model import Kinematics
+from ..spatial import pose_error_and_map
+from ..types import Array, Command, CommandMode, Reference, RobotState
+from .friction import friction_torque
+from .law import register
+from .nullspace import project
+
+DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
+LARGEST_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
+_SELECTED = 0.5  # an axis counts as part of the task above this
+
+
+@register("impedance")
+class Impedance:
+    """Spring and damper between the tip and the reference, for any number of joints.
+
+    Law:
+        tau = J_eᵀ K e + Jᵀ [D (v_ref - v) + M (a_ref - a) + w_ref]
+              + s_c C(q, q̇) q̇ + s_g g(q) + s_f friction(q̇) + Nᵀ [k_n (q_n - q) - d_n q̇]
+        e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
+        D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
+        gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹.
+        M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
+        solved together with tau, so that nothing is differentiated.
+        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia.
+    Closed loop:
+        (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low speed. With the
+        reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ M_q q̇ / 2 + eᵀ K e / 2 obeys
+        dV/dt = -vᵀ D v + vᵀ w_ext: passive. Coriolis compensation (s_c = 1) gives up that proof for less coupling at
+        speed, and a projected posture term gives it up likewise; both are off by default.
+    Frames and units:
+        Base axes, tip origin; linear then angular. K [N/m, N·m/rad], D [N·s/m, N·m·s/rad], M [kg, kg·m²].
+    Assumptions:
+        Torque-controlled joints; stiffness within what the delay from state to torque allows. No reference pose
+        leaves out the spring, no reference twist means 0. No measured wrench: a is the one of free space.
+    Source:
+        N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985. Damping: A. Albu-Schäffer, C. Ott,
+        U. Frese, G. Hirzinger, Cartesian impedance control of redundant robots, ICRA 2003. Exact rotational gradient:
+        F. Bullo, R. Murray, Proportional derivative control on the Euclidean group, ECC 1995.
+    """
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        stiffness: Array = gain(
+            (500.0, 500.0, 500.0, 50.0, 50.0, 50.0),
+            size=TASK,
+            unit="N/m, N·m/rad",
+            upper=10000.0,
+            doc="Spring K between tip and reference, in base axes; 0 lets that axis float.",
+        )
+        damping_ratio: Array = gain(
+            1.0,
+            size=TASK,
+            upper=2.0,
+            doc="Damping as a ratio of the critical one, from the stiffness and the operational-space inertia.",
+        )
+        damping: Array = gain(
+            0.0,
+            size=TASK,
+            unit="N·s/m, N·m·s/rad",
+            upper=2000.0,
+            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
+        )
+        inertia: Array = gain(
+            0.0,
+            size=TASK,
+            unit="kg, kg·m²",
+            upper=50.0,
+            doc="Inertia added to the arm's own, from model and measured wrench; 0 leaves the arm's own.",
+        )
+        axes: Array = gain(
+            1.0,
+            size=TASK,
+            doc="1 where the axis is controlled, 0 where it is free; a planar arm controls x and y only.",
+        )
+        coriolis: float = gain(False, doc="Compensate Coriolis and centrifugal torques.")
+        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
+        friction: float = gain(False, doc="Compensate the modelled joint friction.")
+        posture_stiffness: float = gain(
+            0.0,
+            unit="N·m/rad",
+            upper=500.0,
+            doc="Null-space spring towards the posture of the last reset or of the reference; needs a free axis.",
+        )
+        posture_damping: float = gain(
+            0.0,
+            unit="N·m·s/rad",
+            upper=100.0,
+            doc="Null-space damping; needs a free axis.",
+        )
+
+    mode: ClassVar[CommandMode] = CommandMode.EFFORT
+
+    def __init__(self) -> None:
+        self.terms: dict[str, Array] = {}
+        self._posture = np.zeros(0)
+        self._stiffness = np.zeros(6)
+        self._damping = np.zeros((6, 6))
+        self._damping_age = np.inf
+        self._adopted: object = None
+        self._adds_inertia = False
+        self._holds_posture = False
+
+    def reset(self, state: RobotState, kin: Kinematics) -> None:
+        """Take the present joint angles as the posture, and design the damping anew."""
+        self._posture = state.q.copy()
+        self._damping_age = np.inf
+
+    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+        if gains is not self._adopted:
+            self._adopt(gains)
+        self._damping_age += dt
+        if self._damping_age >= DAMPING_PERIOD:
+            self._design_damping(kin, gains)
+        jacobian_t = kin.jacobian.T
+        slip = -kin.twist if reference.twist is None else reference.twist - kin.twist
+        damper = self._damping.dot(slip)
+        if reference.pose is None:
+            spring = np.zeros(6)
+        else:
+            error, rotation_map = pose_error_and_map(reference.pose, kin.pose)
+            spring = self._stiffness * error
+            spring[3:] = rotation_map.T.dot(spring[3:])
+        self.terms = terms = {
+            "stiffness": jacobian_t.dot(spring),
+            "damping": jacobian_t.dot(damper),
+            "gravity": gains.gravity * kin.gravity,
+        }
+        total = terms["stiffness"] + terms["damping"] + terms["gravity"]
+        if reference.wrench is not None:
+            terms["feedforward"] = jacobian_t.dot(reference.wrench)
+            total += terms["feedforward"]
+        if gains.coriolis > 0.0:
+            terms["coriolis"] = gains.coriolis * kin.coriolis
+            total += terms["coriolis"]
+        if gains.friction > 0.0:
+            model = kin.model
+            terms["friction"] = gains.friction * friction_torque(state.v, model.viscous_friction, model.dry_friction)
+            total += terms["friction"]
+        if self._adds_inertia:
+            terms["inertia"] = jacobian_t.dot(self._inertia_force(state, kin, reference, gains, spring + damper))
+            total += terms["inertia"]
+        if self._holds_posture:
+            terms["posture"] = self._posture_torque(state, kin, reference, gains)
+            total += terms["posture"]
+        return Command(CommandMode.EFFORT, total)
+
+    def _adopt(self, gains: Gains) -> None:
+        """What depends on the gains alone."""
+        axes = gains.axes
+        self._stiffness = axes * gains.stiffness * axes
+        self._adds_inertia = bool(gains.inertia.any())
+        self._holds_posture = gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
+        self._adopted, self._damping_age = gains, np.inf
+
+    def _design_damping(self, kin: Kinematics, gains: Gains) -> None:
+        """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity."""
+        axes = gains.axes
+        damping = np.diag(gains.damping)
+        if gains.damping_ratio.any():
+            damping += _critical_damping(self._stiffness, _mobility(kin), axes, gains.damping_ratio)
+        self._damping = axes[:, None] * damping * axes
+        self._damping_age = 0.0
+
+    @staticmethod
+    def _inertia_force(state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, force: Array) -> Array:
+        """M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
+        inertia = gains.axes * gains.inertia * gains.axes
+        _, solved, _ = lapack.dposv(kin.mass, np.column_stack((kin.jacobian.T, kin.coriolis)))
+        both = kin.jacobian.dot(solved)
+        mobility, drift = both[:, :6], kin.jdot_v - (1.0 - gains.coriolis) * both[:, 6]
+        pull = force if reference.wrench is None else force + reference.wrench
+        if state.wrench_on_tip is not None:
+            pull = pull + state.wrench_on_tip
+        wanted = np.zeros(6) if reference.acceleration is None else reference.acceleration
+        right = mobility.dot(pull + inertia * wanted) + drift
+        _, _, acceleration, _ = lapack.dgesv(np.eye(6) + mobility * inertia, right)
+        return np.asarray(inertia * (wanted - acceleration))
+
+    def _posture_torque(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains) -> Array:
+        posture = self._posture if reference.q is None else reference.q
+        torque = gains.posture_stiffness * (posture - state.q) - gains.posture_damping * state.v
+        return project(torque, kin.jacobian[gains.axes > _SELECTED], kin.mass)
+
+
+def _mobility(kin: Kinematics) -> Array:
+    """J M_q⁻¹ Jᵀ (6, 6), the inverse of the operational-space inertia."""
+    _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
+    return np.asarray(kin.jacobian.dot(solved))
+
+
+def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Array) -> Array:
+    """2 S Z Ω Zᵀ S, with K = Z Ω² Zᵀ and Zᵀ W Z = 1 from the symmetric pencil (K, W = Λ⁻¹); no inverse is taken.
+
+    Args:
+        stiffness: (6,) diagonal of K.
+        mobility: (6, 6) W.
+        axes: (6,) 1 selected, 0 free: a free axis is taken out of W.
+        ratio: (6,) ζ.
+    """
+    masked = axes[:, None] * mobility * axes
+    masked.flat[::7] += 1.0 - axes * axes + 1.0 / LARGEST_INERTIA
+    squares, modes, info = lapack.dsygv(np.diag(stiffness), masked, itype=2)
+    if info != 0:
+        raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")
+    root = np.sqrt(ratio)[:, None] * modes
+    return np.asarray(2.0 * (root * np.sqrt(np.maximum(squares, 0.0))).dot(root.T))

@@ -1,0 +1,89 @@
+"""What a control law is, and how one is found by name.
+
+A law is a class with frozen Gains (declared by :func:`robot_control_ros.gains.gain`), a command mode, and two
+methods. It sees plain data only: no message, clock, parameter server or logger. Gains are handed in at every
+call and never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from ..errors import ConfigError
+from ..model import Kinematics
+from ..types import Array, Command, CommandMode, Reference, RobotState
+
+ENTRY_POINT_GROUP = "robot_control_ros.laws"
+
+
+class ControlLaw(Protocol):
+    """The protocol of a law.
+
+    Attributes:
+        Gains: frozen dataclass whose fields are declared by gain(...).
+        mode: what the law commands.
+        terms: the parts that the last command was summed from, by name, each (n,); for telemetry.
+    """
+
+    Gains: ClassVar[type]
+    mode: ClassVar[CommandMode]
+    terms: dict[str, Array]
+
+    def reset(self, state: RobotState, kin: Kinematics) -> None:
+        """Forget the past: with the reference at the present pose, the next command holds the robot there."""
+
+    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Any, dt: float) -> Command:
+        """The command for this sample; dt [s] is the time since the last one."""
+
+
+_registry: dict[str, type] = {}
+_Law = TypeVar("_Law", bound=type)
+
+
+def register(name: str) -> Callable[[_Law], _Law]:
+    """Class decorator: make a law known under `name`."""
+
+    def add(law: _Law) -> _Law:
+        _registry[name] = law
+        return law
+
+    return add
+
+
+def law_names() -> list[str]:
+    """Names of all laws: the package's own and those of installed plug-ins."""
+    plugins = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    return sorted(set(_registry) | plugins)
+
+
+def law_class(name: str) -> type:
+    """The class of a law.
+
+    Args:
+        name: a registered name, an entry point of the group ``robot_control_ros.laws``, or ``package.module:Class``.
+
+    Raises:
+        ConfigError: unknown name (lists the names), a module that can't be imported, a class that is no law.
+    """
+    if name in _registry:
+        return _registry[name]
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        if entry.name == name:
+            return _checked(name, entry.load())
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise ConfigError(f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class")
+    try:
+        return _checked(name, getattr(import_module(module), attribute))
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"law {name!r} can't be loaded: {error}") from error
+
+
+def _checked(name: str, found: Any) -> type:
+    missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
+    if missing or not isinstance(found, type):
+        raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")
+    return found

@@ -1,0 +1,1 @@
+"""What can be controlled: the protocol, and one module or folder per kind."""

@@ -1,0 +1,260 @@
+"""The robot description in MuJoCo: the only module that imports mujoco."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError, HardwareFault, ModelError
+from ..model import RobotModel, unknown_frame
+from ..robots import RobotConfig
+from ..spatial import cross
+from ..types import Array, Command, CommandMode, RobotState, Wrench
+
+PHYSICS_STEP = 0.001  # s, at most
+SERVO_BANDWIDTH = 150.0  # rad/s, of the joint servos in position and velocity mode
+_COMPILER = (
+    '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
+)
+
+
+class MujocoPlant:
+    """A robot simulated in lockstep: each read() advances the physics by one control period.
+
+    Joints take effort, position or velocity, each within the description's effort limits. Position and velocity are
+    servoed by computed torque (critically damped, 150 rad/s), as a drive that knows its load would; a feed-forward
+    torque is added. Before the first command, and where `command_timeout` passes without one, the joints are held
+    where they are, as brakes would. The robot doesn't collide with itself.
+
+    The wrench is that of a force-torque sensor at the robot's ``wrench_frame``: what acts on everything beyond
+    it, exerted by the environment on the robot, weight and inertia of what is mounted beyond it included.
+
+    Args:
+        robot: its configuration.
+        urdf: text of another description than the configuration's.
+        rate: samples per second; the profile's by default.
+        command_timeout: [s] of simulated time after which a silent controller makes the joints hold; 0 never does.
+
+    Raises:
+        ConfigError: MuJoCo is not installed, or a rate that isn't above 0.
+        ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
+    """
+
+    def __init__(
+        self,
+        robot: RobotConfig,
+        *,
+        urdf: str | None = None,
+        rate: float | None = None,
+        command_timeout: float = 0.0,
+    ) -> None:
+        rate = robot.profile.rate if rate is None else rate
+        if not (math.isfinite(rate) and rate > 0.0):
+            raise ConfigError(f"rate = {rate}: must be above 0 Hz")
+        self._mujoco = _import_mujoco()
+        self._robot = robot
+        text = robot.urdf() if urdf is None else urdf
+        self._limits = RobotModel.of(robot, text).limits
+        self._substeps = math.ceil(1.0 / (rate * PHYSICS_STEP) - 1e-9)
+        self._model = self._compile(text, 1.0 / (rate * self._substeps))
+        self._data = self._mujoco.MjData(self._model)
+        self._index()
+        self._timeout = command_timeout
+        self._pushes: dict[int, Array] = {}
+        self._mass = np.zeros((self._model.nv, self._model.nv))
+        self.reset()
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return float(self._data.time)
+
+    @property
+    def effort(self) -> Array:
+        """Joint torques (n,) of the last physics step [N·m]."""
+        return np.array(self._data.qfrc_applied[self._v_index])
+
+    def reset(self, q: Array | None = None) -> None:
+        """Back to time 0, at rest at q (n,) [rad] (home by default), held, nothing pushing."""
+        self._mujoco.mj_resetData(self._model, self._data)
+        self._data.qpos[self._q_index] = np.array(self._robot.home) if q is None else q
+        self._pushes.clear()
+        self._mujoco.mj_forward(self._model, self._data)
+        self._hold()
+        self._advance_next = False
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Hold the joints where they are."""
+        self._hold()
+
+    def read(self) -> RobotState:
+        """One control period later (the first time: now), the joints, their torques and the wrench.
+
+        Raises:
+            HardwareFault: the physics diverged.
+        """
+        if self._advance_next:
+            self.advance()
+        self._advance_next = True
+        return self.sample()
+
+    def advance(self) -> None:
+        """Advance the physics by one control period under the last command."""
+        for _ in range(self._substeps):
+            self._apply_pushes()
+            self._data.qfrc_applied[self._v_index] = self._torque()
+            self._mujoco.mj_step(self._model, self._data)
+        if self._data.warning.number.any():
+            raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {self._warnings()}")
+
+    def sample(self) -> RobotState:
+        """The present state; time stands still."""
+        data = self._data
+        sensed = -data.sensordata  # MuJoCo gives what the parent exerts on the child
+        wrench = Wrench(sensed[0:3], sensed[3:6], self._robot.wrench_frame)
+        return RobotState(data.time, data.qpos[self._q_index], data.qvel[self._v_index], self.effort, wrench)
+
+    def write(self, command: Command) -> None:
+        """Take a command; it acts from the next physics step on.
+
+        Raises:
+            ConfigError: wrong size or numbers that aren't finite; the last command stays.
+        """
+        n = self._robot.n
+        for values in (command.values, command.feedforward):
+            if values is not None and (values.shape != (n,) or not np.isfinite(values).all()):
+                raise ConfigError(
+                    f"{command.mode.value} command {values.tolist()}: must be {n} finite numbers, one per joint"
+                )
+        self._command, self._commanded_at = command, self.time
+
+    def push(self, link: str, force: Array, torque: Array) -> None:
+        """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until changed; zeros end it.
+
+        Raises:
+            ConfigError: numbers that aren't finite.
+            ModelError: unknown link; lists the links.
+        """
+        wrench = np.concatenate((force, torque))
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise ConfigError(f"push {wrench.tolist()}: must be 3 + 3 finite numbers")
+        body = self._body(link)
+        rotation = self._data.xmat[self._body(self._robot.base)].reshape(3, 3)
+        self._data.xfrc_applied[body] = 0.0
+        self._pushes.pop(body, None)
+        if wrench.any():
+            self._pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
+
+    def link_rotation(self, link: str) -> Array:
+        """Axes (3, 3) of a link in the base."""
+        base = self._data.xmat[self._body(self._robot.base)].reshape(3, 3)
+        return np.asarray(base.T @ self._data.xmat[self._body(link)].reshape(3, 3))
+
+    def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """MuJoCo's own inertia (n, n), bias C v + g (n,) and tip pose in base (4, 4): to compare models with."""
+        data = self._mujoco.MjData(self._model)
+        data.qpos[self._q_index], data.qvel[self._v_index] = q, v
+        self._mujoco.mj_forward(self._model, data)
+        self._mujoco.mj_fullM(self._model, data, self._mass)
+        poses = []
+        for name in (self._robot.base, self._robot.tip):
+            pose = np.eye(4)
+            pose[:3, :3] = data.xmat[self._body(name)].reshape(3, 3)
+            pose[:3, 3] = data.xpos[self._body(name)]
+            poses.append(pose)
+        chosen = np.ix_(self._v_index, self._v_index)
+        return self._mass[chosen].copy(), data.qfrc_bias[self._v_index], np.linalg.inv(poses[0]) @ poses[1]
+
+    def _compile(self, urdf: str, step: float) -> Any:
+        mujoco, robot = self._mujoco, self._robot
+        at = urdf.rfind("</robot>")
+        try:
+            spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
+            for joint in spec.joints:
+                if joint.name not in robot.joints:
+                    spec.delete(joint)
+            for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
+                spec.joint(name).armature = inertia
+            for geom in spec.geoms:
+                geom.contype, geom.conaffinity = 1, 0
+            sensor_body = spec.body(robot.wrench_frame)
+            if sensor_body is None:
+                raise ModelError(unknown_frame(robot.wrench_frame, [body.name for body in spec.bodies]))
+            sensor_body.add_site(name="wrench")
+            for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
+                spec.add_sensor(
+                    name=f"wrench_{int(kind)}", type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrench"
+                )
+            spec.option.timestep = step
+            spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+            spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+            return spec.compile()
+        except ValueError as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
+
+    def _index(self) -> None:
+        model, kind = self._model, self._mujoco.mjtObj.mjOBJ_JOINT
+        ids = [self._mujoco.mj_name2id(model, kind, name) for name in self._robot.joints]
+        self._q_index = np.array([model.jnt_qposadr[i] for i in ids])
+        self._v_index = np.array([model.jnt_dofadr[i] for i in ids])
+
+    def _body(self, name: str) -> int:
+        body = self._mujoco.mj_name2id(self._model, self._mujoco.mjtObj.mjOBJ_BODY, name)
+        if body < 0:
+            raise ModelError(unknown_frame(name, [self._model.body(i).name for i in range(1, self._model.nbody)]))
+        return int(body)
+
+    def _hold(self) -> None:
+        self._command = Command(CommandMode.POSITION, self._data.qpos[self._q_index])
+        self._commanded_at = math.inf  # holding doesn't time out
+
+    def _torque(self) -> Array:
+        if self._timeout > 0.0 and self.time - self._commanded_at > self._timeout:
+            self._hold()
+        command, limit = self._command, self._limits.effort
+        torque = command.values
+        if command.mode is not CommandMode.EFFORT:
+            torque = self._servo(command)
+        if command.feedforward is not None:
+            torque = torque + command.feedforward
+        return np.minimum(np.maximum(torque, -limit), limit)
+
+    def _servo(self, command: Command) -> Array:
+        """Computed torque: M (w² (q_c - q) - 2 w v), or M w (v_c - v), plus bias."""
+        data = self._data
+        v = data.qvel[self._v_index]
+        if command.mode is CommandMode.POSITION:
+            q = data.qpos[self._q_index]
+            wanted = SERVO_BANDWIDTH * (SERVO_BANDWIDTH * (command.values - q) - 2.0 * v)
+        else:
+            wanted = SERVO_BANDWIDTH * (command.values - v)
+        self._mujoco.mj_fullM(self._model, data, self._mass)
+        chosen = np.ix_(self._v_index, self._v_index)
+        return np.asarray(self._mass[chosen] @ wanted + data.qfrc_bias[self._v_index])
+
+    def _apply_pushes(self) -> None:
+        """Pushes act at link origins; MuJoCo takes them at centres of mass, so the lever arm follows the link."""
+        for body, wrench in self._pushes.items():
+            arm = self._data.xpos[body] - self._data.xipos[body]
+            self._data.xfrc_applied[body, :3] = wrench[:3]
+            self._data.xfrc_applied[body, 3:] = wrench[3:] + cross(arm, wrench[:3])
+
+    def _warnings(self) -> str:
+        kinds = self._mujoco.mjtWarning
+        found = [kinds(i).name for i, warning in enumerate(self._data.warning) if warning.number]
+        return ", ".join(found)
+
+
+def _import_mujoco() -> Any:
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ConfigError("the simulator needs MuJoCo: pip install 'robot_control_ros[sim]'") from error
+    return mujoco

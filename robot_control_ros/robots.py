@@ -1,0 +1,230 @@
+"""Robot configurations: config/robots/<name>.yaml, or a file of the user's own.
+
+A configuration says what the robot description (URDF) doesn't: which joints and frames the control uses, where
+home is, how fast torques may change, and, per profile (simulation, real driver, …), what the system in front of
+the robot offers: its rate, the command interfaces that really work, and who compensates gravity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .errors import ConfigError
+from .share import share_directory
+from .types import CommandMode
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one system in front of the robot offers.
+
+    Attributes:
+        rate: joint states per second [Hz].
+        commands: command interfaces that really work.
+        gravity_by_robot: True where the robot compensates gravity itself; ours is then off and may not be
+            switched on.
+        remedy: what to do instead, said when an interface is asked for that isn't there.
+    """
+
+    rate: float
+    commands: tuple[CommandMode, ...]
+    gravity_by_robot: bool
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class RobotConfig:
+    """One robot under one profile.
+
+    Attributes:
+        name, description: for people.
+        urdf_path: file of the robot description.
+        joints: names, in the order of every joint array.
+        base, tip: frames of the description; poses are tip in base.
+        wrench_frame: frame of the simulated force-torque sensor.
+        home: joint angles [rad].
+        rotor_inertia: of each joint's motor, as seen behind the gear [kg·m²]; a robot description has no place for it.
+        effort_rate: largest change of each joint torque [N·m/s].
+        tip_speed, tip_acceleration: limits of a commanded move: (linear [m/s], angular [rad/s]) and the same per s.
+        joint_speed: share of the joints' velocity limits used by joint moves.
+        profile_name, profile: see :class:`Profile`.
+    """
+
+    name: str
+    description: str
+    urdf_path: Path
+    joints: tuple[str, ...]
+    base: str
+    tip: str
+    wrench_frame: str
+    home: tuple[float, ...]
+    rotor_inertia: tuple[float, ...]
+    effort_rate: tuple[float, ...]
+    tip_speed: tuple[float, float]
+    tip_acceleration: tuple[float, float]
+    joint_speed: float
+    profile_name: str
+    profile: Profile
+    law_gains: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def period(self) -> float:
+        """Nominal time between two joint states [s]."""
+        return 1.0 / self.profile.rate
+
+    def urdf(self) -> str:
+        """The text of the robot description."""
+        try:
+            return self.urdf_path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"robot {self.name}: can't read urdf {self.urdf_path}: {error}") from error
+
+    def check_mode(self, mode: CommandMode, law: str) -> None:
+        """Refuse a law whose commands this profile doesn't take.
+
+        Raises:
+            ConfigError: names the law, its mode, what there is, and the way out.
+        """
+        if mode not in self.profile.commands:
+            offered = ", ".join(m.value for m in self.profile.commands)
+            raise ConfigError(
+                f"law {law} commands {mode.value}, but {self.description or self.name} (profile {self.profile_name}) "
+                f"takes only: {offered}. {self.profile.remedy}".rstrip()
+            )
+
+
+def robot_names() -> list[str]:
+    """Names of the robots that the package brings."""
+    return sorted(path.stem for path in (share_directory() / "config" / "robots").glob("*.yaml"))
+
+
+def load_robot(name: str, profile: str = "sim") -> RobotConfig:
+    """Read a robot configuration.
+
+    Args:
+        name: a robot of the package, or the path of a YAML file.
+        profile: one of the file's profiles.
+
+    Raises:
+        ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.
+    """
+    if name.endswith((".yaml", ".yml")):
+        path = Path(name).expanduser()
+    else:
+        path = share_directory() / "config" / "robots" / f"{name}.yaml"
+    if not path.is_file():
+        raise ConfigError(f"unknown robot {name!r}; robots: {', '.join(robot_names())}, or a path ending in .yaml")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    return _Reader(path, data).robot(profile)
+
+
+_REQUIRED = ("name", "urdf", "joints", "base", "tip", "home", "effort_rate", "profiles")
+_OPTIONAL: dict[str, Any] = {
+    "description": "",
+    "rotor_inertia": None,
+    "wrench_frame": None,
+    "tip_speed": [0.25, 1.0],
+    "tip_acceleration": [1.0, 4.0],
+    "joint_speed": 0.3,
+    "law_gains": {},
+}
+_PROFILE_KEYS = ("rate", "commands", "gravity_by_robot", "remedy")
+
+
+class _Reader:
+    """Checks one file, entry by entry, with the file's path in every error."""
+
+    def __init__(self, path: Path, data: Any) -> None:
+        self.path = path
+        if not isinstance(data, dict):
+            raise ConfigError(f"{path}: must be a mapping with the entries {', '.join(_REQUIRED)}")
+        unknown = set(data) - set(_REQUIRED) - set(_OPTIONAL)
+        missing = [key for key in _REQUIRED if key not in data]
+        if unknown or missing:
+            valid = ", ".join([*_REQUIRED, *_OPTIONAL])
+            problem = f"unknown {sorted(unknown)}" if unknown else f"missing {missing}"
+            raise ConfigError(f"{path}: {problem}; entries: {valid}")
+        self.data = {**_OPTIONAL, **data}
+
+    def robot(self, profile: str) -> RobotConfig:
+        data = self.data
+        joints = tuple(str(name) for name in data["joints"])
+        if not joints or len(set(joints)) != len(joints):
+            raise ConfigError(f"{self.path}: joints = {list(joints)}: must be one or more different names")
+        n = len(joints)
+        return RobotConfig(
+            name=str(data["name"]),
+            description=str(data["description"]),
+            urdf_path=self._urdf(str(data["urdf"])),
+            joints=joints,
+            base=str(data["base"]),
+            tip=str(data["tip"]),
+            wrench_frame=str(data["wrench_frame"] or data["tip"]),
+            home=self._numbers("home", n, -math.inf),
+            rotor_inertia=self._rotor_inertia(n),
+            effort_rate=self._numbers("effort_rate", n, 0.0),
+            tip_speed=self._pair("tip_speed"),
+            tip_acceleration=self._pair("tip_acceleration"),
+            joint_speed=self._numbers("joint_speed", 1, 0.0)[0],
+            profile_name=profile,
+            profile=self._profile(profile),
+            law_gains=data["law_gains"],
+        )
+
+    def _rotor_inertia(self, n: int) -> tuple[float, ...]:
+        return (0.0,) * n if self.data["rotor_inertia"] is None else self._numbers("rotor_inertia", n, 0.0)
+
+    def _urdf(self, text: str) -> Path:
+        beside = self.path.parent / text
+        return beside if beside.is_file() else share_directory() / "urdf" / text
+
+    def _pair(self, key: str) -> tuple[float, float]:
+        linear, angular = self._numbers(key, 2, 0.0)
+        return linear, angular
+
+    def _numbers(self, key: str, n: int, above: float) -> tuple[float, ...]:
+        raw = self.data[key]
+        values = list(raw) if isinstance(raw, (list, tuple)) else [raw]
+        if len(values) != n:
+            raise ConfigError(f"{self.path}: {key} has {len(values)} values: must have {n}")
+        for value in values:
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not (number and math.isfinite(value) and value > above):
+                raise ConfigError(f"{self.path}: {key} = {value!r}: must be a finite number above {above:g}")
+        return tuple(float(value) for value in values)
+
+    def _profile(self, name: str) -> Profile:
+        profiles = self.data["profiles"]
+        if name not in profiles:
+            raise ConfigError(f"{self.path}: unknown profile {name!r}; profiles: {', '.join(profiles)}")
+        entry = profiles[name]
+        unknown = set(entry) - set(_PROFILE_KEYS)
+        missing = [key for key in _PROFILE_KEYS[:3] if key not in entry]
+        if unknown or missing:
+            problem = f"unknown {sorted(unknown)}" if unknown else f"missing {missing}"
+            raise ConfigError(f"{self.path}: profile {name}: {problem}; entries: {', '.join(_PROFILE_KEYS)}")
+        rate = entry["rate"]
+        if not (isinstance(rate, (int, float)) and math.isfinite(rate) and rate > 0):
+            raise ConfigError(f"{self.path}: profile {name}: rate = {rate!r}: must be a number of Hz above 0")
+        try:
+            commands = tuple(CommandMode(mode) for mode in entry["commands"])
+        except ValueError:
+            valid = ", ".join(mode.value for mode in CommandMode)
+            raise ConfigError(
+                f"{self.path}: profile {name}: commands = {entry['commands']}; choices: {valid}"
+            ) from None
+        return Profile(float(rate), commands, bool(entry["gravity_by_robot"]), str(entry.get("remedy", "")))

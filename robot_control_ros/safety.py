@@ -1,0 +1,100 @@
+"""The one gate that every command passes: limits, rates, finiteness, and what to send when all else fails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ConfigError
+from .model import JointLimits, Kinematics
+from .robots import RobotConfig
+from .types import Array, Command, CommandMode, RobotState
+
+
+class Safety:
+    """Bounds each command, and its change per second, joint by joint.
+
+    Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
+    beginning from the torque that holds the robot. Position commands stay within the position limits and move
+    at most at the velocity limits. Velocity commands stay within the velocity limits, change within a quarter
+    of a second from 0 to the limit at most, and end before a position limit is passed.
+
+    Attributes:
+        fault: why the last command was replaced by the safe output; empty where it was not.
+    """
+
+    def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
+        for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
+            if not (np.isfinite(values).all() and (values > 0.0).all()):
+                raise ConfigError(
+                    f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
+                )
+        self._robot, self._limits = robot, limits
+        self._effort_rate = np.array(robot.effort_rate)
+        self._acceleration = limits.velocity * 4.0
+        self._last: Array | None = None
+        self._effort_bounds = -limits.effort, limits.effort
+        self._asked = self._bounded = self._sent = np.zeros(robot.n)
+        self.fault = ""
+
+    def reset(self) -> None:
+        """Forget the last command: the next one is measured against what holds the robot now."""
+        self._last = None
+
+    def holding(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Array:
+        """The command (n,) that holds the robot where it is: gravity torque where that is ours, q, or 0 rad/s."""
+        if mode is CommandMode.POSITION:
+            return state.q.copy()
+        if mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
+            return np.clip(kin.gravity, -self._limits.effort, self._limits.effort)
+        return np.zeros(self._robot.n)
+
+    def safe_output(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Command:
+        """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from."""
+        values = self.holding(mode, state, kin)
+        self._last = self._asked = self._bounded = self._sent = values
+        return Command(mode, values)
+
+    def apply(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
+        """The command that may be sent, `dt` seconds after the last one."""
+        values = command.values
+        if values.shape != (self._robot.n,) or not math.isfinite(values.dot(values)):
+            self.fault = f"the law gave {values.tolist()}: must be {self._robot.n} finite numbers"
+            return self.safe_output(command.mode, state, kin)
+        last = self.holding(command.mode, state, kin) if self._last is None else self._last
+        lower, upper, rate = self._bounds(command.mode, state)
+        bounded = np.minimum(np.maximum(values, lower), upper)
+        step = rate * dt
+        sent = np.minimum(np.maximum(bounded, last - step), last + step)
+        self._last = sent
+        self._asked, self._bounded, self._sent, self.fault = values, bounded, sent, ""
+        return Command(command.mode, sent, self._feedforward(command))
+
+    @property
+    def saturated(self) -> NDArray[np.bool_]:
+        """(n,) True where the last command met a limit of effort, position or velocity."""
+        return np.asarray(self._asked != self._bounded)
+
+    @property
+    def rate_limited(self) -> NDArray[np.bool_]:
+        """(n,) True where the last command changed as fast as it may."""
+        return np.asarray(self._bounded != self._sent)
+
+    def _bounds(self, mode: CommandMode, state: RobotState) -> tuple[Array, Array, Array]:
+        limits = self._limits
+        if mode is CommandMode.EFFORT:
+            return *self._effort_bounds, self._effort_rate
+        if mode is CommandMode.POSITION:
+            return limits.lower, limits.upper, limits.velocity
+        # v² = 2 a d: the speed from which the joint still stops before its limit
+        room_up = np.sqrt(2.0 * self._acceleration * np.maximum(limits.upper - state.q, 0.0))
+        room_down = np.sqrt(2.0 * self._acceleration * np.maximum(state.q - limits.lower, 0.0))
+        lower, upper = np.maximum(-limits.velocity, -room_down), np.minimum(limits.velocity, room_up)
+        return lower, upper, self._acceleration
+
+    def _feedforward(self, command: Command) -> Array | None:
+        if command.feedforward is None:
+            return None
+        return np.clip(command.feedforward, -self._limits.effort, self._limits.effort)

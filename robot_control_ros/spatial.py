@@ -1,0 +1,128 @@
+"""Pure functions on SO(3) and SE(3).
+
+The one convention of the package, stated here: twists, wrenches and Jacobians are linear then angular, in
+the axes of the base and about the origin of the tip (Pinocchio's ``LOCAL_WORLD_ALIGNED``). A pose is a
+(4, 4) homogeneous transform; ``pose_a_in_b`` maps coordinates in a to coordinates in b. Quaternions are
+(x, y, z, w), as in ROS messages.
+
+The pose error of a reference (p_ref, R_ref) against a pose (p, R) is
+
+    e = [p_ref - p;  log(R_ref Rᵀ)]
+
+with the rotation vector in base axes. Its logarithm follows Grassia/Blanco as Pinocchio implements it: exact at
+the identity, and deterministic at pi.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+
+from .errors import ConfigError
+from .types import Array
+
+
+def make_pose(position: Array, rotation: Array | None = None) -> Array:
+    """Pose (4, 4) from a position (3,) [m] and a rotation matrix (3, 3), the identity by default."""
+    pose = np.eye(4)
+    pose[:3, 3] = position
+    if rotation is not None:
+        pose[:3, :3] = rotation
+    return pose
+
+
+def invert_pose(pose: Array) -> Array:
+    """Inverse of a pose (4, 4)."""
+    rotation_t = pose[:3, :3].T
+    return make_pose(-rotation_t @ pose[:3, 3], rotation_t)
+
+
+def skew(x: Array) -> Array:
+    """Matrix (3, 3) with ``skew(x) @ y == cross(x, y)``."""
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product of two (3,) vectors; np.cross takes ten times as long."""
+    ax, ay, az = a.tolist()
+    bx, by, bz = b.tolist()
+    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+
+
+def rotation_exp(rotation_vector: Array) -> Array:
+    """Rotation matrix (3, 3) of a rotation vector (3,) [rad]."""
+    return np.asarray(pin.exp3(rotation_vector))
+
+
+def rotation_exp_jacobian(rotation_vector: Array) -> Array:
+    """J (3, 3) with w = J d/dt x for R = exp(x) and w in the axes that x is in: the left Jacobian of SO(3)."""
+    return np.asarray(pin.Jexp3(rotation_vector)).T
+
+
+def rotation_log(rotation: Array) -> Array:
+    """Rotation vector (3,) [rad], of length at most pi, of a rotation matrix (3, 3)."""
+    return np.asarray(pin.log3(rotation))
+
+
+def rotation_log_jacobian(rotation: Array) -> Array:
+    """J (3, 3) with ``log(R exp(d)) = log(R) + J d`` to first order: the inverse right Jacobian of SO(3).
+
+    Finite up to and including pi (it is singular at 2 pi, which a logarithm never reaches).
+    """
+    return np.asarray(pin.Jlog3(rotation))
+
+
+def pose_error(pose_ref: Array, pose: Array) -> Array:
+    """Error (6,) [m, rad] = [p_ref - p; log(R_ref Rᵀ)], in base axes; both poses (4, 4) in the base."""
+    return pose_error_and_map(pose_ref, pose)[0]
+
+
+def pose_error_and_map(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
+    """The pose error e (6,) and the map A (3, 3) of its rotational half.
+
+    For a resting reference and a tip twist [v; w] in base axes:  d/dt e = -[v; A w].  With
+    A = Jr⁻¹(e_rot). Hence -diag(I, A) J is the exact derivative of e by the joint angles, and
+    Jᵀ diag(I, A)ᵀ K e is the exact gradient of the potential eᵀ K e / 2.
+    """
+    error = np.empty(6)
+    error[:3] = pose_ref[:3, 3] - pose[:3, 3]
+    rotation = pose_ref[:3, :3].dot(pose[:3, :3].T)
+    error[3:] = pin.log3(rotation)
+    return error, pin.Jlog3(rotation)
+
+
+def wrench_at(wrench: Array, pose_from_in_to: Array) -> Array:
+    """A wrench (6,) given in frame `from` (its axes, its origin), expressed in frame `to`.
+
+    The force is rotated; the torque is rotated and gets the lever arm:  tau_to = R tau + p x (R f).
+    """
+    rotation = pose_from_in_to[:3, :3]
+    result = np.empty(6)
+    result[:3] = rotation @ wrench[:3]
+    result[3:] = rotation @ wrench[3:] + cross(pose_from_in_to[:3, 3], result[:3])
+    return result
+
+
+def rotation_to_quaternion(rotation: Array) -> Array:
+    """Unit quaternion (4,) as (x, y, z, w) of a rotation matrix (3, 3)."""
+    return np.asarray(pin.Quaternion(np.ascontiguousarray(rotation)).coeffs())
+
+
+def quaternion_to_rotation(quaternion: Array) -> Array:
+    """Rotation matrix (3, 3) of a quaternion (4,) as (x, y, z, w).
+
+    Raises:
+        ConfigError: where its length is not 1 within 1 %: a forgotten quaternion is all zeros.
+    """
+    x, y, z, w = (float(c) for c in quaternion)
+    norm = math.sqrt(x * x + y * y + z * z + w * w)
+    if not abs(norm - 1.0) <= 0.01:
+        raise ConfigError(f"quaternion (x, y, z, w) = ({x}, {y}, {z}, {w}) has length {norm}: must be 1")
+    return np.asarray(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).toRotationMatrix())
+
+
+def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Rz(yaw) Ry(pitch) Rx(roll): fixed-axis angles [rad], as in URDF."""
+    return np.asarray(pin.rpy.rpyToMatrix(roll, pitch, yaw))

@@ -1,0 +1,270 @@
+"""References over time. Every trajectory starts where the reference is, and rests at its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from .errors import ConfigError
+from .model import RobotModel
+from .spatial import (
+    cross,
+    make_pose,
+    rotation_exp,
+    rotation_exp_jacobian,
+    rotation_log,
+    rotation_log_jacobian,
+)
+from .types import Array, Reference
+
+SHORTEST = 0.1  # s, of a move: a target that is dragged arrives as many short moves
+
+# Peak speed and acceleration of a minimum-jerk move over distance 1 in time 1.
+_PEAK_SPEED = 15.0 / 8.0
+_PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)
+
+
+class Trajectory(Protocol):
+    """A reference for every time."""
+
+    def sample(self, t: float) -> Reference:
+        """The reference at time t [s], the clock of RobotState.time."""
+
+
+class Hold:
+    """Rest at one pose and one posture.
+
+    Args:
+        pose: (4, 4) tip in base.
+        q: (n,) joint angles that go with it.
+    """
+
+    def __init__(self, pose: Array, q: Array) -> None:
+        still = np.zeros(6)
+        self._reference = Reference(pose, still, still, None, q, np.zeros_like(q), np.zeros_like(q))
+
+    def sample(self, t: float) -> Reference:
+        return self._reference
+
+
+class Quintic:
+    """The minimum-jerk polynomial from (x0, v0, a0) to rest at x1 in `duration` seconds, any number of dimensions.
+
+    Source: T. Flash, N. Hogan, The coordination of arm movements, J. Neuroscience 5(7), 1985: the path of least squared
+    jerk between two boundary conditions is a polynomial of degree five.
+    """
+
+    def __init__(self, x0: Array, v0: Array, a0: Array, x1: Array, duration: float) -> None:
+        t, h = duration, x1 - x0
+        third = (20.0 * h - 12.0 * v0 * t - 3.0 * a0 * t**2) / (2.0 * t**3)
+        fourth = (-30.0 * h + 16.0 * v0 * t + 3.0 * a0 * t**2) / (2.0 * t**4)
+        fifth = (12.0 * h - 6.0 * v0 * t - a0 * t**2) / (2.0 * t**5)
+        self._coefficients = np.array([x0, v0, a0 / 2.0, third, fourth, fifth])
+        self.duration = duration
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration `t` seconds after the start; at rest before and after."""
+        t = min(max(t, 0.0), self.duration)
+        t2, t3 = t * t, t * t * t
+        basis = np.array(
+            [
+                [1.0, t, t2, t3, t2 * t2, t2 * t3],
+                [0.0, 1.0, 2.0 * t, 3.0 * t2, 4.0 * t3, 5.0 * t2 * t2],
+                [0.0, 0.0, 2.0, 6.0 * t, 12.0 * t2, 20.0 * t3],
+            ]
+        )
+        x, v, a = basis.dot(self._coefficients)
+        return x, v, a
+
+
+class MinimumJerk:
+    """A straight move of the tip to a goal, within limits, beginning with the speed that the reference has.
+
+    The rotation goes along the rotation vector phi of R R_goalᵀ:  R(t) = exp(phi(t)) R_goal, w = Jl(phi) phi'. The
+    angular acceleration is given as Jl(phi) phi'': exact for a move that begins at rest.
+
+    Args:
+        start: the reference at `time`; its pose must be given, twist and acceleration may be None (at rest).
+        goal: (4, 4) tip in base.
+        time: of the start [s].
+        speed, acceleration: limits (linear [m/s], angular [rad/s]) and the same per second.
+        q: (n,) posture to name in the reference, or None.
+    """
+
+    def __init__(
+        self,
+        start: Reference,
+        goal: Array,
+        time: float,
+        speed: Sequence[float],
+        acceleration: Sequence[float],
+        q: Array | None = None,
+    ) -> None:
+        if start.pose is None:
+            raise ConfigError("a move of the tip needs a reference pose to start from")
+        self._goal, self._time, self._q = goal, time, q
+        x0, v0, a0 = np.zeros(6), np.zeros(6), np.zeros(6)
+        offset_rotation = start.pose[:3, :3] @ goal[:3, :3].T
+        x0[:3], x0[3:] = start.pose[:3, 3] - goal[:3, 3], rotation_log(offset_rotation)
+        to_rates = rotation_log_jacobian(offset_rotation).T  # Jl⁻¹
+        for given, out in ((start.twist, v0), (start.acceleration, a0)):
+            if given is not None:
+                out[:3], out[3:] = given[:3], to_rates @ given[3:]
+        self._path = _fastest(x0, v0, a0, np.asarray(speed), np.asarray(acceleration))
+        self.end = time + self._path.duration
+        self._rest = Reference(goal, np.zeros(6), np.zeros(6), None, q)
+
+    def sample(self, t: float) -> Reference:
+        if t >= self.end:
+            return self._rest
+        x, v, a = self._path.at(t - self._time)
+        to_velocity = rotation_exp_jacobian(x[3:])
+        pose = make_pose(self._goal[:3, 3] + x[:3], rotation_exp(x[3:]) @ self._goal[:3, :3])
+        v[3:], a[3:] = to_velocity @ v[3:], to_velocity @ a[3:]
+        return Reference(pose, v, a, None, self._q)
+
+
+def _fastest(x0: Array, v0: Array, a0: Array, speed: Array, acceleration: Array) -> Quintic:
+    """The shortest of a growing row of durations whose quintic from (x0, v0, a0) to 0 stays within the limits."""
+    distance = np.array([np.linalg.norm(x0[:3]), np.linalg.norm(x0[3:])])
+    duration = max(
+        SHORTEST,
+        float((_PEAK_SPEED * distance / speed).max()),
+        float(np.sqrt(_PEAK_ACCELERATION * distance / acceleration).max()),
+    )
+    goal = np.zeros(6)
+    while True:
+        path = Quintic(x0, v0, a0, goal, duration)
+        samples = [path.at(share * duration) for share in np.linspace(0.05, 0.95, 19)]
+        peaks = [
+            max(np.linalg.norm(sample[order][part]) for sample in samples)
+            for order in (1, 2)
+            for part in (slice(0, 3), slice(3, 6))
+        ]
+        limits = np.concatenate((speed, acceleration)) * 1.001
+        if duration >= 30.0 or bool((np.array(peaks) <= limits).all()):
+            return path
+        duration *= 1.15
+
+
+class JointMove:
+    """A minimum-jerk move of the joints; the pose, twist and acceleration that it means for the tip come along.
+
+    Args:
+        model: of the robot.
+        q0, goal: (n,) joint angles [rad].
+        time: of the start [s].
+        speed: (n,) largest joint speeds [rad/s].
+    """
+
+    def __init__(self, model: RobotModel, q0: Array, goal: Array, time: float, speed: Array) -> None:
+        duration = max(SHORTEST, float((_PEAK_SPEED * np.abs(goal - q0) / speed).max()))
+        still = np.zeros_like(q0)
+        self._model, self._time = model, time
+        self._path = Quintic(q0, still, still, goal, duration)
+        self.end = time + duration
+
+    def sample(self, t: float) -> Reference:
+        q, v, a = self._path.at(t - self._time)
+        kin = self._model.at(q, v)
+        return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+
+
+class Circle:
+    """A circle of the tip through the start pose, orientation kept, faded in so that it begins at rest.
+
+    Args:
+        start: (4, 4) pose to begin at.
+        radius: [m].
+        period: of one turn [s].
+        time: of the start [s].
+        normal: (3,) axis of the circle in the base.
+        fade: time to reach full speed [s].
+        q: (n,) posture to name in the reference, or None.
+    """
+
+    def __init__(
+        self,
+        start: Array,
+        radius: float,
+        period: float,
+        time: float = 0.0,
+        normal: Sequence[float] = (1.0, 0.0, 0.0),
+        fade: float = 1.0,
+        q: Array | None = None,
+    ) -> None:
+        for name, value in (("radius", radius), ("period", period), ("fade", fade)):
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigError(f"circle: {name} = {value}: must be above 0")
+        axis = np.asarray(normal, dtype=float)
+        axis = axis / np.linalg.norm(axis)
+        helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+        first = helper - axis * (axis @ helper)
+        self._first = first / np.linalg.norm(first)
+        self._second = cross(axis, self._first)
+        self._start, self._radius, self._time, self._q = start, radius, time, q
+        self._rate, self._fade = 2.0 * math.pi / period, fade
+
+    def sample(self, t: float) -> Reference:
+        angle, rate, change = self._phase(t - self._time)
+        cosine, sine = math.cos(angle), math.sin(angle)
+        along = self._radius * (-sine * self._first + cosine * self._second)
+        inward = -self._radius * (cosine * self._first + sine * self._second)
+        pose = self._start.copy()
+        pose[:3, 3] += -self._radius * self._first - inward
+        twist, acceleration = np.zeros(6), np.zeros(6)
+        twist[:3] = rate * along
+        acceleration[:3] = change * along + rate**2 * inward
+        return Reference(pose, twist, acceleration, None, self._q)
+
+    def _phase(self, t: float) -> tuple[float, float, float]:
+        """Angle, angular rate and its derivative: the rate rises as 3 s² - 2 s³ over the fade."""
+        if t <= 0.0:
+            return 0.0, 0.0, 0.0
+        if t >= self._fade:
+            return self._rate * (t - self._fade / 2.0), self._rate, 0.0
+        s = t / self._fade
+        angle = self._rate * self._fade * (s**3 - s**4 / 2.0)
+        return angle, self._rate * (3.0 - 2.0 * s) * s**2, self._rate * 6.0 * s * (1.0 - s) / self._fade
+
+
+class Jog:
+    """Move the tip with a given twist until `lasting` seconds are over, then brake; speed changes are limited.
+
+    Args:
+        start: the reference at `time`; its pose must be given.
+        twist: (6,) wanted [m/s, rad/s].
+        time: of the start [s].
+        acceleration: (linear [m/s²], angular [rad/s²]).
+        lasting: [s] without a newer command before it brakes.
+    """
+
+    def __init__(
+        self, start: Reference, twist: Array, time: float, acceleration: Sequence[float], lasting: float
+    ) -> None:
+        if start.pose is None:
+            raise ConfigError("jogging needs a reference pose to start from")
+        self._pose, self._time, self._twist, self._lasting = start.pose, time, twist, lasting
+        self._before = np.zeros(6) if start.twist is None else start.twist
+        self._rise = _ramp_time(twist - self._before, acceleration)
+        self._brake = _ramp_time(twist, acceleration)
+
+    def sample(self, t: float) -> Reference:
+        t = max(t - self._time, 0.0)
+        rise, last = min(t, self._rise), max(self._lasting, self._rise)
+        steady = min(max(t - self._rise, 0.0), last - self._rise)
+        brake = min(max(t - last, 0.0), self._brake)
+        change = (self._twist - self._before) / self._rise
+        twist = self._before + change * rise - self._twist * (brake / self._brake)
+        moved = self._before * rise + change * (rise**2 / 2.0)
+        moved = moved + self._twist * (steady + brake - brake**2 / (2.0 * self._brake))
+        pose = make_pose(self._pose[:3, 3] + moved[:3], rotation_exp(moved[3:]) @ self._pose[:3, :3])
+        return Reference(pose, twist, np.zeros(6))
+
+
+def _ramp_time(change: Array, acceleration: Sequence[float]) -> float:
+    linear, angular = float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:]))
+    return max(linear / acceleration[0], angular / acceleration[1], 1e-3)

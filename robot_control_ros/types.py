@@ -1,0 +1,96 @@
+"""Plain data that every module speaks: numpy arrays, SI units, radians.
+
+Joint arrays are ordered as ``RobotConfig.joints``. Poses are homogeneous transforms of shape (4, 4).
+Twists and wrenches are (6,) arrays, linear part first, in base axes at the tip origin
+(see :mod:`robot_control_ros.spatial`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class CommandMode(str, Enum):
+    """What the numbers of a command are; the value is the word used in topics and files."""
+
+    EFFORT = "effort"  # N·m
+    POSITION = "position"  # rad
+    VELOCITY = "velocity"  # rad/s
+
+
+@dataclass(frozen=True, eq=False)
+class Wrench:
+    """Force and torque exerted BY the environment ON the robot.
+
+    Attributes:
+        force: (3,) [N], in the axes of `frame`.
+        torque: (3,) [N·m], about the origin of `frame`.
+        frame: name of a frame of the robot description.
+    """
+
+    force: Array
+    torque: Array
+    frame: str
+
+
+@dataclass(slots=True, eq=False)
+class RobotState:
+    """One sample of the robot. Treat it as immutable: a new sample is a new object.
+
+    Attributes:
+        time: stamp of the sample [s].
+        q: (n,) scalar joint angles [rad], continuous joints too.
+        v: (n,) joint velocities [rad/s].
+        effort: (n,) measured joint torques [N·m].
+        wrench: the sensor's sample in the sensor's frame, None where there is none.
+        wrench_on_tip: (6,) the same, tared, in base axes at the tip origin; the loop fills it in.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    effort: Array
+    wrench: Wrench | None = None
+    wrench_on_tip: Array | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Reference:
+    """Where the robot should be. What is not given is None, and the law says what it does then.
+
+    Attributes:
+        pose: (4, 4) tip in base.
+        twist: (6,) [m/s, rad/s].
+        acceleration: (6,) [m/s², rad/s²].
+        wrench: (6,) feed-forward wrench that the robot shall exert on the environment [N, N·m].
+        q, v, a: (n,) joint position, velocity, acceleration.
+    """
+
+    pose: Array | None = None
+    twist: Array | None = None
+    acceleration: Array | None = None
+    wrench: Array | None = None
+    q: Array | None = None
+    v: Array | None = None
+    a: Array | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Command:
+    """What goes to the joints.
+
+    Attributes:
+        mode: what `values` means.
+        values: (n,) N·m, rad or rad/s.
+        feedforward: (n,) torque offset [N·m] that goes with a position or velocity command, or None.
+    """
+
+    mode: CommandMode
+    values: Array
+    feedforward: Array | None = None

@@ -1,0 +1,89 @@
+"""Build description of robot_control_ros, for pip and colcon alike.
+
+All metadata is here and not in pyproject.toml: colcon's ament_python build reads it by running this file.
+"""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "robot_control_ros"
+ROOT = Path(__file__).resolve().parent
+
+
+def files_under(folder: str) -> list[Path]:
+    """Every file below `folder`, relative to the root, without caches and hidden files."""
+    found = (path.relative_to(ROOT) for path in sorted((ROOT / folder).rglob("*")) if path.is_file())
+    return [path for path in found if not any(part.startswith((".", "__pycache__")) for part in path.parts)]
+
+
+def data_files() -> list[tuple[str, list[str]]]:
+    """Pair each install folder with its files; the folders below launch, config and urdf are kept."""
+    share = Path("share")
+    by_folder: dict[Path, list[Path]] = {
+        share / "ament_index/resource_index/packages": [Path("resource") / NAME],
+        share / NAME: [Path("package.xml")],
+        # Executables for `ros2 run` and launch's Node(package=…): pip ignores setup.cfg's install_scripts.
+        Path("lib") / NAME: files_under("scripts"),
+    }
+    for folder in ("launch", "config", "urdf"):
+        for path in files_under(folder):
+            by_folder.setdefault(share / NAME / path.parent, []).append(path)
+    return [(str(folder), [str(path) for path in paths]) for folder, paths in by_folder.items()]
+
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Compliant control of robot arms in ROS 2, in Python",
+    maintainer="robot_control_ros developers",
+    maintainer_email="maintainers@robot-control-ros.org",
+    license="Apache-2.0",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
+    data_files=data_files(),
+    zip_safe=False,
+    python_requires=">=3.10",
+    install_requires=[
+        # Low enough that Humble's and Jazzy's own packages satisfy it; wheels bring numpy 2.
+        "numpy>=1.24",
+        "scipy",
+        "pin>=4.1,<5",
+        "PyYAML",
+    ],
+    extras_require={
+        # ROS 2 itself, for machines without a ROS installation. There are no wheels of launch and launch_ros
+        # (the distribution called `launch` is something else).
+        "ros": [
+            "ros-rclpy[fastrtps]",
+            "ros-ament-index-python",
+            "ros-diagnostic-msgs",
+            "ros-geometry-msgs",
+            "ros-lifecycle-msgs",
+            "ros-rcl-interfaces",
+            "ros-rosgraph-msgs",
+            "ros-sensor-msgs",
+            "ros-std-msgs",
+            "ros-std-srvs",
+            "ros-trajectory-msgs",
+            "ros-visualization-msgs",
+        ],
+        "sim": [
+            "mujoco>=4,<5; python_version >= '3.11'",
+            "mujoco>=3.2,<4; python_version < '3.11'",  # MuJoCo 4 starts at Python 3.11, Humble has 3.10
+            "matplotlib",
+        ],
+        "dashboard": ["viser>=1.1,<2"],
+        "ethercat": ["pysoem>=1.1,<2"],
+        "test": [
+            "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
+            "hypothesis",
+            "catkin_pkg",
+            # The packaging test builds a wheel without build isolation.
+            "setuptools>=61",
+            "wheel",
+        ],
+        "dev": ["ruff", "mypy", "types-PyYAML"],
+    },
+    entry_points={"console_scripts": [f"robot_control = {NAME}.cli:main"]},
+)
