@@ -17,7 +17,7 @@ from .model import Kinematics, RobotModel
 from .robots import RobotConfig
 from .safety import Safety
 from .spatial import pose_error
-from .trajectories import Hold, Jog, JointMove, MinimumJerk, Trajectory
+from .trajectories import Hold, Jog, JointMove, JointPath, MinimumJerk, Trajectory
 from .types import Array, Command, Reference, RobotState
 from .wrench import WrenchPipeline, check_wrench
 
@@ -134,9 +134,7 @@ class ControlLoop:
 
     def reset(self) -> None:
         """Start anew: the next tick holds the robot where it is then."""
-        self.state = None
         self.trajectory = None
-        self.feedforward_wrench = None
 
     def tick(self, state: RobotState) -> Command:
         """The command for one sample.
@@ -194,14 +192,30 @@ class ControlLoop:
             ConfigError: wrong size, not finite, or beyond a position limit.
         """
         state, _ = self._known()
+        self._check_joint_goal(goal)
+        speed = self.robot.joint_speed * self.model.limits.velocity
+        self.trajectory = JointMove(self.model, state.q.copy(), goal, state.time, speed)
+
+    def _check_joint_goal(self, goal: Array) -> None:
         limits = self.model.limits
         if goal.shape != (self.robot.n,) or not np.isfinite(goal).all():
             raise ConfigError(f"joint goal {goal.tolist()}: must be {self.robot.n} finite numbers")
         for name, value, low, high in zip(self.robot.joints, goal, limits.lower, limits.upper, strict=True):
             if not low <= value <= high:
                 raise ConfigError(f"joint goal {name} = {value:g} rad: must be within [{low:g}, {high:g}]")
-        speed = self.robot.joint_speed * limits.velocity
-        self.trajectory = JointMove(self.model, state.q.copy(), goal, state.time, speed)
+
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
+        """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
+
+        Raises:
+            ConfigError: times that don't rise, values that aren't finite or beyond a limit.
+        """
+        state, _ = self._known()
+        for goal in positions:
+            self._check_joint_goal(goal)
+        self.trajectory = JointPath(
+            self.model, state.q.copy(), times, positions, velocities, state.time, self.model.limits.velocity
+        )
 
     def go_home(self) -> None:
         """Move the joints to the robot's home."""
@@ -220,9 +234,17 @@ class ControlLoop:
             return np.zeros(6)
         return pose_error(self.reference.pose, self.kin.pose)
 
+    def tip(self) -> Array:
+        """Pose (4, 4) of the tip in the base, of the last tick.
+
+        Raises:
+            ConfigError: there is no fresh state.
+        """
+        return self._known()[1].pose
+
     def _known(self) -> tuple[RobotState, Kinematics]:
-        if self.state is None or self.kin is None:
-            raise ConfigError("no joint state has arrived yet: there is nothing to start from")
+        if self.state is None or self.kin is None or self.trajectory is None:
+            raise ConfigError("no fresh joint state has arrived: there is nothing to start from")
         return self.state, self.kin
 
     def _start(self, state: RobotState, kin: Kinematics) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from .errors import ConfigError
 from .model import RobotModel
@@ -62,7 +63,7 @@ class Quintic:
         third = (20.0 * h - 12.0 * v0 * t - 3.0 * a0 * t**2) / (2.0 * t**3)
         fourth = (-30.0 * h + 16.0 * v0 * t + 3.0 * a0 * t**2) / (2.0 * t**4)
         fifth = (12.0 * h - 6.0 * v0 * t - a0 * t**2) / (2.0 * t**5)
-        self._coefficients = np.array([x0, v0, a0 / 2.0, third, fourth, fifth])
+        self.coefficients = np.array([x0, v0, a0 / 2.0, third, fourth, fifth])
         self.duration = duration
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
@@ -76,7 +77,7 @@ class Quintic:
                 [0.0, 0.0, 2.0, 6.0 * t, 12.0 * t2, 20.0 * t3],
             ]
         )
-        x, v, a = basis.dot(self._coefficients)
+        x, v, a = basis.dot(self.coefficients)
         return x, v, a
 
 
@@ -127,6 +128,12 @@ class MinimumJerk:
         return Reference(pose, v, a, None, self._q)
 
 
+_SHARES = np.linspace(0.05, 0.95, 19)[:, None]
+_POWERS = np.arange(6)
+_SPEEDS = _POWERS * _SHARES ** np.maximum(_POWERS - 1, 0)
+_ACCELERATIONS = _POWERS * (_POWERS - 1) * _SHARES ** np.maximum(_POWERS - 2, 0)
+
+
 def _fastest(x0: Array, v0: Array, a0: Array, speed: Array, acceleration: Array) -> Quintic:
     """The shortest of a growing row of durations whose quintic from (x0, v0, a0) to 0 stays within the limits."""
     distance = np.array([np.linalg.norm(x0[:3]), np.linalg.norm(x0[3:])])
@@ -138,16 +145,18 @@ def _fastest(x0: Array, v0: Array, a0: Array, speed: Array, acceleration: Array)
     goal = np.zeros(6)
     while True:
         path = Quintic(x0, v0, a0, goal, duration)
-        samples = [path.at(share * duration) for share in np.linspace(0.05, 0.95, 19)]
-        peaks = [
-            max(np.linalg.norm(sample[order][part]) for sample in samples)
-            for order in (1, 2)
-            for part in (slice(0, 3), slice(3, 6))
-        ]
-        limits = np.concatenate((speed, acceleration)) * 1.001
-        if duration >= 30.0 or bool((np.array(peaks) <= limits).all()):
+        scaled = path.coefficients * duration ** _POWERS[:, None]  # in shares of the duration
+        fast = _within(_SPEEDS @ scaled / duration, speed)
+        if duration >= 30.0 or (fast and _within(_ACCELERATIONS @ scaled / duration**2, acceleration)):
             return path
         duration *= 1.15
+
+
+def _within(samples: Array, limits: Array) -> bool:
+    """Whether the linear and angular halves of (k, 6) samples stay within two limits, a thousandth over them."""
+    squares = samples * samples
+    linear, angular = squares[:, :3].sum(axis=1).max(), squares[:, 3:].sum(axis=1).max()
+    return bool(linear <= (1.001 * limits[0]) ** 2 and angular <= (1.001 * limits[1]) ** 2)
 
 
 class JointMove:
@@ -169,6 +178,67 @@ class JointMove:
 
     def sample(self, t: float) -> Reference:
         q, v, a = self._path.at(t - self._time)
+        kin = self._model.at(q, v)
+        return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+
+
+class JointPath:
+    """Joint positions at given times, joined by cubic splines, from where the robot is; at rest at the end.
+
+    Args:
+        model: of the robot.
+        q0: (n,) joint angles at `time`.
+        times: (k,) [s] after `time`, rising; a first time of 0 is taken as the start itself.
+        positions: (k, n) [rad].
+        velocities: (k, n) [rad/s], or None: then chosen so that nothing overshoots (Fritsch-Carlson).
+        time: of the start [s].
+        speed: (n,) largest joint speeds [rad/s].
+
+    Raises:
+        ConfigError: times that don't rise, numbers that aren't finite, a joint faster than it can be.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        q0: Array,
+        times: Array,
+        positions: Array,
+        velocities: Array | None,
+        time: float,
+        speed: Array,
+    ) -> None:
+        if not (np.isfinite(times).all() and np.isfinite(positions).all() and times[0] >= 0.0):
+            raise ConfigError(f"joint path: times {times.tolist()}: must be finite, from 0 s on, positions finite")
+        begins_later = times[0] > 0.0
+        knots = np.concatenate(([0.0], times if begins_later else times[1:]))
+        points = np.vstack((q0, positions if begins_later else positions[1:]))
+        if len(knots) < 2 or not (np.diff(knots) > 0.0).all():
+            raise ConfigError(f"joint path: times {times.tolist()}: must rise, the last one above 0 s")
+        if velocities is None:
+            self._position = PchipInterpolator(knots, points)
+        else:
+            slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
+            if not np.isfinite(slopes).all():
+                raise ConfigError("joint path: velocities must be finite")
+            self._position = CubicHermiteSpline(knots, points, slopes)
+        self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
+        fastest = np.abs(self._velocity(np.linspace(0.0, knots[-1], 20 * len(knots)))).max(axis=0)
+        if (fastest > speed).any():
+            joint = int(np.argmax(fastest / speed))
+            raise ConfigError(
+                f"joint path: {model.joints[joint]} would move at {fastest[joint]:g} rad/s: "
+                f"must be at most {speed[joint]:g} rad/s"
+            )
+        self._model, self._time, self._goal = model, time, points[-1]
+        self.end = time + float(knots[-1])
+
+    def sample(self, t: float) -> Reference:
+        if t >= self.end:
+            q, v, a = self._goal, np.zeros_like(self._goal), np.zeros_like(self._goal)
+        else:
+            at = max(t - self._time, 0.0)
+            q, v, a = self._position(at), self._velocity(at), self._acceleration(at)
         kin = self._model.at(q, v)
         return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
 

@@ -59,7 +59,7 @@ def law_names() -> list[str]:
     return sorted(set(_registry) | plugins)
 
 
-def law_class(name: str) -> type:
+def law_class(name: str) -> type[Any]:
     """The class of a law.
 
     Args:
@@ -82,7 +82,7 @@ def law_class(name: str) -> type:
         raise ConfigError(f"law {name!r} can't be loaded: {error}") from error
 
 
-def _checked(name: str, found: Any) -> type:
+def _checked(name: str, found: Any) -> type[Any]:
     missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
     if missing or not isinstance(found, type):
         raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")

@@ -1,0 +1,163 @@
+"""The command line: ``robot_control demo|simulate|bench``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from . import __version__
+from .errors import RobotControlError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status. Errors of this package are said in one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except RobotControlError as error:
+        print(f"robot_control: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="robot_control", description="Compliant control of robot arms.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_demo(commands)
+    _add_simulate(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_robot_and_law(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument("--law", default="impedance", help="name, or package.module:Class (default: impedance)")
+
+
+def _add_demo(commands: Any) -> None:
+    parser = commands.add_parser("demo", help="simulator and controller over ROS 2: a circle and a push")
+    _add_robot_and_law(parser)
+    parser.add_argument("--gains", default="", metavar="FILE", help="ROS parameter file")
+    parser.add_argument("--headless", action="store_true", help="no live line")
+    parser.add_argument("--seconds", type=float, default=20.0, help="length; 0 runs until Ctrl-C (default: 20)")
+    parser.add_argument("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
+    parser.set_defaults(run=_demo)
+
+
+def _add_simulate(commands: Any) -> None:
+    parser = commands.add_parser("simulate", help="the same in one process, without ROS, faster than real time")
+    _add_robot_and_law(parser)
+    parser.add_argument("--seconds", type=float, default=10.0, help="length (default: 10)")
+    parser.add_argument("--rate", type=float, default=1000.0, help="of control, in Hz (default: 1000)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="GAIN=VALUE",
+        help="a gain: one number, numbers with commas, true or false; may be repeated",
+    )
+    parser.add_argument("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
+    parser.add_argument("--push", type=_numbers, metavar="X,Y,Z", help="force on the tip in base axes, in N")
+    parser.add_argument("--push-from", type=float, default=1.0, help="start of the push, in s (default: 1)")
+    parser.add_argument("--push-for", type=float, default=1.0, help="length of the push, in s (default: 1)")
+    parser.add_argument("--csv", metavar="FILE", help="write the log")
+    parser.add_argument("--plot", metavar="FILE", help="write a picture")
+    parser.set_defaults(run=_simulate)
+
+
+def _add_bench(commands: Any) -> None:
+    parser = commands.add_parser("bench", help="how fast it all is, as ratios within one run")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
+    parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
+    parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
+    parser.set_defaults(run=_bench)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from .demo import demo
+
+    return demo(
+        options.robot,
+        options.law,
+        gains=options.gains,
+        live=not options.headless,
+        seconds=options.seconds,
+        output=options.output,
+    )
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    import time
+
+    import numpy as np
+
+    from .simulate import Push, simulate
+    from .trajectories import Circle
+
+    push = None
+    if options.push is not None:
+        push = Push(options.push, start=options.push_from, duration=options.push_for)
+    reference = None
+    if options.circle > 0.0:
+        radius = options.circle
+
+        def reference(start: Any) -> Circle:
+            return Circle(start, radius, period=5.0, normal=(0.0, 0.0, 1.0))
+
+    began = time.perf_counter()
+    log = simulate(
+        options.robot,
+        options.law,
+        dict(_setting(text) for text in options.set),
+        reference,
+        options.seconds,
+        push,
+        rate=options.rate,
+    )
+    spent = time.perf_counter() - began
+    error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
+    speed = options.seconds / spent
+    print(f"{options.seconds:g} s of {options.robot} under {options.law} in {spent:.2f} s ({speed:.1f} x real time)")
+    print(
+        f"  position error rms {np.sqrt(np.mean(error**2)):.2f} mm, max {error.max():.2f} mm, last {error[-1]:.3f} mm"
+    )
+    for path, write in ((options.csv, log.to_csv), (options.plot, log.plot)):
+        if path:
+            print(f"  {write(path)}")
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from .bench import bench
+
+    return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    values = tuple(float(part) for part in text.split(","))
+    if len(values) != 3:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be three numbers X,Y,Z")
+    return values
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    from .errors import ConfigError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {text}: must be GAIN=VALUE")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        raise ConfigError(f"--set {text}: must be numbers, true or false") from None
+    return name, numbers[0] if len(numbers) == 1 else numbers
+
+
+if __name__ == "__main__":
+    sys.exit(main())

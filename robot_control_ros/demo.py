@@ -1,0 +1,107 @@
+"""The demonstration: simulator and controller as processes, a circle, a push, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .bringup import environment, simulation
+from .errors import HardwareFault
+from .log import Log
+from .processes import Processes
+from .robots import load_robot
+
+START_LIMIT = 30.0  # s until the first telemetry
+RECOVERY = 1.0  # s after the push that count neither as pushed nor as free
+
+
+def demo(robot: str, law: str, *, gains: str = "", live: bool = True, seconds: float = 20.0, output: str = ".") -> int:
+    """Run it.
+
+    Args:
+        robot, law, gains: see :func:`robot_control_ros.bringup.simulation`.
+        live: show the live line.
+        seconds: length; 0 runs until Ctrl-C.
+        output: folder for the plot and the CSV file.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: an argument that can't be used.
+        HardwareFault: a process ended, or no telemetry came.
+    """
+    os.environ.update(environment())
+    config, specs = load_robot(robot), simulation(robot, law, gains)
+    import rclpy
+
+    from .nodes.operator import Operator
+    from .nodes.running import make_executor
+
+    print(f"{config.description or config.name} under {law}; ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']} joins it.")
+    with Processes(specs) as processes:
+        rclpy.init()
+        operator = Operator(config, law)
+        executor = make_executor()
+        executor.add_node(operator)
+        try:
+            _watch(operator, executor, processes, seconds, live)
+        except KeyboardInterrupt:
+            print("\nstopped")
+        finally:
+            executor.remove_node(operator)
+            operator.destroy_node()
+            rclpy.try_shutdown()
+    if len(operator.log):
+        _report(operator, operator.log.log(), f"{config.name} under {law}", Path(output))
+    return 0
+
+
+def _watch(operator: Any, executor: Any, processes: Processes, seconds: float, live: bool) -> None:
+    import rclpy
+    from rclpy.task import Future
+
+    never: Any = Future()
+    began = time.monotonic()
+    while rclpy.ok() and (seconds == 0.0 or operator.elapsed < seconds):
+        executor.spin_until_future_complete(never, timeout_sec=0.1)
+        processes.check()
+        if operator.latest is None:
+            if time.monotonic() - began > START_LIMIT:
+                raise HardwareFault(f"no telemetry from the controller within {START_LIMIT:g} s")
+        elif live:
+            _line(operator)
+    if live:
+        print()
+
+
+def _line(operator: Any) -> None:
+    error, force = operator.latest["pose_error"], operator.latest["wrench"][:3]
+    note = "  pushing" if operator.pushing(operator.elapsed) else ""
+    text = (
+        f"{operator.elapsed:6.1f} s  {operator.rate:4.0f} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
+        f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N{note}"
+    )
+    sys.stdout.write(f"\r{text:<78}")
+    sys.stdout.flush()
+
+
+def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
+    error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
+    pushed = np.array([operator.pushing(t) for t in log.t])
+    recovering = np.array([operator.pushing(t - RECOVERY) for t in log.t])
+    print(
+        f"{log.t[-1]:.1f} s of {title}, {len(log)} samples, {operator.rate:.0f} Hz, {operator.missed} missed deadlines"
+    )
+    for name, part in (("free", error[~pushed & ~recovering]), ("pushed", error[pushed])):
+        if len(part):
+            print(f"  error {name:<7} rms {np.sqrt(np.mean(part**2)):6.2f} mm   max {part.max():6.2f} mm")
+    if pushed.any():
+        print(f"  force pushed  max {np.linalg.norm(log.wrench[pushed, :3], axis=1).max():6.2f} N")
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"  {log.plot(folder / 'demo.png', title)}  {log.to_csv(folder / 'demo.csv')}")

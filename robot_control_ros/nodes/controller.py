@@ -1,0 +1,156 @@
+"""The controller: a lifecycle node that answers every joint state with one command.
+
+Topics, services and parameters: docs/controller.md.
+"""
+
+from __future__ import annotations
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+
+from ..errors import ConfigError, RobotControlError
+from ..laws import law_class, law_names
+from ..loop import ControlLoop
+from ..model import RobotModel
+from ..robots import load_robot, robot_names
+from .ros_params import GainParameters
+from .running import LATCHED_QOS, run, steady_clock, take_priority
+from .session import Session
+
+START_PERIOD = 0.2  # s between two looks for what is needed to start
+
+# What a controller is made of: changes need a clean-up first.
+_STRUCTURE = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "What is in front of the robot: a profile of its file."),
+    "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
+    "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+}
+_NUMBERS = {
+    "gain_time_constant": (0.2, 0.0, 60.0, "Time constant with which changed gains are taken over [s]."),
+    "telemetry_rate": (50.0, 0.1, 1000.0, "Samples per second on ~/state and the other telemetry [Hz]."),
+    "state_timeout": (0.1, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
+}
+
+
+class ControllerNode(LifecycleNode):
+    """Joint states in, commands out; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("controller")
+        self._declare_parameters()
+        self._session: Session | None = None
+        self._gains: GainParameters | None = None
+        self._description: str | None = None
+        self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+        self.add_on_set_parameters_callback(self._check_structure)
+        if self.get_parameter("autostart").value:
+            self._starter = self.create_timer(START_PERIOD, self._autostart, clock=steady_clock())
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            self._configure()
+        except (RobotControlError, ParameterException) as error:
+            self._clean_up()
+            self.get_logger().error(f"not configured: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        assert self._session is not None
+        take_priority(self, self.get_parameter("realtime_priority").value)
+        self._session.activate()
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        assert self._session is not None
+        self._session.deactivate()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._clean_up()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._clean_up()
+        return TransitionCallbackReturn.SUCCESS
+
+    def close(self) -> None:
+        """Leave the robot safe."""
+        if self._session is not None:
+            self._session.deactivate()
+
+    def _autostart(self) -> None:
+        if self.get_parameter("description").value == "topic" and self._description is None:
+            self.get_logger().info("waiting for robot_description …", throttle_duration_sec=5.0)
+            return
+        self._starter.cancel()
+        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
+    def _declare_parameters(self) -> None:
+        known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
+        for name, (choice, text) in _STRUCTURE.items():
+            self.declare_parameter(name, choice, ParameterDescriptor(description=text.format(**known)))
+        for name, (number, lower, upper, text) in _NUMBERS.items():
+            bounds = [FloatingPointRange(from_value=lower, to_value=upper)]
+            descriptor = ParameterDescriptor(description=text, floating_point_range=bounds, read_only=True)
+            self.declare_parameter(name, number, descriptor)
+        start = ParameterDescriptor(description="Configure and activate at start.", read_only=True)
+        self.declare_parameter("autostart", True, start)
+        priority = ParameterDescriptor(description="SCHED_FIFO priority asked for, 0 for none.", read_only=True)
+        self.declare_parameter("realtime_priority", 0, priority)
+
+    def _configure(self) -> None:
+        def value(name: str):
+            return self.get_parameter(name).value
+
+        robot = load_robot(value("robot"), value("profile"))
+        law = law_class(value("law"))
+        robot.check_mode(law.mode, value("law"))
+        model = RobotModel.of(robot, self._chosen_description())
+        loop = ControlLoop(robot, value("law"), model=model, gain_time_constant=value("gain_time_constant"))
+        self._gains = GainParameters(self, value("law"), law.Gains)
+        self._gains.connect(loop)
+        self._session = Session(self, loop, value("telemetry_rate"), value("state_timeout"))
+
+    def _clean_up(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        if self._gains is not None:
+            self._gains.remove()
+        self._session, self._gains = None, None
+
+    def _chosen_description(self) -> str | None:
+        choice = self.get_parameter("description").value
+        if choice == "config":
+            return None
+        if choice != "topic":
+            raise ConfigError(f"description = {choice!r}; choices: config, topic")
+        if self._description is None:
+            raise ConfigError("description = topic, but nothing has arrived on robot_description")
+        return self._description
+
+    def _on_description(self, message: String) -> None:
+        if self._session is not None and message.data != self._description:
+            self.get_logger().warning("a new robot_description arrived: it counts from the next configure on")
+        self._description = message.data
+
+    def _check_structure(self, parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name in _STRUCTURE and self._session is not None:
+                reason = f"{parameter.name} = {parameter.value!r}: deactivate, clean up, then set and configure"
+                return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+
+def main() -> None:
+    """Run the node."""
+    run(ControllerNode)
+
+
+if __name__ == "__main__":
+    main()

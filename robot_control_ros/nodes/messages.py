@@ -1,0 +1,174 @@
+"""Between ROS messages and the package's plain data."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Pose, Twist
+from geometry_msgs.msg import Wrench as WrenchMsg
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory
+
+from ..errors import ConfigError
+from ..spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
+from ..types import Array, RobotState, Wrench
+
+
+class JointStateReader:
+    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
+
+    Args:
+        joints: the robot's, in the order of the state's arrays.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints = tuple(joints)
+        self._names: list[str] = []
+        self._index: list[int] | None = None
+        self._whole = False
+
+    def read(self, message: JointState) -> RobotState | None:
+        """The state; None where the message names none of our joints (another publisher on the topic).
+
+        Raises:
+            ConfigError: some joints are missing, or positions or velocities are; names them.
+        """
+        if message.name != self._names:
+            self._match(list(message.name))
+        if self._index is None:
+            return None
+        count = len(self._names)
+        for kind, values in (("positions", message.position), ("velocities", message.velocity)):
+            if len(values) != count:
+                raise ConfigError(f"joint state: {len(values)} {kind} for {count} names: must be as many")
+        q, v = np.frombuffer(message.position), np.frombuffer(message.velocity)
+        effort = np.frombuffer(message.effort) if len(message.effort) == count else np.full(count, np.nan)
+        if not self._whole:
+            q, v, effort = q[self._index], v[self._index], effort[self._index]
+        return RobotState(seconds(message.header.stamp), q, v, effort)
+
+    def _match(self, names: list[str]) -> None:
+        present = [name for name in self._joints if name in names]
+        missing = [name for name in self._joints if name not in names]
+        if present and missing:
+            raise ConfigError(f"joint state: joints {missing} are missing; it has: {', '.join(names)}")
+        self._index = [names.index(name) for name in self._joints] if present else None
+        self._whole = names == list(self._joints)
+        self._names = names
+
+
+def seconds(stamp: Time) -> float:
+    """A time stamp in seconds."""
+    return float(stamp.sec + stamp.nanosec * 1e-9)
+
+
+def to_stamp(time: float) -> Time:
+    """Seconds as a time stamp."""
+    nanoseconds = round(time * 1e9)
+    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+
+
+def numbers(values: Array) -> array[float]:
+    """Values (n,) in the form that messages take fastest."""
+    return array("d", values.tobytes())
+
+
+def vector(message) -> Array:
+    """A geometry_msgs Vector3 or Point as (3,)."""
+    return np.array([message.x, message.y, message.z])
+
+
+def read_wrench(message: WrenchMsg, frame: str) -> Wrench:
+    """A geometry_msgs Wrench in a frame."""
+    return Wrench(vector(message.force), vector(message.torque), frame)
+
+
+def read_pose(message: Pose) -> Array:
+    """A geometry_msgs Pose as (4, 4).
+
+    Raises:
+        ConfigError: a number that isn't finite, or a quaternion whose length isn't 1.
+    """
+    position, turn = vector(message.position), message.orientation
+    if not np.isfinite(position).all():
+        raise ConfigError(f"target position = {position.tolist()}: must be 3 finite numbers")
+    return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
+
+
+def fill_pose(message: Pose, pose: Array) -> None:
+    """Write a pose (4, 4) into a message."""
+    at, turn = message.position, message.orientation
+    at.x, at.y, at.z = pose[:3, 3].tolist()
+    turn.x, turn.y, turn.z, turn.w = rotation_to_quaternion(pose[:3, :3]).tolist()
+
+
+def fill_twist(message: Twist, twist: Array) -> None:
+    """Write a twist (6,) into a message."""
+    _fill(message.linear, message.angular, twist)
+
+
+def fill_wrench(message: WrenchMsg, wrench: Array) -> None:
+    """Write a wrench (6,) into a message."""
+    _fill(message.force, message.torque, wrench)
+
+
+def _fill(first, second, values: Array) -> None:
+    first.x, first.y, first.z, second.x, second.y, second.z = values.tolist()
+
+
+def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
+    """The positions (n,) [rad] of a JointState, in the robot's order.
+
+    Raises:
+        ConfigError: a joint or a position is missing.
+    """
+    names = list(message.name)
+    missing = [name for name in joints if name not in names]
+    if missing or len(message.position) != len(names):
+        raise ConfigError(f"target joint: needs a position for each of {', '.join(joints)}; missing: {missing}")
+    return np.array(message.position)[[names.index(name) for name in joints]]
+
+
+def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:
+    """Times (k,) [s], positions (k, n) [rad] and, where every point has them, velocities (k, n), in the robot's order.
+
+    Raises:
+        ConfigError: joints missing or unknown, no points, a point of the wrong size, times that don't rise.
+    """
+    if sorted(message.joint_names) != sorted(joints):
+        raise ConfigError(f"joint trajectory: joints {list(message.joint_names)}: must be {', '.join(joints)}")
+    if not message.points:
+        raise ConfigError("joint trajectory: no points: must have at least one")
+    index = [list(message.joint_names).index(name) for name in joints]
+    for number, point in enumerate(message.points):
+        if len(point.positions) != len(joints):
+            raise ConfigError(
+                f"joint trajectory: point {number} has {len(point.positions)} positions: must have {len(joints)}"
+            )
+    times = np.array([point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points])
+    positions = np.array([point.positions for point in message.points])[:, index]
+    if all(len(point.velocities) == len(joints) for point in message.points):
+        return times, positions, np.array([point.velocities for point in message.points])[:, index]
+    return times, positions, None
+
+
+def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> None:
+    """Write arrays into one message, one dimension each: label is the name, size the length, stride the offset."""
+    labels = [dimension.label for dimension in message.layout.dim]
+    if labels != list(blocks):
+        offset = 0
+        message.layout.dim = []
+        for name, values in blocks.items():
+            message.layout.dim.append(MultiArrayDimension(label=name, size=len(values), stride=offset))
+            offset += len(values)
+    message.data = numbers(np.concatenate(list(blocks.values())))
+
+
+def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
+    """The arrays by name: the inverse of :func:`named_blocks`."""
+    data = np.array(message.data)
+    return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}

@@ -1,0 +1,112 @@
+"""A person's part in the demonstration: leads the tip along a circle, pushes it, and keeps a record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+
+from ..laws import law_class
+from ..log import LogWriter
+from ..robots import RobotConfig
+from ..spatial import make_pose
+from ..trajectories import Circle
+from ..types import Array
+from .entities import Entities
+from .messages import fill_pose, read_blocks
+
+PERIOD = 0.02  # s between two targets
+SETTLE = 1.0  # s before the circle begins
+PUSH_AT, PUSH_FOR, PUSH_FORCE = 8.0, 1.0, 20.0  # s, s, N
+RADIUS, TURN = 0.08, 5.0  # m, s
+
+
+class Operator(Node):
+    """Runs the demonstration over topics alone.
+
+    Attributes:
+        log: the telemetry, sample by sample.
+        rate: of the control loop, as the controller reports it [Hz].
+        missed: deadlines, as the controller reports them.
+    """
+
+    def __init__(self, robot: RobotConfig, law: str) -> None:
+        super().__init__("operator")
+        self.rate, self.missed = 0.0, 0
+        self.latest: dict[str, Array] | None = None
+        self.log = LogWriter(robot.joints, law_class(law).mode)
+        self._robot = robot
+        self._circle: Circle | None = None
+        self._began: float | None = None
+        self._entities = entities = Entities(self)
+        self._target = entities.publisher(PoseStamped, "/controller/target_pose")
+        self._push = entities.publisher(WrenchStamped, "/simulator/push")
+        entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
+        entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
+        entities.timer(PERIOD, self._act)
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the first telemetry, by the robot's clock [s]."""
+        if self.latest is None or self._began is None:
+            return 0.0
+        return float(self.latest["time"][0] - self._began)
+
+    def pushing(self, t: float) -> bool:
+        """Whether the demonstration pushes at t seconds after its beginning."""
+        return PUSH_AT <= t < PUSH_AT + PUSH_FOR
+
+    def close(self) -> None:
+        """Take the topics back."""
+        self._entities.close()
+
+    def _on_state(self, message: Float64MultiArray) -> None:
+        blocks = read_blocks(message)
+        if self._began is None:
+            self._began = float(blocks["time"][0])
+        self.latest = blocks
+        self.log.add(
+            self.elapsed,
+            blocks["position"],
+            blocks["velocity"],
+            blocks["effort"],
+            np.vstack((blocks["pose"].reshape(3, 4), [0.0, 0.0, 0.0, 1.0])),
+            blocks["pose_error"],
+            blocks["twist"],
+            blocks["wrench"],
+            blocks["command"],
+        )
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {item.key: item.value for item in status.values}
+            if "rate [Hz]" in values:
+                self.rate, self.missed = float(values["rate [Hz]"]), int(values.get("missed deadlines", "0"))
+
+    def _act(self) -> None:
+        if self.latest is None:
+            return
+        pose = self.latest["pose"].reshape(3, 4)
+        if self._circle is None:
+            start = make_pose(pose[:, 3], pose[:, :3])
+            self._circle = Circle(start, RADIUS, TURN, SETTLE, normal=(0.0, 0.0, 1.0))
+        target = PoseStamped()
+        target.header.frame_id = self._robot.base
+        reference = self._circle.sample(self.elapsed).pose
+        assert reference is not None
+        fill_pose(target.pose, reference)
+        self._target.publish(target)
+        if self.pushing(self.elapsed):
+            self._push.publish(self._upward_push(pose[:, :3]))
+
+    def _upward_push(self, rotation: Array) -> Any:
+        """The push along +z of the base, in the axes of the link it acts on."""
+        message = WrenchStamped()
+        message.header.frame_id = self._robot.tip
+        force = rotation.T @ np.array([0.0, 0.0, PUSH_FORCE])
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+        return message

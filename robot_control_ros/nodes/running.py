@@ -1,0 +1,77 @@
+"""Run one node: executor, signals, and an end that leaves the robot safe."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+
+_POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
+
+INPUT_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
+COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def steady_clock() -> Clock:
+    """A clock that neither jumps nor follows simulated time."""
+    return Clock(clock_type=ClockType.STEADY_TIME)
+
+
+def make_executor() -> Executor:
+    """The events executor where this ROS has it (half the latency and a third of the load), else the standard one."""
+    try:
+        from rclpy.experimental.events_executor import EventsExecutor
+    except ImportError:
+        return SingleThreadedExecutor()
+    return EventsExecutor()
+
+
+def take_priority(node: Node, priority: int) -> None:
+    """Ask for SCHED_FIFO; a warning where it isn't permitted. 0 leaves the scheduling alone."""
+    gc.collect()
+    gc.freeze()
+    if priority == 0:
+        return
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except (OSError, ValueError) as error:
+        node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
+
+
+def run(make_node: Callable[[], Any]) -> None:
+    """Run a node until SIGINT or SIGTERM, however often they come; then its close() leaves the robot safe.
+
+    The signal only ends the spinning; the context stays valid until the node has said its last word.
+    """
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    stop: Future = Future()
+
+    def on_signal(number: int, frame: object) -> None:
+        if not stop.done():
+            stop.set_result(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    node = make_node()
+    executor = make_executor()
+    executor.add_node(node)
+    try:
+        while rclpy.ok() and not stop.done():
+            executor.spin_until_future_complete(stop, timeout_sec=_POLL)
+    finally:
+        node.close()
+        executor.remove_node(node)
+        node.destroy_node()
+        rclpy.try_shutdown()

@@ -1,0 +1,162 @@
+"""One configured controller: its topics, its control cycle, and what it does when something is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ..errors import ConfigError, RobotControlError
+from ..loop import ControlLoop
+from ..types import Command, Wrench
+from ..wrench import check_wrench
+from .diagnostics import LoopMonitor
+from .entities import Entities
+from .messages import JointStateReader, numbers, read_wrench
+from .targets import Targets
+from .telemetry import Telemetry
+
+FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
+
+
+class Session:
+    """From configure to cleanup.
+
+    Attributes:
+        active: whether joint states are answered.
+
+    Args:
+        node: whose topics are used.
+        loop: that controls.
+        telemetry_rate: [Hz].
+        state_timeout: age of the last joint state at which the safe output is sent [s].
+    """
+
+    def __init__(self, node: Node, loop: ControlLoop, telemetry_rate: float, state_timeout: float) -> None:
+        self.active = False
+        self._node, self._loop, self._state_timeout = node, loop, state_timeout
+        self._entities = entities = Entities(node)
+        self._reader = JointStateReader(loop.robot.joints)
+        self._monitor = LoopMonitor(loop)
+        self._wrench: Wrench | None = None
+        self._heard: float | None = None  # when the last good joint state came, by the steady clock
+        self._stale = False
+        self._output = Float64MultiArray()
+        mode = loop.law.mode.value
+        self._commands = entities.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands")
+        self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
+        self._telemetry = Telemetry(entities, loop, telemetry_rate)
+        entities.subscription(JointState, "joint_states", self._on_joint_state)
+        entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
+        Targets(entities, loop, self._guarded)
+        for name, action in (("zero_wrench", loop.wrench.zero), ("hold", loop.hold), ("go_home", loop.go_home)):
+            entities.trigger(f"~/{name}", self._when_active(action))
+        entities.timer(1.0, lambda: self._diagnostics.publish(self._monitor.message(node)))
+        entities.timer(FRESHNESS_PERIOD, self._check_freshness)
+
+    def activate(self) -> None:
+        """Answer joint states from the next one on, beginning with a command that holds the robot."""
+        self._loop.reset()
+        self._monitor.restart()
+        self._heard, self._stale = None, False
+        self.active = True
+
+    def deactivate(self) -> None:
+        """Send the safe output and stop answering."""
+        if self.active:
+            self._send_safe()
+        self.active = False
+
+    def close(self) -> None:
+        """Take the topics back."""
+        self.deactivate()
+        self._entities.close()
+
+    def _on_joint_state(self, message: JointState) -> None:
+        if not self.active:
+            return
+        arrived = time.monotonic()
+        try:
+            state = self._reader.read(message)
+            if state is None:
+                return
+            state.wrench = self._wrench
+            command = self._loop.tick(state)
+        except RobotControlError as error:
+            self._refuse(error)
+            self._send_safe()
+            return
+        self._send(command)
+        self._heard, self._stale = arrived, False
+        self._monitor.cycle(time.monotonic() - arrived, time.time() - state.time)
+        if self._loop.safety.fault:
+            self._refuse(ConfigError(self._loop.safety.fault))
+        self._telemetry.cycle(state, command)
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        wrench = read_wrench(message.wrench, message.header.frame_id)
+        check_wrench(wrench, self._loop.model)
+        self._wrench = wrench
+
+    def _send(self, command: Command) -> None:
+        self._output.data = numbers(command.values)
+        self._commands.publish(self._output)
+
+    def _send_safe(self) -> None:
+        """The safe output; the next good joint state makes a fresh start."""
+        command = self._loop.safe_command()
+        self._loop.reset()
+        if command is not None:
+            self._send(command)
+
+    def _check_freshness(self) -> None:
+        """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
+        if not self.active or self._heard is None:
+            return
+        age = self._age(self._heard)
+        if age <= self._state_timeout:
+            return
+        if not self._stale:
+            self._stale = True
+            self._refuse(
+                ConfigError(f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output")
+            )
+        self._send_safe()
+
+    def _age(self, heard: float) -> float:
+        age = time.monotonic() - heard
+        if self._node.get_parameter("use_sim_time").value and self._loop.state is not None:
+            simulated = self._node.get_clock().now().nanoseconds * 1e-9 - self._loop.state.time
+            age = min(age, abs(simulated))
+        return age
+
+    def _refuse(self, error: Exception) -> None:
+        self._monitor.refused(error)
+        self._node.get_logger().error(str(error), throttle_duration_sec=1.0)
+
+    def _guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Refuse what can't be used, in words, and go on."""
+
+        def guarded(message: Any) -> None:
+            if not self.active:
+                return
+            try:
+                callback(message)
+            except RobotControlError as error:
+                self._refuse(error)
+
+        return guarded
+
+    def _when_active(self, action: Callable[[], Any]) -> Callable[[], Any]:
+        def checked() -> Any:
+            if not self.active:
+                raise ConfigError("the controller is not active: activate it first")
+            return action()
+
+        return checked

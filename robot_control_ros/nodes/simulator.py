@@ -1,0 +1,228 @@
+"""The simulator: a robot in MuJoCo that speaks as ros2_control's broadcasters and forward controllers do.
+
+Topics, services and parameters: docs/simulator.md.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
+
+from ..errors import ConfigError, RobotControlError
+from ..plants.mujoco import MujocoPlant
+from ..robots import load_robot, robot_names
+from ..types import Command, CommandMode, RobotState
+from .entities import Entities
+from .messages import numbers, to_stamp, vector
+from .running import LATCHED_QOS, run, take_priority
+
+CLOCK_RATE = 100.0  # Hz, at most: enough for timers, and a fifth of the load of the full rate
+PUSH_LASTS = 0.2  # s of simulated time that a push acts without a newer one
+CATCH_UP = 5  # periods, at most, that are made up for after a delay
+LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the state again
+
+_PARAMETERS = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "Profile of the robot's file: gives the rate."),
+    "pacing": ("realtime", "realtime, or lockstep: one period per command."),
+    "paused": (False, "Begin paused."),
+    "realtime_priority": (0, "SCHED_FIFO priority asked for, 0 for none."),
+}
+_NUMBERS = {
+    "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
+    "real_time_factor": (1.0, 0.01, 100.0, "Simulated seconds per second."),
+    "command_timeout": (0.2, 0.0, 60.0, "Silence after which the joints hold [s]; 0 keeps the last command for ever."),
+}
+
+
+class SimulatorNode(Node):
+    """Commands in, joint states, wrench and /clock out; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("simulator")
+        self._declare_parameters()
+        robot = load_robot(self._value("robot"), self._value("profile"))
+        rate = self._value("rate") or robot.profile.rate
+        self._lockstep = self._pacing() == "lockstep"
+        self._robot, self._period = robot, 1.0 / rate
+        self._plant = MujocoPlant(robot, rate=rate, command_timeout=self._value("command_timeout"))
+        self._paused = bool(self._value("paused"))
+        self._pushed_at: dict[str, float] = {}
+        self._entities = Entities(self)
+        self._make_outputs(rate)
+        self._make_inputs()
+        self._restart_pacing()
+        take_priority(self, self._value("realtime_priority"))
+        self.get_logger().info(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
+
+    def close(self) -> None:
+        """Nothing is left moving in a simulation that ends."""
+        self._entities.close()
+
+    def _declare_parameters(self) -> None:
+        known = {"robots": ", ".join(robot_names())}
+        for name, (choice, text) in _PARAMETERS.items():
+            descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
+            self.declare_parameter(name, choice, descriptor)
+        for name, (number, lower, upper, text) in _NUMBERS.items():
+            bounds = [FloatingPointRange(from_value=lower, to_value=upper)]
+            descriptor = ParameterDescriptor(description=text, floating_point_range=bounds, read_only=True)
+            self.declare_parameter(name, number, descriptor)
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    def _pacing(self) -> str:
+        pacing = self._value("pacing")
+        if pacing not in ("realtime", "lockstep"):
+            raise ConfigError(f"pacing = {pacing!r}; choices: realtime, lockstep")
+        return str(pacing)
+
+    def _make_outputs(self, rate: float) -> None:
+        entities, robot = self._entities, self._robot
+        self._joint_state = JointState(name=list(robot.joints))
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = robot.wrench_frame
+        self._clock_every = max(1, math.ceil(rate / CLOCK_RATE))
+        self._published = 0
+        self._joint_states = entities.publisher(JointState, "joint_states")
+        self._wrenches = entities.publisher(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
+        self._clocks = entities.publisher(Clock, "/clock")
+        description = entities.publisher(String, "robot_description", LATCHED_QOS)
+        description.publish(String(data=robot.urdf()))
+
+    def _make_inputs(self) -> None:
+        entities = self._entities
+        for mode in CommandMode:
+            topic = f"/forward_{mode.value}_controller/commands"
+            entities.subscription(Float64MultiArray, topic, self._command_callback(mode))
+        entities.subscription(WrenchStamped, "~/push", self._guarded(self._on_push))
+        entities.service(SetBool, "~/pause", self._on_pause)
+        entities.trigger("~/step", self._step_once)
+        entities.trigger("~/reset", self._reset)
+        if self._lockstep:
+            entities.timer(LOCKSTEP_RETRY / 10.0, self._keep_lockstep_alive)
+        else:
+            entities.timer(self._period / self._value("real_time_factor"), self._keep_pace)
+
+    # Time
+
+    def _restart_pacing(self) -> None:
+        self._wall_start, self._time_start = time.monotonic(), self._plant.time
+        self._last_step = -math.inf
+
+    def _keep_pace(self) -> None:
+        if self._paused:
+            return
+        elapsed = (time.monotonic() - self._wall_start) * self._value("real_time_factor")
+        behind = elapsed - (self._plant.time - self._time_start)
+        if behind > CATCH_UP * self._period:
+            self._restart_pacing()
+            behind = self._period
+        while behind >= 0.5 * self._period:
+            self._advance()
+            behind -= self._period
+
+    def _keep_lockstep_alive(self) -> None:
+        """The first state, and the same again where its answer was lost or nobody was there to give one."""
+        if not self._paused and time.monotonic() - self._last_step > LOCKSTEP_RETRY:
+            self._publish()
+
+    def _advance(self) -> None:
+        self._expire_pushes()
+        self._plant.advance()
+        self._publish()
+
+    def _publish(self) -> None:
+        self._last_step = time.monotonic()
+        state = self._plant.sample()
+        stamp = to_stamp(state.time)
+        if self._published % self._clock_every == 0:
+            self._clocks.publish(Clock(clock=stamp))
+        self._published += 1
+        self._publish_wrench(state, stamp)
+        message = self._joint_state
+        message.header.stamp = stamp
+        message.position, message.velocity = numbers(state.q), numbers(state.v)
+        message.effort = numbers(state.effort)
+        self._joint_states.publish(message)
+
+    def _publish_wrench(self, state: RobotState, stamp: Any) -> None:
+        assert state.wrench is not None
+        message = self._wrench
+        message.header.stamp = stamp
+        force, torque = message.wrench.force, message.wrench.torque
+        force.x, force.y, force.z = state.wrench.force.tolist()
+        torque.x, torque.y, torque.z = state.wrench.torque.tolist()
+        self._wrenches.publish(message)
+
+    # Inputs
+
+    def _command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        def on_command(message: Float64MultiArray) -> None:
+            self._plant.write(Command(mode, np.array(message.data)))
+            if self._lockstep and not self._paused:
+                self._advance()
+
+        return self._guarded(on_command)
+
+    def _on_push(self, message: WrenchStamped) -> None:
+        """A wrench in the axes of the link that header.frame_id names, at its origin."""
+        link = message.header.frame_id
+        rotation = self._plant.link_rotation(link)
+        force, torque = vector(message.wrench.force), vector(message.wrench.torque)
+        self._plant.push(link, rotation @ force, rotation @ torque)
+        self._pushed_at[link] = self._plant.time
+
+    def _expire_pushes(self) -> None:
+        for link, since in list(self._pushed_at.items()):
+            if self._plant.time - since > PUSH_LASTS:
+                self._plant.push(link, np.zeros(3), np.zeros(3))
+                del self._pushed_at[link]
+
+    def _guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        def guarded(message: Any) -> None:
+            try:
+                callback(message)
+            except RobotControlError as error:
+                self.get_logger().error(f"refused: {error}", throttle_duration_sec=1.0)
+
+        return guarded
+
+    # Services
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._paused = request.data
+        self._restart_pacing()
+        response.success, response.message = True, "paused" if self._paused else "running"
+        return response
+
+    def _step_once(self) -> None:
+        if not self._paused:
+            raise ConfigError("the simulation is running: pause it first")
+        self._advance()
+
+    def _reset(self) -> None:
+        self._plant.reset()
+        self._pushed_at.clear()
+        self._restart_pacing()
+
+
+def main() -> None:
+    """Run the node."""
+    run(SimulatorNode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The topics that say where the robot should go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from ..errors import ConfigError
+from ..loop import ControlLoop
+from ..spatial import wrench_at
+from ..types import Array
+from .entities import Entities
+from .messages import read_joint_positions, read_joint_trajectory, read_pose, vector
+
+JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
+
+
+class Targets:
+    """Subscribes to the targets of one loop. A frame_id that isn't the base is transformed through the model.
+
+    Args:
+        entities: where the subscriptions belong.
+        loop: that the targets go to.
+        guarded: makes a callback that refuses what can't be used, and is silent while the controller is inactive.
+    """
+
+    def __init__(self, entities: Entities, loop: ControlLoop, guarded: Callable[[Any], Any]) -> None:
+        self._loop = loop
+        for kind, topic, callback in (
+            (PoseStamped, "~/target_pose", self._pose),
+            (TwistStamped, "~/target_twist", self._twist),
+            (WrenchStamped, "~/target_wrench", self._wrench),
+            (JointState, "~/target_joint", self._joint),
+            (JointTrajectory, "~/joint_trajectory", self._joint_trajectory),
+        ):
+            entities.subscription(kind, topic, guarded(callback))
+
+    def _pose(self, message: PoseStamped) -> None:
+        self._loop.move_to(self._frame(message) @ read_pose(message.pose))
+
+    def _twist(self, message: TwistStamped) -> None:
+        rotation = self._frame(message)[:3, :3]
+        linear, angular = vector(message.twist.linear), vector(message.twist.angular)
+        twist = _finite("target twist", np.concatenate((rotation @ linear, rotation @ angular)))
+        self._loop.jog(twist, JOG_LASTS)
+
+    def _wrench(self, message: WrenchStamped) -> None:
+        frame = self._frame(message)
+        frame[:3, 3] -= self._loop.tip()[:3, 3]
+        both = np.concatenate((vector(message.wrench.force), vector(message.wrench.torque)))
+        self._loop.feedforward_wrench = wrench_at(_finite("target wrench", both), frame)
+
+    def _joint(self, message: JointState) -> None:
+        self._loop.move_joints_to(read_joint_positions(message, self._loop.robot.joints))
+
+    def _joint_trajectory(self, message: JointTrajectory) -> None:
+        self._loop.follow_joints(*read_joint_trajectory(message, self._loop.robot.joints))
+
+    def _frame(self, message: Any) -> Array:
+        """Pose (4, 4) of the message's frame in the base, now."""
+        self._loop.tip()
+        return self._loop.model.frame_pose(message.header.frame_id)
+
+
+def _finite(what: str, values: Array) -> Array:
+    if not math.isfinite(values.dot(values)):
+        raise ConfigError(f"{what} = {values.tolist()}: must be finite numbers")
+    return values
