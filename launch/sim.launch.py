@@ -3,13 +3,13 @@
 What is started is decided in robot_control_ros.bringup; here it becomes launch_ros nodes.
 """
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from launch import LaunchDescription
 from robot_control_ros.bringup import SIMULATION_ARGUMENTS, simulation
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``robot_control demo|simulate|bench``."""
+"""The command line: ``robot_control demo|simulate|bench|docs``."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_simulate(commands)
     _add_bench(commands)
+    docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
+    docs.set_defaults(run=_docs)
     return parser
 
 
@@ -135,6 +137,13 @@ def _bench(options: argparse.Namespace) -> int:
     from .bench import bench
 
     return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
+
+
+def _docs(options: argparse.Namespace) -> int:
+    from .reference_docs import laws_page
+
+    print(laws_page(), end="")
+    return 0
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -85,7 +85,7 @@ class Log:
             axis.set_ylabel(label)
             axis.grid(True, alpha=0.3)
             axis.margins(x=0.0)
-            axis.legend(loc="upper right", ncols=3, frameon=False)
+            axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         rows[-1].set_xlabel("time [s]")
         if title:
             figure.suptitle(title)

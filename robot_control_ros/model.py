@@ -7,7 +7,7 @@ module: outside, q is one angle per joint in the order of ``RobotConfig.joints``
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,6 +235,22 @@ class RobotModel:
         effort = self._per_joint(self._model.upperEffortLimit)
         velocity = self._per_joint(self._model.upperVelocityLimit)
         return JointLimits(effort, velocity, lower, upper)
+
+
+def bare_calls(model: RobotModel) -> Callable[[Array], None]:
+    """The three Pinocchio calls that no controller can do without, and nothing else: what the bench compares with.
+
+    Forward kinematics of all frames, the tip's Jacobian and the gravity torques at q (n,), as a user would call them.
+    """
+    inner = model._model
+    data, tip = inner.createData(), model._tip_id
+
+    def calls(q: Array) -> None:
+        pin.framesForwardKinematics(inner, data, q)
+        pin.computeFrameJacobian(inner, data, q, tip, _AXES)
+        pin.computeGeneralizedGravity(inner, data, q)
+
+    return calls
 
 
 def _parse(urdf: str) -> Any:

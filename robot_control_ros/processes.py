@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 
 from .bringup import NodeSpec, environment
@@ -50,6 +51,20 @@ class Processes:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
+
+    def names(self) -> list[str]:
+        """Names of the nodes started."""
+        return list(self._running)
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to one."""
+        self._running[name].send_signal(number)
+
+    def memory(self, name: str) -> float:
+        """Resident memory of one [MB] (Linux)."""
+        status = Path(f"/proc/{self._running[name].pid}/status").read_text(encoding="ascii")
+        kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(kilobytes) / 1000.0
 
     def stop(self) -> None:
         """End all: controllers first (last started), by SIGINT, by SIGKILL after the grace."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -42,6 +40,7 @@ class Operator(Node):
         self._robot = robot
         self._circle: Circle | None = None
         self._began: float | None = None
+        self._was_pushing = False
         self._entities = entities = Entities(self)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
         self._push = entities.publisher(WrenchStamped, "/simulator/push")
@@ -100,13 +99,15 @@ class Operator(Node):
         assert reference is not None
         fill_pose(target.pose, reference)
         self._target.publish(target)
-        if self.pushing(self.elapsed):
-            self._push.publish(self._upward_push(pose[:, :3]))
+        pushing = self.pushing(self.elapsed)
+        if pushing or self._was_pushing:
+            self._push.publish(self._upward_push(pose[:, :3], PUSH_FORCE if pushing else 0.0))
+        self._was_pushing = pushing
 
-    def _upward_push(self, rotation: Array) -> Any:
-        """The push along +z of the base, in the axes of the link it acts on."""
+    def _upward_push(self, rotation: Array, size: float) -> WrenchStamped:
+        """A push along +z of the base, in the axes of the link it acts on."""
         message = WrenchStamped()
         message.header.frame_id = self._robot.tip
-        force = rotation.T @ np.array([0.0, 0.0, PUSH_FORCE])
+        force = rotation.T @ np.array([0.0, 0.0, size])
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
         return message

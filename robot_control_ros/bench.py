@@ -1,0 +1,146 @@
+"""How fast it all is: every figure beside what it is to be compared with, measured in the same run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .bringup import NodeSpec, controller, environment
+from .laws import law_names
+from .loop import ControlLoop
+from .model import RobotModel, bare_calls
+from .robots import RobotConfig, load_robot
+from .simulate import simulate
+from .types import RobotState
+
+BATCH = 250  # calls timed together
+BATCHES = 60  # the median of their means counts
+
+
+def bench(*, seconds: float = 30.0, json_path: str = "bench.json", ros: bool = True) -> int:
+    """Run everything, print tables, write JSON; returns the exit status."""
+    robot = load_robot("ur5")
+    results: dict[str, Any] = {"machine": _machine(), "compute": _compute(robot), "simulate": _simulation()}
+    _print_compute(results["compute"])
+    print(f"\nsimulate(): {results['simulate']['times_real_time']:.1f} x real time at 1 kHz physics and control")
+    if ros:
+        results["dds"], results["memory_mb"] = _over_dds(robot, seconds)
+        _print_dds(results["dds"], results["memory_mb"])
+    Path(json_path).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwritten: {json_path}")
+    return 0
+
+
+def _machine() -> dict[str, Any]:
+    return {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
+
+
+def _states(robot: RobotConfig, count: int, dt: float) -> list[RobotState]:
+    """A slow walk about home, so that every call sees another state."""
+    rng = np.random.default_rng(1)
+    home, effort = np.array(robot.home), np.zeros(robot.n)
+    phase = rng.uniform(0.0, 6.0, robot.n)
+    states = []
+    for i in range(count):
+        t = i * dt
+        q, v = home + 0.3 * np.sin(t + phase), 0.3 * np.cos(t + phase)
+        states.append(RobotState(t, q, v, effort))
+    return states
+
+
+def _median_us(call: Callable[[int], object], prepare: Callable[[int], None] | None = None) -> float:
+    """Time of one call [us]; `prepare` is called, untimed, before each batch."""
+    means = []
+    for batch in range(BATCHES):
+        if prepare is not None:
+            prepare(batch)
+        begin = time.perf_counter()
+        for i in range(BATCH):
+            call(batch * BATCH + i)
+        means.append((time.perf_counter() - begin) / BATCH)
+    return float(np.median(means)) * 1e6
+
+
+def _compute(robot: RobotConfig) -> dict[str, Any]:
+    dt = robot.period
+    states = _states(robot, BATCH * BATCHES, dt)
+    bare = bare_calls(RobotModel.of(robot))
+    results: dict[str, Any] = {"pinocchio_us": _median_us(lambda i: bare(states[i].q)), "laws": {}}
+    for law in law_names():
+        results["laws"][law] = _law(robot, law, states, dt)
+    return results
+
+
+def _law(robot: RobotConfig, law: str, states: list[RobotState], dt: float) -> dict[str, float]:
+    loop = ControlLoop(robot, law)
+    tick = _median_us(lambda i: loop.tick(states[i]))
+    gains, reference = loop.gains.current, loop.reference
+    kinematics: list[Any] = []
+
+    def prepare(batch: int) -> None:
+        kinematics[:] = [loop.model.update(s.q, s.v) for s in states[batch * BATCH : (batch + 1) * BATCH]]
+
+    def compute(i: int) -> None:
+        loop.law.compute(states[i], kinematics[i % BATCH], reference, gains, dt)
+
+    return {"compute_us": _median_us(compute, prepare), "tick_us": tick}
+
+
+def _simulation() -> dict[str, float]:
+    simulate(duration=0.2)
+    lengths = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        simulate(duration=4.0)
+        lengths.append(4.0 / (time.perf_counter() - begin))
+    return {"times_real_time": float(np.median(lengths))}
+
+
+def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
+    os.environ.update(environment())
+    from .nodes.stopwatch import Stopwatch
+    from .processes import Processes
+
+    ours = controller(robot.name, "impedance", profile="sim", simulated_time=False)
+    topics = {"joint_states": "/ours/joint_states", "/forward_effort_controller/commands": "/ours/commands"}
+    ours = NodeSpec(ours.executable, ours.name, ours.parameters, ours.parameter_files, {**ours.remappings, **topics})
+    echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
+    simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
+    results: dict[str, Any] = {}
+    with Processes([echo, ours]) as processes, Stopwatch(robot) as stopwatch:
+        for rate in (500.0, 1000.0):
+            nodes = {"echo": "/echo", "controller": "/ours"}
+            results[f"{rate:.0f} Hz"] = stopwatch.compare(processes, nodes, rate, seconds)
+        processes.start(simulator)
+        stopwatch.wait_for_joint_state()
+        memory = {name: processes.memory(name) for name in ("controller", "simulator")}
+    return results, memory
+
+
+def _print_compute(results: dict[str, Any]) -> None:
+    bare = results["pinocchio_us"]
+    print(f"bare Pinocchio (FK, Jacobian, gravity): {bare:.2f} us\n")
+    print(f"{'law':<24}{'compute us':>12}{'/ Pinocchio':>13}{'tick us':>10}{'/ compute':>11}")
+    for law, row in results["laws"].items():
+        compute, tick = row["compute_us"], row["tick_us"]
+        print(f"{law:<24}{compute:>12.2f}{compute / bare:>13.2f}{tick:>10.2f}{tick / compute:>11.2f}")
+
+
+def _print_dds(results: dict[str, Any], memory: dict[str, float]) -> None:
+    print(f"\n{'joint_states -> command':<28}{'p50 us':>8}{'p99 us':>8}{'p99.9 us':>10}{'sent':>8}{'lost':>6}")
+    for rate, rows in results.items():
+        for name, row in rows.items():
+            label = f"{rate}, {name}"
+            times = f"{row['p50_us']:>8.0f}{row['p99_us']:>8.0f}{row['p999_us']:>10.0f}"
+            print(f"{label:<28}{times}{row['sent']:>8}{row['lost']:>6}")
+        ours, echo = rows["controller"], rows["echo"]
+        ratios = "  ".join(f"{key[:-3]} {ours[key] / echo[key]:.2f}" for key in ("p50_us", "p99_us", "p999_us"))
+        print(f"{rate + ', ratio':<28}{ratios}")
+    print("\n" + "  ".join(f"{name}: {size:.0f} MB" for name, size in memory.items()))

@@ -1,0 +1,151 @@
+"""Measures the time from a joint state's publication to its command's arrival, over DDS."""
+
+from __future__ import annotations
+
+import signal
+import time
+from array import array
+from collections import deque
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ..errors import HardwareFault
+from ..processes import Processes
+from ..robots import RobotConfig
+from .entities import Entities
+from .messages import to_stamp
+from .running import COMMAND_QOS, make_executor
+
+BLOCK = 5.0  # s: the two nodes take turns, so that what disturbs the machine disturbs both
+WARM_UP = 0.5  # s at the start of a block that don't count
+FIRST_ANSWER = 20.0  # s
+
+
+class Stopwatch:
+    """Plays the robot for one node at a time. The nodes that are not measured are stopped meanwhile (SIGSTOP)."""
+
+    def __init__(self, robot: RobotConfig) -> None:
+        self._message = JointState(name=list(robot.joints))
+        self._message.position, self._message.velocity = array("d", robot.home), array("d", [0.0] * robot.n)
+
+    def __enter__(self) -> Stopwatch:
+        rclpy.init()
+        self._node = Node("stopwatch")
+        self._executor = make_executor()
+        self._executor.add_node(self._node)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.remove_node(self._node)
+        self._node.destroy_node()
+        rclpy.try_shutdown()
+
+    def compare(self, processes: Processes, nodes: dict[str, str], rate: float, seconds: float) -> dict[str, Any]:
+        """Measure each node, named with its topics' namespace, for `seconds` in all, in turns."""
+        taken: dict[str, list[float]] = {name: [] for name in nodes}
+        counts = {name: [0, 0] for name in nodes}
+        for _ in range(max(1, round(seconds / BLOCK))):
+            for name, namespace in nodes.items():
+                for other in processes.names():
+                    processes.signal(other, signal.SIGCONT if other == name else signal.SIGSTOP)
+                latencies, sent, lost = self._block(namespace, rate, min(BLOCK, seconds))
+                taken[name] += latencies
+                counts[name][0] += sent
+                counts[name][1] += lost
+        for name in processes.names():
+            processes.signal(name, signal.SIGCONT)
+        return {name: _row(np.array(taken[name]), *counts[name]) for name in nodes}
+
+    def wait_for_joint_state(self) -> None:
+        """Until a simulator runs."""
+        arrived: list[JointState] = []
+        entities = Entities(self._node)
+        entities.subscription(JointState, "joint_states", arrived.append)
+        self._spin_until(lambda: bool(arrived), FIRST_ANSWER, "no joint state from the simulator")
+        entities.close()
+
+    def _block(self, namespace: str, rate: float, seconds: float) -> tuple[list[float], int, int]:
+        entities = Entities(self._node)
+        turn = _Turn(entities, namespace, self._message)
+        self._spin_until(lambda: turn.ready(), FIRST_ANSWER, f"no answer on {namespace}/commands")
+        entities.timer(1.0 / rate, turn.send)
+        self._spin_until(lambda: turn.age() > WARM_UP, 2.0 * WARM_UP + 5.0, "the timer doesn't run")
+        turn.count()
+        self._spin_until(lambda: turn.age() > WARM_UP + seconds, 2.0 * seconds + 5.0, "the timer doesn't run")
+        turn.stop()
+        self._spin(0.2)
+        entities.close()
+        return turn.latencies, turn.sent, turn.sent - len(turn.latencies)
+
+    def _spin_until(self, condition: Any, limit: float, otherwise: str) -> None:
+        deadline = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > deadline:
+                raise HardwareFault(f"bench: {otherwise} within {limit:g} s")
+            self._spin(0.1)
+
+    def _spin(self, seconds: float) -> None:
+        never: Any = Future()
+        self._executor.spin_until_future_complete(never, timeout_sec=seconds)
+
+
+class _Turn:
+    """One node's turn: sends joint states, matches answers to them in order."""
+
+    def __init__(self, entities: Entities, namespace: str, message: JointState) -> None:
+        self._publisher = entities.publisher(JointState, f"{namespace}/joint_states", COMMAND_QOS)
+        entities.subscription(Float64MultiArray, f"{namespace}/commands", self._on_answer, COMMAND_QOS)
+        self._message = message
+        self._open: deque[float] = deque()
+        self._began = time.monotonic()
+        self._answered = self._counting = self._stopped = False
+        self.sent = 0
+        self.latencies: list[float] = []
+
+    def ready(self) -> bool:
+        """Try once more until the first answer comes."""
+        if not self._answered:
+            self.send()
+            self._open.clear()
+            self._began = time.monotonic()
+        return self._answered
+
+    def age(self) -> float:
+        return time.monotonic() - self._began
+
+    def count(self) -> None:
+        """From now on it counts."""
+        self._open.clear()
+        self._counting = True
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def send(self) -> None:
+        if self._stopped:
+            return
+        self._message.header.stamp = to_stamp(time.time())
+        if self._counting:
+            self.sent += 1
+            self._open.append(time.perf_counter())
+        self._publisher.publish(self._message)
+
+    def _on_answer(self, message: Float64MultiArray) -> None:
+        now = time.perf_counter()
+        self._answered = True
+        if self._open:
+            self.latencies.append(now - self._open.popleft())
+
+
+def _row(latencies: Any, sent: int, lost: int) -> dict[str, float]:
+    p50, p99, p999 = np.percentile(latencies * 1e6, (50.0, 99.0, 99.9))
+    return {"p50_us": float(p50), "p99_us": float(p99), "p999_us": float(p999), "sent": sent, "lost": lost}
