@@ -67,6 +67,7 @@ def _watch(operator: Any, executor: Any, processes: Processes, seconds: float, l
     from rclpy.task import Future
 
     never: Any = Future()
+    line = _LiveLine()
     began = time.monotonic()
     while rclpy.ok() and (seconds == 0.0 or operator.elapsed < seconds):
         executor.spin_until_future_complete(never, timeout_sec=0.1)
@@ -75,20 +76,34 @@ def _watch(operator: Any, executor: Any, processes: Processes, seconds: float, l
             if time.monotonic() - began > START_LIMIT:
                 raise HardwareFault(f"no telemetry from the controller within {START_LIMIT:g} s")
         elif live:
-            _line(operator)
+            line.show(operator)
     if live:
         print()
 
 
-def _line(operator: Any) -> None:
+class _LiveLine:
+    """One line that is written over on a terminal, one a second elsewhere."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+        self._next = 0.0
+
+    def show(self, operator: Any) -> None:
+        if self._terminal:
+            sys.stdout.write(f"\r{_line(operator):<78}")
+        elif operator.elapsed >= self._next:
+            self._next += 1.0
+            print(_line(operator))
+        sys.stdout.flush()
+
+
+def _line(operator: Any) -> str:
     error, force = operator.latest["pose_error"], operator.latest["wrench"][:3]
     note = "  pushing" if operator.pushing(operator.elapsed) else ""
-    text = (
+    return (
         f"{operator.elapsed:6.1f} s  {operator.rate:4.0f} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
         f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N{note}"
     )
-    sys.stdout.write(f"\r{text:<78}")
-    sys.stdout.flush()
 
 
 def _report(operator: Any, log: Log, title: str, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+
+from ..errors import RobotControlError
 
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
 
@@ -53,7 +56,8 @@ def take_priority(node: Node, priority: int) -> None:
 def run(make_node: Callable[[], Any]) -> None:
     """Run a node until SIGINT or SIGTERM, however often they come; then its close() leaves the robot safe.
 
-    The signal only ends the spinning; the context stays valid until the node has said its last word.
+    The signal only ends the spinning; the context stays valid until the node has said its last word. A node that can't
+    be made says why, and the exit status is 1.
     """
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     stop: Future = Future()
@@ -64,7 +68,11 @@ def run(make_node: Callable[[], Any]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
-    node = make_node()
+    try:
+        node = make_node()
+    except RobotControlError as error:
+        rclpy.try_shutdown()
+        sys.exit(f"not started: {error}")
     executor = make_executor()
     executor.add_node(node)
     try:

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
-from ..errors import ConfigError, RobotControlError
+from ..errors import ConfigError, HardwareFault, RobotControlError
 from ..plants.mujoco import MujocoPlant
 from ..robots import load_robot, robot_names
 from ..types import Command, CommandMode, RobotState
@@ -141,7 +141,12 @@ class SimulatorNode(Node):
 
     def _advance(self) -> None:
         self._expire_pushes()
-        self._plant.advance()
+        try:
+            self._plant.advance()
+        except HardwareFault as error:
+            self._paused = True
+            self.get_logger().fatal(f"{error}; paused: call ~/reset, then ~/pause with false")
+            return
         self._publish()
 
     def _publish(self) -> None:
