@@ -92,13 +92,13 @@ class Impedance:
             0.0,
             unit="N·m/rad",
             upper=500.0,
-            doc="Null-space spring towards the posture of the last reset or of the reference; acts where joints outnumber the axes.",
+            doc="Null-space spring towards the posture of the last reset or the reference, where joints outnumber axes.",
         )
         posture_damping: float = gain(
             0.0,
             unit="N·m·s/rad",
             upper=100.0,
-            doc="Null-space damping; acts where joints outnumber the axes.",
+            doc="Null-space damping, where joints outnumber axes.",
         )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT

@@ -135,7 +135,8 @@ class ControllerNode(LifecycleNode):
         return self._description
 
     def _on_description(self, message: String) -> None:
-        if self._session is not None and message.data != self._description:
+        used = self._session is not None and self.get_parameter("description").value == "topic"
+        if used and message.data != self._description:
             self.get_logger().warning("a new robot_description arrived: it counts from the next configure on")
         self._description = message.data
 
