@@ -148,7 +148,7 @@ class ControlLoop:
         """
         begin = time.perf_counter()
         self._check(state)
-        dt = self.robot.period if self.state is None else state.time - self.state.time
+        gap = dt = self.robot.period if self.state is None else state.time - self.state.time
         kin = self.model.update(state.q, state.v)
         state.wrench_on_tip = self.wrench.on_tip(state, kin)
         fresh = self.trajectory is None or self.state is None or not 0.0 < dt <= LONGEST_GAP
@@ -165,7 +165,7 @@ class ControlLoop:
         self.state, self.kin, self.reference = state, kin, reference
         if self.safety.fault:
             self.trajectory = None
-        self.times.add(time.perf_counter() - begin, dt)
+        self.times.add(time.perf_counter() - begin, gap)
         return sent
 
     def safe_command(self) -> Command | None:

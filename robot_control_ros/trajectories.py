@@ -174,9 +174,12 @@ class JointMove:
         still = np.zeros_like(q0)
         self._model, self._time = model, time
         self._path = Quintic(q0, still, still, goal, duration)
+        self._rest = Hold(model.at(goal).pose, goal)
         self.end = time + duration
 
     def sample(self, t: float) -> Reference:
+        if t >= self.end:
+            return self._rest.sample(t)
         q, v, a = self._path.at(t - self._time)
         kin = self._model.at(q, v)
         return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
@@ -230,15 +233,15 @@ class JointPath:
                 f"joint path: {model.joints[joint]} would move at {fastest[joint]:g} rad/s: "
                 f"must be at most {speed[joint]:g} rad/s"
             )
-        self._model, self._time, self._goal = model, time, points[-1]
+        self._model, self._time = model, time
+        self._rest = Hold(model.at(points[-1]).pose, points[-1])
         self.end = time + float(knots[-1])
 
     def sample(self, t: float) -> Reference:
         if t >= self.end:
-            q, v, a = self._goal, np.zeros_like(self._goal), np.zeros_like(self._goal)
-        else:
-            at = max(t - self._time, 0.0)
-            q, v, a = self._position(at), self._velocity(at), self._acceleration(at)
+            return self._rest.sample(t)
+        at = max(t - self._time, 0.0)
+        q, v, a = self._position(at), self._velocity(at), self._acceleration(at)
         kin = self._model.at(q, v)
         return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
 

@@ -7,8 +7,10 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import robot_control_ros
+from robot_control_ros.bringup import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "robot_control_ros"
@@ -317,3 +320,32 @@ def test_ament_index_finds_the_package(installation, monkeypatch):
     packages = pytest.importorskip("ament_index_python.packages")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(installation.prefix))
     assert packages.get_package_share_directory(NAME) == str(installation.prefix / SHARE)
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("node", NODES)
+def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
+    """From the installed files alone: own configuration, own description, until Ctrl-C."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
+    settings = environment(
+        {
+            **os.environ,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PYTHONPATH": str(modules),
+            "AMENT_PREFIX_PATH": str(installation.prefix),
+            "ROS_DOMAIN_ID": str(60 + NODES.index(node)),
+        }
+    )
+    messages = tmp_path / "messages.txt"
+    log_level = ["--ros-args", "--log-level", "debug"]
+    with messages.open("w") as out:
+        executable = installation.prefix / "lib" / NAME / node
+        process = subprocess.Popen([executable, *log_level], env=settings, cwd=tmp_path, stdout=out, stderr=out)
+    deadline = time.monotonic() + 30.0
+    while node not in messages.read_text() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=10.0) == 0, messages.read_text()
+    assert node in messages.read_text()
+    assert "Traceback" not in messages.read_text()
