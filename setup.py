@@ -70,7 +70,7 @@ setup(
         ],
         "sim": [
             "mujoco>=4,<5; python_version >= '3.11'",
-            "mujoco>=3.2,<4; python_version < '3.11'",  # MuJoCo 4 starts at Python 3.11, Humble has 3.10
+            "mujoco>=3.10,<4; python_version < '3.11'",  # MuJoCo 4 starts at Python 3.11, Humble has 3.10
             "matplotlib",
         ],
         "dashboard": ["viser>=1.1,<2"],

@@ -105,7 +105,8 @@ def _simulation() -> dict[str, float]:
 
 def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
     os.environ.update(environment())
-    from .nodes.stopwatch import Stopwatch
+    from .nodes.running import spinning
+    from .nodes.stopwatch import Stopwatch, stopwatch_node
     from .processes import Processes
 
     ours = controller(robot.name, "impedance", profile="sim", simulated_time=False)
@@ -114,7 +115,8 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
     echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
     results: dict[str, Any] = {}
-    with Processes([echo, ours]) as processes, Stopwatch(robot) as stopwatch:
+    with Processes([echo, ours]) as processes, spinning(stopwatch_node) as (node, spin):
+        stopwatch = Stopwatch(robot, node, spin)
         for rate in (500.0, 1000.0):
             nodes = {"echo": "/echo", "controller": "/ours"}
             results[f"{rate:.0f} Hz"] = stopwatch.compare(processes, nodes, rate, seconds)

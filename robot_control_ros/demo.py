@@ -38,39 +38,25 @@ def demo(robot: str, law: str, *, gains: str = "", live: bool = True, seconds: f
     """
     os.environ.update(environment())
     config, specs = load_robot(robot), simulation(robot, law, gains)
-    import rclpy
-
     from .nodes.operator import Operator
-    from .nodes.running import make_executor
+    from .nodes.running import spinning
 
     print(f"{config.description or config.name} under {law}; ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']} joins it.")
-    with Processes(specs) as processes:
-        rclpy.init()
-        operator = Operator(config, law)
-        executor = make_executor()
-        executor.add_node(operator)
+    with Processes(specs) as processes, spinning(lambda: Operator(config, law)) as (operator, spin):
         try:
-            _watch(operator, executor, processes, seconds, live)
+            _watch(operator, spin, processes, seconds, live)
         except KeyboardInterrupt:
             print("\nstopped")
-        finally:
-            executor.remove_node(operator)
-            operator.destroy_node()
-            rclpy.try_shutdown()
     if len(operator.log):
         _report(operator, operator.log.log(), f"{config.name} under {law}", Path(output))
     return 0
 
 
-def _watch(operator: Any, executor: Any, processes: Processes, seconds: float, live: bool) -> None:
-    import rclpy
-    from rclpy.task import Future
-
-    never: Any = Future()
+def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:
     line = _LiveLine()
     began = time.monotonic()
-    while rclpy.ok() and (seconds == 0.0 or operator.elapsed < seconds):
-        executor.spin_until_future_complete(never, timeout_sec=0.1)
+    while seconds == 0.0 or operator.elapsed < seconds:
+        spin(0.1)
         processes.check()
         if operator.latest is None:
             if time.monotonic() - began > START_LIMIT:

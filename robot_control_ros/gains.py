@@ -102,13 +102,18 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | Array:
     Raises:
         ConfigError: wrong type, wrong size, not finite or out of bounds; names value, bound and choices.
     """
-    if spec.switch and not isinstance(value, (bool, np.bool_)) and value not in (0, 1):
+    if spec.switch and not (
+        isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
+    ):
         raise ConfigError(f"{spec.name} = {value!r}: it is a switch, must be true or false")
     wanted = spec.length(joints)
     try:
-        values = np.atleast_1d(np.array(value, dtype=float))
+        raw = np.atleast_1d(np.array(value))
+        values = raw.astype(float)
     except (TypeError, ValueError):
-        raise ConfigError(f"{spec.name} = {value!r}: must be {_shape_words(spec, wanted)}") from None
+        raw = np.array("not numbers")
+    if raw.dtype.kind not in ("iuf" if not spec.switch else "iufb"):
+        raise ConfigError(f"{spec.name} = {value!r}: must be {_shape_words(spec, wanted)}")
     if values.ndim != 1 or values.size not in (1, wanted):
         raise ConfigError(
             f"{spec.name} has {values.size} values {values.tolist()}: must have {_shape_words(spec, wanted)}"

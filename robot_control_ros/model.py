@@ -184,7 +184,8 @@ class RobotModel:
         gravity = pin.computeGeneralizedGravity(self._model, data, x)
         if self._order is not None:
             jacobian, gravity = jacobian[:, self._order], gravity[self._order]
-        return Kinematics(self, q, v, placement.homogeneous, jacobian, gravity)
+        # Pinocchio gives the Jacobian of a single joint as a vector
+        return Kinematics(self, q, v, placement.homogeneous, jacobian.reshape(6, self.n), gravity)
 
     def _chosen_joints(self, model: Any) -> Any:
         names = list(model.names)[1:]

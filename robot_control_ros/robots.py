@@ -127,7 +127,7 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
         raise ConfigError(f"unknown robot {name!r}; robots: {', '.join(robot_names())}, or a path ending in .yaml")
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     return _Reader(path, data).robot(profile)
 
@@ -162,9 +162,10 @@ class _Reader:
 
     def robot(self, profile: str) -> RobotConfig:
         data = self.data
-        joints = tuple(str(name) for name in data["joints"])
-        if not joints or len(set(joints)) != len(joints):
-            raise ConfigError(f"{self.path}: joints = {list(joints)}: must be one or more different names")
+        names = data["joints"]
+        if not isinstance(names, list) or not names or len({str(name) for name in names}) != len(names):
+            raise ConfigError(f"{self.path}: joints = {names!r}: must be a list of one or more different names")
+        joints = tuple(str(name) for name in names)
         n = len(joints)
         return RobotConfig(
             name=str(data["name"]),
@@ -182,11 +183,18 @@ class _Reader:
             joint_speed=self._numbers("joint_speed", 1, 0.0)[0],
             profile_name=profile,
             profile=self._profile(profile),
-            law_gains=data["law_gains"],
+            law_gains=self._mapping("law_gains", data["law_gains"]),
         )
 
     def _rotor_inertia(self, n: int) -> tuple[float, ...]:
-        return (0.0,) * n if self.data["rotor_inertia"] is None else self._numbers("rotor_inertia", n, 0.0)
+        if self.data["rotor_inertia"] is None:
+            return (0.0,) * n
+        return self._numbers("rotor_inertia", n, 0.0, inclusive=True)
+
+    def _mapping(self, what: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ConfigError(f"{self.path}: {what} = {value!r}: must be a mapping of names to entries")
+        return value
 
     def _urdf(self, text: str) -> Path:
         beside = self.path.parent / text
@@ -196,35 +204,42 @@ class _Reader:
         linear, angular = self._numbers(key, 2, 0.0)
         return linear, angular
 
-    def _numbers(self, key: str, n: int, above: float) -> tuple[float, ...]:
+    def _numbers(self, key: str, n: int, above: float, inclusive: bool = False) -> tuple[float, ...]:
         raw = self.data[key]
         values = list(raw) if isinstance(raw, (list, tuple)) else [raw]
         if len(values) != n:
             raise ConfigError(f"{self.path}: {key} has {len(values)} values: must have {n}")
+        bound = f"{above:g} or more" if inclusive else f"above {above:g}"
         for value in values:
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not (number and math.isfinite(value) and value > above):
-                raise ConfigError(f"{self.path}: {key} = {value!r}: must be a finite number above {above:g}")
+            if not (_finite(value) and (value > above or (inclusive and value == above))):
+                raise ConfigError(f"{self.path}: {key} = {value!r}: must be a finite number, {bound}")
         return tuple(float(value) for value in values)
 
     def _profile(self, name: str) -> Profile:
-        profiles = self.data["profiles"]
+        profiles = self._mapping("profiles", self.data["profiles"])
         if name not in profiles:
             raise ConfigError(f"{self.path}: unknown profile {name!r}; profiles: {', '.join(profiles)}")
-        entry = profiles[name]
+        entry = self._mapping(f"profile {name}", profiles[name])
         unknown = set(entry) - set(_PROFILE_KEYS)
         missing = [key for key in _PROFILE_KEYS[:3] if key not in entry]
         if unknown or missing:
             problem = f"unknown {sorted(unknown)}" if unknown else f"missing {missing}"
             raise ConfigError(f"{self.path}: profile {name}: {problem}; entries: {', '.join(_PROFILE_KEYS)}")
-        rate = entry["rate"]
-        if not (isinstance(rate, (int, float)) and math.isfinite(rate) and rate > 0):
+        rate, by_robot = entry["rate"], entry["gravity_by_robot"]
+        if not (_finite(rate) and rate > 0):
             raise ConfigError(f"{self.path}: profile {name}: rate = {rate!r}: must be a number of Hz above 0")
-        try:
-            commands = tuple(CommandMode(mode) for mode in entry["commands"])
-        except ValueError:
-            valid = ", ".join(mode.value for mode in CommandMode)
+        if not isinstance(by_robot, bool):
+            raise ConfigError(f"{self.path}: profile {name}: gravity_by_robot = {by_robot!r}: must be true or false")
+        return Profile(float(rate), self._commands(name, entry["commands"]), by_robot, str(entry.get("remedy") or ""))
+
+    def _commands(self, profile: str, given: Any) -> tuple[CommandMode, ...]:
+        valid = [mode.value for mode in CommandMode]
+        if not isinstance(given, list) or not given or any(mode not in valid for mode in given):
             raise ConfigError(
-                f"{self.path}: profile {name}: commands = {entry['commands']}; choices: {valid}"
-            ) from None
-        return Profile(float(rate), commands, bool(entry["gravity_by_robot"]), str(entry.get("remedy", "")))
+                f"{self.path}: profile {profile}: commands = {given!r}: must be a list; choices: {', '.join(valid)}"
+            )
+        return tuple(CommandMode(mode) for mode in given)
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

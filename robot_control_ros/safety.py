@@ -59,18 +59,21 @@ class Safety:
 
     def apply(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
-        values = command.values
-        if values.shape != (self._robot.n,) or not math.isfinite(values.dot(values)):
-            self.fault = f"the law gave {values.tolist()}: must be {self._robot.n} finite numbers"
+        values, extra = command.values, command.feedforward
+        if not self._usable(values) or not (extra is None or self._usable(extra)):
+            given = values.tolist() if extra is None else f"{values.tolist()} with feed-forward {extra.tolist()}"
+            self.fault = f"the law gave {given}: must be {self._robot.n} finite numbers"
             return self.safe_output(command.mode, state, kin)
         last = self.holding(command.mode, state, kin) if self._last is None else self._last
-        lower, upper, rate = self._bounds(command.mode, state)
+        lower, upper, rate = self._bounds(command.mode, state, dt)
         bounded = np.minimum(np.maximum(values, lower), upper)
         step = rate * dt
         sent = np.minimum(np.maximum(bounded, last - step), last + step)
         self._last = sent
         self._asked, self._bounded, self._sent, self.fault = values, bounded, sent, ""
-        return Command(command.mode, sent, self._feedforward(command))
+        if extra is not None:
+            extra = np.clip(extra, *self._effort_bounds)
+        return Command(command.mode, sent, extra)
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
@@ -82,19 +85,19 @@ class Safety:
         """(n,) True where the last command changed as fast as it may."""
         return np.asarray(self._bounded != self._sent)
 
-    def _bounds(self, mode: CommandMode, state: RobotState) -> tuple[Array, Array, Array]:
+    def _usable(self, values: Array) -> bool:
+        return values.shape == (self._robot.n,) and math.isfinite(values.dot(values))
+
+    def _bounds(self, mode: CommandMode, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
         limits = self._limits
         if mode is CommandMode.EFFORT:
             return *self._effort_bounds, self._effort_rate
         if mode is CommandMode.POSITION:
             return limits.lower, limits.upper, limits.velocity
-        # v² = 2 a d: the speed from which the joint still stops before its limit
-        room_up = np.sqrt(2.0 * self._acceleration * np.maximum(limits.upper - state.q, 0.0))
-        room_down = np.sqrt(2.0 * self._acceleration * np.maximum(state.q - limits.lower, 0.0))
-        lower, upper = np.maximum(-limits.velocity, -room_down), np.minimum(limits.velocity, room_up)
+        # v² = 2 a d, less what half a cycle adds: the speed from which the joint still stops before its limit
+        half = self._acceleration * dt / 2.0
+        room_up = np.sqrt(2.0 * self._acceleration * np.maximum(limits.upper - state.q, 0.0)) - half
+        room_down = np.sqrt(2.0 * self._acceleration * np.maximum(state.q - limits.lower, 0.0)) - half
+        lower = np.maximum(-limits.velocity, -np.maximum(room_down, 0.0))
+        upper = np.minimum(limits.velocity, np.maximum(room_up, 0.0))
         return lower, upper, self._acceleration
-
-    def _feedforward(self, command: Command) -> Array | None:
-        if command.feedforward is None:
-            return None
-        return np.clip(command.feedforward, -self._limits.effort, self._limits.effort)

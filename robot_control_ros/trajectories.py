@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator, PPoly
 
 from .errors import ConfigError
 from .model import RobotModel
@@ -22,6 +22,7 @@ from .spatial import (
 from .types import Array, Reference
 
 SHORTEST = 0.1  # s, of a move: a target that is dragged arrives as many short moves
+LONGEST = 600.0  # s, of a move
 
 # Peak speed and acceleration of a minimum-jerk move over distance 1 in time 1.
 _PEAK_SPEED = 15.0 / 8.0
@@ -80,9 +81,24 @@ class Quintic:
         x, v, a = basis.dot(self.coefficients)
         return x, v, a
 
+    def rates(self, times: Array) -> tuple[Array, Array]:
+        """Velocities and accelerations (k, d) at times (k,)."""
+        powers = np.clip(times, 0.0, self.duration)[:, None] ** np.arange(4.0)
+        moving = (times <= self.duration)[:, None]
+        first, second = self.coefficients[1:] * _FIRST, self.coefficients[2:] * _SECOND
+        velocities = powers @ first[:4] + (powers[:, 3:] * powers[:, 1:2]) @ first[4:]
+        return velocities * moving, (powers @ second) * moving
+
+
+_FIRST = np.arange(1.0, 6.0)[:, None]  # of the derivatives' coefficients
+_SECOND = np.array([[2.0], [6.0], [12.0], [20.0]])
+
 
 class MinimumJerk:
     """A straight move of the tip to a goal, within limits, beginning with the speed that the reference has.
+
+    Two quintics, added: one brakes what moves, whatever the goal; the other goes, from rest, from where that would
+    end to the goal. So a change of goal in mid-flight neither jumps nor swings out.
 
     The rotation goes along the rotation vector phi of R R_goalᵀ:  R(t) = exp(phi(t)) R_goal, w = Jl(phi) phi'. The
     angular acceleration is given as Jl(phi) phi'': exact for a move that begins at rest.
@@ -114,49 +130,54 @@ class MinimumJerk:
         for given, out in ((start.twist, v0), (start.acceleration, a0)):
             if given is not None:
                 out[:3], out[3:] = given[:3], to_rates @ given[3:]
-        self._path = _fastest(x0, v0, a0, np.asarray(speed), np.asarray(acceleration))
-        self.end = time + self._path.duration
+        self._brake, self._move = _brake_and_move(x0, v0, a0, np.asarray(speed), np.asarray(acceleration))
+        self.end = time + max(self._brake.duration, self._move.duration)
         self._rest = Reference(goal, np.zeros(6), np.zeros(6), None, q)
 
     def sample(self, t: float) -> Reference:
         if t >= self.end:
             return self._rest
-        x, v, a = self._path.at(t - self._time)
+        x, v, a = (p + q for p, q in zip(self._brake.at(t - self._time), self._move.at(t - self._time), strict=True))
         to_velocity = rotation_exp_jacobian(x[3:])
         pose = make_pose(self._goal[:3, 3] + x[:3], rotation_exp(x[3:]) @ self._goal[:3, :3])
         v[3:], a[3:] = to_velocity @ v[3:], to_velocity @ a[3:]
         return Reference(pose, v, a, None, self._q)
 
 
-_SHARES = np.linspace(0.05, 0.95, 19)[:, None]
-_POWERS = np.arange(6)
-_SPEEDS = _POWERS * _SHARES ** np.maximum(_POWERS - 1, 0)
-_ACCELERATIONS = _POWERS * (_POWERS - 1) * _SHARES ** np.maximum(_POWERS - 2, 0)
+def _brake_and_move(x0: Array, v0: Array, a0: Array, speed: Array, acceleration: Array) -> tuple[Quintic, Quintic]:
+    """From (x0, v0, a0) to rest at 0: see :class:`MinimumJerk`. The move takes as long as the limits need.
 
-
-def _fastest(x0: Array, v0: Array, a0: Array, speed: Array, acceleration: Array) -> Quintic:
-    """The shortest of a growing row of durations whose quintic from (x0, v0, a0) to 0 stays within the limits."""
-    distance = np.array([np.linalg.norm(x0[:3]), np.linalg.norm(x0[3:])])
+    The brake is the quintic of fixed length whose fifth power vanishes: it moves by v0 T / 2 + a0 T² / 12.
+    """
+    still = np.zeros(6)
+    brake_time = max(SHORTEST, float((3.0 * _sizes(v0) / acceleration).max()))
+    braked = v0 * brake_time / 2.0 + a0 * brake_time**2 / 12.0
+    brake = Quintic(-braked, v0, a0, still, brake_time)
+    distance = _sizes(x0 + braked)
     duration = max(
         SHORTEST,
         float((_PEAK_SPEED * distance / speed).max()),
         float(np.sqrt(_PEAK_ACCELERATION * distance / acceleration).max()),
     )
-    goal = np.zeros(6)
     while True:
-        path = Quintic(x0, v0, a0, goal, duration)
-        scaled = path.coefficients * duration ** _POWERS[:, None]  # in shares of the duration
-        fast = _within(_SPEEDS @ scaled / duration, speed)
-        if duration >= 30.0 or (fast and _within(_ACCELERATIONS @ scaled / duration**2, acceleration)):
-            return path
-        duration *= 1.15
+        move = Quintic(x0 + braked, still, still, still, duration)
+        times = np.linspace(0.0, max(duration, brake_time), 41)
+        sums = [p + q for p, q in zip(brake.rates(times), move.rates(times), strict=True)]
+        if duration > LONGEST or (_within(sums[0], speed) and _within(sums[1], acceleration)):
+            return brake, move
+        duration *= 1.1
+
+
+def _sizes(x: Array) -> Array:
+    """Lengths of the linear and angular halves of (6,)."""
+    return np.array([np.linalg.norm(x[:3]), np.linalg.norm(x[3:])])
 
 
 def _within(samples: Array, limits: Array) -> bool:
-    """Whether the linear and angular halves of (k, 6) samples stay within two limits, a thousandth over them."""
+    """Whether the linear and angular halves of (k, 6) samples stay within two limits, half a percent over them."""
     squares = samples * samples
     linear, angular = squares[:, :3].sum(axis=1).max(), squares[:, 3:].sum(axis=1).max()
-    return bool(linear <= (1.001 * limits[0]) ** 2 and angular <= (1.001 * limits[1]) ** 2)
+    return bool(linear <= (1.005 * limits[0]) ** 2 and angular <= (1.005 * limits[1]) ** 2)
 
 
 class JointMove:
@@ -226,7 +247,7 @@ class JointPath:
                 raise ConfigError("joint path: velocities must be finite")
             self._position = CubicHermiteSpline(knots, points, slopes)
         self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
-        fastest = np.abs(self._velocity(np.linspace(0.0, knots[-1], 20 * len(knots)))).max(axis=0)
+        fastest = _fastest(self._velocity)
         if (fastest > speed).any():
             joint = int(np.argmax(fastest / speed))
             raise ConfigError(
@@ -244,6 +265,16 @@ class JointPath:
         q, v, a = self._position(at), self._velocity(at), self._acceleration(at)
         kin = self._model.at(q, v)
         return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+
+
+def _fastest(velocity: PPoly) -> Array:
+    """Largest speed (n,) of a piecewise parabola: at the ends or the vertex of a piece."""
+    square, slope, constant = velocity.c
+    length = np.diff(velocity.x)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vertex = np.clip(np.nan_to_num(-slope / (2.0 * square)), 0.0, length)
+    at = [square * s**2 + slope * s + constant for s in (np.zeros_like(length), vertex, length)]
+    return np.asarray(np.abs(at).max(axis=(0, 1)))
 
 
 class Circle:
@@ -273,6 +304,8 @@ class Circle:
             if not (math.isfinite(value) and value > 0.0):
                 raise ConfigError(f"circle: {name} = {value}: must be above 0")
         axis = np.asarray(normal, dtype=float)
+        if axis.shape != (3,) or not 0.0 < np.linalg.norm(axis) < math.inf:
+            raise ConfigError(f"circle: normal = {axis.tolist()}: must be 3 finite numbers, not all 0")
         axis = axis / np.linalg.norm(axis)
         helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
         first = helper - axis * (axis @ helper)
@@ -332,10 +365,26 @@ class Jog:
         brake = min(max(t - last, 0.0), self._brake)
         change = (self._twist - self._before) / self._rise
         twist = self._before + change * rise - self._twist * (brake / self._brake)
-        moved = self._before * rise + change * (rise**2 / 2.0)
-        moved = moved + self._twist * (steady + brake - brake**2 / (2.0 * self._brake))
-        pose = make_pose(self._pose[:3, 3] + moved[:3], rotation_exp(moved[3:]) @ self._pose[:3, :3])
-        return Reference(pose, twist, np.zeros(6))
+        ramp = self._before * rise + change * (rise**2 / 2.0)
+        if t < self._rise:
+            twist[3:], ramp[3:] = self._turning(rise, twist[3:], ramp[3:])
+        else:
+            _, ramp[3:] = self._turning(self._rise, self._twist[3:], ramp[3:])
+        after = self._twist * (steady + brake - brake**2 / (2.0 * self._brake))
+        rotation = rotation_exp(after[3:]) @ rotation_exp(ramp[3:]) @ self._pose[:3, :3]
+        pose = make_pose(self._pose[:3, 3] + ramp[:3] + after[:3], rotation)
+        return Reference(pose, twist, self._acceleration(t, last, change))
+
+    def _turning(self, t: float, rate: Array, turned: Array) -> tuple[Array, Array]:
+        """Angular velocity and rotation vector t seconds into the ramp, whose axis turns (Magnus, two terms)."""
+        curl = cross(self._twist[3:] - self._before[3:], self._before[3:]) / self._rise
+        turned = turned + t**3 / 12.0 * curl
+        return rotation_exp_jacobian(turned) @ (rate + t**2 / 4.0 * curl), turned
+
+    def _acceleration(self, t: float, last: float, change: Array) -> Array:
+        if t < self._rise:
+            return change
+        return -self._twist / self._brake if last < t < last + self._brake else np.zeros(6)
 
 
 def _ramp_time(change: Array, acceleration: Sequence[float]) -> float:

@@ -19,7 +19,6 @@ from .nullspace import project
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 LARGEST_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
-_SELECTED = 0.5  # an axis counts as part of the task above this
 
 
 @register("impedance")
@@ -34,7 +33,8 @@ class Impedance:
         gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹.
         M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
         solved together with tau, so that nothing is differentiated.
-        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia.
+        An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
+        three rotations are free, the exact gradient leaves them a share of at most |e| |K e| / 2, second order in e.)
     Closed loop:
         (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low speed. With the
         reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ M_q q̇ / 2 + eᵀ K e / 2 obeys
@@ -92,7 +92,7 @@ class Impedance:
             0.0,
             unit="N·m/rad",
             upper=500.0,
-            doc="Null-space spring towards the posture of the last reset or the reference, where joints outnumber axes.",
+            doc="Null-space spring towards the reference's or last reset's posture, where joints outnumber axes.",
         )
         posture_damping: float = gain(
             0.0,
@@ -192,7 +192,7 @@ class Impedance:
     def _posture_torque(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains) -> Array:
         posture = self._posture if reference.q is None else reference.q
         torque = gains.posture_stiffness * (posture - state.q) - gains.posture_damping * state.v
-        return project(torque, kin.jacobian[gains.axes > _SELECTED], kin.mass)
+        return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
 
 
 def _mobility(kin: Kinematics) -> Array:

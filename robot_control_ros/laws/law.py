@@ -78,7 +78,7 @@ def law_class(name: str) -> type[Any]:
         raise ConfigError(f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class")
     try:
         return _checked(name, getattr(import_module(module), attribute))
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"law {name!r} can't be loaded: {error}") from error
 
 

@@ -6,7 +6,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import rclpy
@@ -51,6 +52,25 @@ def take_priority(node: Node, priority: int) -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     except (OSError, ValueError) as error:
         node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
+
+
+@contextmanager
+def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], None]]]:
+    """A node of a program that does more than spin: gives the node, and a function that spins for some seconds."""
+    rclpy.init()
+    node, executor = make_node(), make_executor()
+    never: Future = Future()
+    executor.add_node(node)
+
+    def spin(seconds: float) -> None:
+        executor.spin_until_future_complete(never, timeout_sec=seconds)
+
+    try:
+        yield node, spin
+    finally:
+        executor.remove_node(node)
+        node.destroy_node()
+        rclpy.try_shutdown()
 
 
 def run(make_node: Callable[[], Any]) -> None:

@@ -6,13 +6,11 @@ import signal
 import time
 from array import array
 from collections import deque
-from types import TracebackType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import rclpy
 from rclpy.node import Node
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -21,33 +19,31 @@ from ..processes import Processes
 from ..robots import RobotConfig
 from .entities import Entities
 from .messages import to_stamp
-from .running import COMMAND_QOS, make_executor
+from .running import COMMAND_QOS
 
 BLOCK = 5.0  # s: the two nodes take turns, so that what disturbs the machine disturbs both
 WARM_UP = 0.5  # s at the start of a block that don't count
 FIRST_ANSWER = 20.0  # s
 
 
-class Stopwatch:
-    """Plays the robot for one node at a time. The nodes that are not measured are stopped meanwhile (SIGSTOP)."""
+def stopwatch_node() -> Node:
+    """The node to measure with."""
+    return Node("stopwatch")
 
-    def __init__(self, robot: RobotConfig) -> None:
+
+class Stopwatch:
+    """Plays the robot for one node at a time. The nodes that are not measured are stopped meanwhile (SIGSTOP).
+
+    Args:
+        robot: whose joint states are sent, at home.
+        node: to send and listen with.
+        spin: spins it for some seconds.
+    """
+
+    def __init__(self, robot: RobotConfig, node: Node, spin: Callable[[float], None]) -> None:
+        self._node, self._spin = node, spin
         self._message = JointState(name=list(robot.joints))
         self._message.position, self._message.velocity = array("d", robot.home), array("d", [0.0] * robot.n)
-
-    def __enter__(self) -> Stopwatch:
-        rclpy.init()
-        self._node = Node("stopwatch")
-        self._executor = make_executor()
-        self._executor.add_node(self._node)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._executor.remove_node(self._node)
-        self._node.destroy_node()
-        rclpy.try_shutdown()
 
     def compare(self, processes: Processes, nodes: dict[str, str], rate: float, seconds: float) -> dict[str, Any]:
         """Measure each node, named with its topics' namespace, for `seconds` in all, in turns."""
@@ -92,10 +88,6 @@ class Stopwatch:
             if time.monotonic() > deadline:
                 raise HardwareFault(f"bench: {otherwise} within {limit:g} s")
             self._spin(0.1)
-
-    def _spin(self, seconds: float) -> None:
-        never: Any = Future()
-        self._executor.spin_until_future_complete(never, timeout_sec=seconds)
 
 
 class _Turn:

@@ -83,6 +83,8 @@ class MujocoPlant:
         self._pushes.clear()
         self._mujoco.mj_forward(self._model, self._data)
         self._hold()
+        self._data.qfrc_applied[self._v_index] = self._torque()  # so that the first sample is that of a held robot
+        self._mujoco.mj_forward(self._model, self._data)
         self._advance_next = False
 
     def open(self) -> None:
@@ -181,7 +183,12 @@ class MujocoPlant:
             for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
                 spec.joint(name).armature = inertia
             for geom in spec.geoms:
-                geom.contype, geom.conaffinity = 1, 0
+                if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+                    spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
+                else:
+                    geom.contype, geom.conaffinity = 1, 0
+            for mesh in spec.meshes:
+                spec.delete(mesh)
             sensor_body = spec.body(robot.wrench_frame)
             if sensor_body is None:
                 raise ModelError(unknown_frame(robot.wrench_frame, [body.name for body in spec.bodies]))

@@ -1,0 +1,293 @@
+"""Gains: what is accepted, what is refused and in which words, and how a change is faded in."""
+
+import math
+from dataclasses import FrozenInstanceError, dataclass
+
+import numpy as np
+import pytest
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.gains import (
+    JOINT,
+    TASK,
+    GainSchedule,
+    check_gain,
+    gain,
+    gain_specs,
+    interpolate,
+    make_gains,
+    plain_value,
+)
+from robot_control_ros.laws import law_class, law_names
+
+N = 3  # joints
+DIMENSIONLESS = {"damping_ratio", "axes"}  # gains without a unit; switches have none anyway
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    stiffness: np.ndarray = gain(
+        (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), size=TASK, unit="N/m", lower=0.0, upper=100.0, doc="A spring."
+    )
+    damping: np.ndarray = gain(7.0, size=JOINT, unit="N·m·s/rad", upper=50.0, doc="A damper.")
+    ratio: float = gain(0.5, lower=0.1, upper=2.0, doc="A number.")
+    gravity: float = gain(True, doc="A switch.")
+
+
+def spec(name):
+    return {item.name: item for item in gain_specs(Gains)}[name]
+
+
+def made(base=None, **values):
+    return make_gains(Gains, values, N, base)
+
+
+# --- what is accepted ---
+
+
+def test_defaults_fill_every_gain_in_its_size():
+    gains = made()
+    assert gains.stiffness.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert gains.damping.tolist() == [7.0, 7.0, 7.0]
+    assert gains.ratio == 0.5
+    assert gains.gravity == 1.0
+
+
+def test_declarations_keep_their_order_and_know_their_names():
+    assert [item.name for item in gain_specs(Gains)] == ["stiffness", "damping", "ratio", "gravity"]
+    assert [item.switch for item in gain_specs(Gains)] == [False, False, False, True]
+    assert [item.length(N) for item in gain_specs(Gains)] == [6, N, 1, 1]
+
+
+@pytest.mark.parametrize("given", [9, 9.0, [9.0], (9,), np.array(9.0), np.array([9.0])])
+def test_one_number_stands_for_all_values(given):
+    assert made(stiffness=given).stiffness.tolist() == [9.0] * 6
+    assert made(damping=given).damping.tolist() == [9.0] * N
+
+
+def test_as_many_values_as_the_size_says_are_taken_in_order():
+    assert made(stiffness=[6, 5, 4, 3, 2, 1]).stiffness.tolist() == [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    assert made(damping=np.array([1.0, 0.0, 50.0])).damping.tolist() == [1.0, 0.0, 50.0]
+
+
+def test_bounds_are_inclusive():
+    assert made(stiffness=0.0).stiffness.max() == 0.0
+    assert made(stiffness=100.0).stiffness.min() == 100.0
+    assert made(ratio=0.1).ratio == 0.1
+    assert made(ratio=2.0).ratio == 2.0
+
+
+@pytest.mark.parametrize(
+    ("given", "value"), [(True, 1.0), (False, 0.0), (1, 1.0), (0, 0.0), (1.0, 1.0), (np.False_, 0.0)]
+)
+def test_a_switch_is_a_number_so_that_it_can_be_faded(given, value):
+    gravity = made(gravity=given).gravity
+    assert type(gravity) is float
+    assert gravity == value
+
+
+def test_base_keeps_the_gains_that_are_not_named():
+    base = made(stiffness=11.0, ratio=1.5, gravity=False)
+    gains = made(base, damping=[1, 2, 3])
+    assert gains.stiffness.tolist() == [11.0] * 6
+    assert gains.damping.tolist() == [1.0, 2.0, 3.0]
+    assert (gains.ratio, gains.gravity) == (1.5, 0.0)
+
+
+def test_nobody_can_write_into_gains():
+    mine = np.full(6, 3.0)
+    gains = made(stiffness=mine)
+    with pytest.raises(ValueError, match="read-only"):
+        gains.stiffness[0] = 5.0
+    with pytest.raises(ValueError, match="read-only"):
+        gains.damping[0] = 5.0
+    with pytest.raises(FrozenInstanceError):
+        gains.ratio = 1.0
+    mine[0] = 99.0
+    assert gains.stiffness[0] == 3.0
+
+
+# --- what is refused, and in which words ---
+
+REFUSED = [
+    ("stiffness", -1.0, ["stiffness = -1", "[0, 100] N/m"]),
+    ("stiffness", [1, 1, -2.5, 1, 1, 1], ["stiffness[2] = -2.5", "[0, 100] N/m"]),
+    ("stiffness", [1, 1, 1, 1, 1, math.nan], ["stiffness[5] = nan", "[0, 100] N/m"]),
+    ("stiffness", math.inf, ["stiffness = inf", "[0, 100] N/m"]),
+    ("stiffness", [1, -math.inf, 1, 1, 1, 1], ["stiffness[1] = -inf", "[0, 100] N/m"]),
+    ("stiffness", 100.001, ["stiffness = 100.001", "[0, 100] N/m"]),
+    ("damping", [1, 51, 1], ["damping[1] = 51", "[0, 50] N·m·s/rad"]),
+    ("ratio", 0.05, ["ratio = 0.05", "[0.1, 2]"]),
+    ("ratio", math.nan, ["ratio = nan", "[0.1, 2]"]),
+    ("stiffness", [1, 2, 3], ["stiffness has 3 values [1.0, 2.0, 3.0]", "1 or 6", "x, y, z, rx, ry, rz"]),
+    ("stiffness", [], ["stiffness has 0 values", "1 or 6"]),
+    ("stiffness", np.ones((6, 6)), ["stiffness has 36 values", "1 or 6"]),
+    ("stiffness", [1, 2, [3, 4], 5, 6, 7], ["stiffness = [1, 2, [3, 4], 5, 6, 7]", "1 or 6"]),
+    ("damping", [1, 2, 3, 4], ["damping has 4 values [1.0, 2.0, 3.0, 4.0]", f"1 or {N}", "one per joint"]),
+    ("ratio", [1.0, 1.0], ["ratio has 2 values", "one number"]),
+    ("stiffness", "soft", ["stiffness = 'soft'", "1 or 6 numbers"]),
+    ("stiffness", "50", ["stiffness = '50'", "1 or 6 numbers"]),
+    ("ratio", "1.0", ["ratio = '1.0'", "one number"]),
+    ("ratio", {}, ["ratio = {}", "one number"]),
+    ("gravity", 0.5, ["gravity = 0.5", "must be true or false"]),
+    ("gravity", 2, ["gravity = 2", "must be true or false"]),
+    ("gravity", math.nan, ["gravity = nan", "must be true or false"]),
+    ("gravity", "true", ["gravity = 'true'", "must be true or false"]),
+    ("gravity", None, ["gravity = None", "must be true or false"]),
+    ("gravity", [0, 1], ["gravity = [0, 1]", "must be true or false"]),
+    ("gravity", np.array([0.0, 1.0]), ["gravity", "must be true or false"]),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), REFUSED)
+def test_a_refusal_names_the_gain_the_value_and_the_bound(name, value, words):
+    with pytest.raises(ConfigError) as refusal:
+        made(**{name: value})
+    for word in words:
+        assert word in str(refusal.value)
+
+
+def test_an_unknown_gain_lists_the_valid_ones():
+    with pytest.raises(ConfigError) as refusal:
+        made(stifness=1.0)
+    assert "'stifness'" in str(refusal.value)
+    assert "stiffness, damping, ratio, gravity" in str(refusal.value)
+
+
+def test_one_bad_value_refuses_all_and_changes_nothing():
+    base = made(stiffness=11.0)
+    with pytest.raises(ConfigError):
+        made(base, damping=1.0, ratio=99.0)
+    assert base.stiffness.tolist() == [11.0] * 6
+    assert base.damping.tolist() == [7.0] * N
+    assert base.ratio == 0.5
+
+
+# --- the way from old to new gains ---
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_interpolation_is_linear_in_every_value(share):
+    old, new = made(), made(stiffness=[10, 0, 3, 4, 5, 6], damping=9.0, ratio=1.5, gravity=False)
+    between = interpolate(old, new, share)
+    assert between.stiffness == pytest.approx([1 + 9 * share, 2 - 2 * share, 3, 4, 5, 6])
+    assert between.damping == pytest.approx([7 + 2 * share] * N)
+    assert between.ratio == pytest.approx(0.5 + share)
+    assert between.gravity == pytest.approx(1.0 - share)
+
+
+def test_a_change_reaches_63_percent_after_the_time_constant():
+    schedule = GainSchedule(made(stiffness=0.0), 0.2)
+    schedule.change(made(stiffness=100.0))
+    assert schedule.advance(0.2).stiffness == pytest.approx([100.0 * (1.0 - 1.0 / math.e)] * 6)
+
+
+def test_a_change_is_continuous_monotone_and_exact_at_the_end():
+    old, new, dt, tau = made(stiffness=0.0, gravity=True), made(stiffness=100.0, gravity=False), 0.002, 0.2
+    schedule = GainSchedule(old, tau)
+    schedule.change(new)
+    path = [schedule.advance(dt) for _ in range(round(10 * tau / dt))]
+    stiffness = np.array([0.0, *(gains.stiffness[0] for gains in path)])
+    gravity = np.array([1.0, *(gains.gravity for gains in path)])
+    steepest = 1.0 - math.exp(-dt / tau)
+    assert np.all(np.diff(stiffness) >= 0.0)
+    assert np.diff(stiffness).max() <= 100.0 * steepest * (1.0 + 1e-9)
+    assert np.all(np.diff(gravity) <= 0.0)
+    assert np.abs(np.diff(gravity)).max() <= steepest * (1.0 + 1e-9)
+    assert path[-1] is new
+
+
+def test_a_change_depends_on_the_time_passed_and_not_on_the_number_of_steps():
+    fine, coarse = GainSchedule(made(), 0.2), GainSchedule(made(), 0.2)
+    for schedule in (fine, coarse):
+        schedule.change(made(stiffness=50.0, ratio=2.0))
+    for _ in range(10):
+        for _ in range(10):
+            by_fine = fine.advance(0.001)
+        by_coarse = coarse.advance(0.01)
+        assert by_fine.stiffness == pytest.approx(by_coarse.stiffness, rel=1e-12)
+        assert by_fine.ratio == pytest.approx(by_coarse.ratio, rel=1e-12)
+
+
+def test_a_change_in_mid_flight_starts_from_the_present_value():
+    schedule = GainSchedule(made(stiffness=0.0), 0.2)
+    schedule.change(made(stiffness=100.0))
+    before = schedule.advance(0.1).stiffness[0]
+    schedule.change(made(stiffness=20.0))
+    dt = 1e-6
+    after = schedule.advance(dt).stiffness[0]
+    assert before == pytest.approx(100.0 * (1.0 - math.exp(-0.5)))
+    assert after - before == pytest.approx((20.0 - before) * dt / 0.2, rel=1e-4)
+
+
+def test_without_a_change_the_gains_stay_the_same_object():
+    gains = made()
+    schedule = GainSchedule(gains, 0.2)
+    assert schedule.advance(0.01) is gains
+    assert schedule.target is gains
+
+
+def test_a_time_constant_of_zero_changes_at_once():
+    schedule, new = GainSchedule(made(), 0.0), made(ratio=2.0)
+    schedule.change(new)
+    assert schedule.advance(0.001) is new
+
+
+def test_finish_jumps_to_the_target_for_a_robot_that_is_not_commanded():
+    schedule, new = GainSchedule(made(), 0.2), made(ratio=2.0)
+    schedule.change(new)
+    schedule.finish()
+    assert schedule.current is new
+    assert schedule.advance(0.001) is new
+
+
+@pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
+def test_a_bad_time_constant_is_refused_with_its_value(bad):
+    with pytest.raises(ConfigError, match=f"gain_time_constant = {bad!r}"):
+        GainSchedule(made(), bad)
+
+
+# --- every registered law's declarations ---
+
+
+def test_the_laws_of_the_package_are_registered():
+    assert {"impedance", "gravity_compensation"} <= set(law_names())
+
+
+@pytest.mark.parametrize("law", law_names())
+def test_every_declared_default_is_within_its_own_bounds(law):
+    for item in gain_specs(law_class(law).Gains):
+        for joints in (1, 2, 6, 7):
+            check_gain(item, item.default, joints)
+
+
+@pytest.mark.parametrize("law", law_names())
+def test_every_gain_of_a_law_says_what_it_is(law):
+    for item in gain_specs(law_class(law).Gains):
+        assert item.doc.endswith("."), f"{law}.{item.name}: its doc must be a sentence"
+        assert item.lower < item.upper
+        assert item.unit or item.switch or item.name in DIMENSIONLESS, (
+            f"{law}.{item.name}: give it a unit, or add it to DIMENSIONLESS in this test"
+        )
+
+
+@pytest.mark.parametrize("law", law_names())
+def test_plain_values_of_every_law_make_the_same_gains_again(law):
+    gains_type = law_class(law).Gains
+    specs = gain_specs(gains_type)
+    ends = {s.name: [s.lower, s.upper][i % 2] for i, s in enumerate(specs) if not s.switch}
+    switched = {s.name: not s.default for s in specs if s.switch}
+    gains = make_gains(gains_type, {**ends, **switched}, 7)
+    plain = {item.name: plain_value(item, gains) for item in specs}
+    again = make_gains(gains_type, plain, 7)
+    for item in specs:
+        assert type(plain[item.name]) in (bool, float, list)
+        assert np.array_equal(getattr(again, item.name), getattr(gains, item.name)), item.name
+
+
+def test_plain_values_are_of_python_s_own_types():
+    gains = made(gravity=False)
+    assert plain_value(spec("gravity"), gains) is False
+    assert plain_value(spec("ratio"), gains) == 0.5
+    assert plain_value(spec("damping"), gains) == [7.0, 7.0, 7.0]
+    assert all(type(x) is float for x in plain_value(spec("damping"), gains))

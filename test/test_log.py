@@ -1,0 +1,123 @@
+"""The log: columns and numbers of the file, and the picture."""
+
+import csv
+import sys
+
+import numpy as np
+import pytest
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.log import Log, LogWriter
+from robot_control_ros.types import CommandMode
+
+JOINTS = ("elbow", "wrist")
+AXES = ["x", "y", "z", "rx", "ry", "rz"]
+
+
+def samples(count=5, seed=0):
+    """Keyword arguments of LogWriter.add, one per sample."""
+    rng = np.random.default_rng(seed)
+    for k in range(count):
+        pose = np.eye(4)
+        pose[:3] = rng.normal(size=(3, 4))
+        yield {
+            "t": k / 3.0,
+            "q": rng.normal(size=2),
+            "v": rng.normal(size=2) * 1e-17,
+            "effort": rng.normal(size=2) * 1e9,
+            "pose": pose,
+            "pose_error": rng.normal(size=6),
+            "twist": rng.normal(size=6),
+            "wrench": rng.normal(size=6) if k != 2 else None,
+            "command": rng.normal(size=2),
+        }
+
+
+def written(count=5):
+    writer = LogWriter(JOINTS, CommandMode.EFFORT)
+    for sample in samples(count):
+        writer.add(**sample)
+    return writer.log()
+
+
+def test_a_log_holds_every_sample_in_its_shape():
+    log, given = written(), list(samples())
+    assert len(log) == 5
+    assert log.joints == JOINTS
+    assert log.mode is CommandMode.EFFORT
+    for name in ("t", "q", "v", "effort", "pose", "pose_error", "twist", "command"):
+        assert np.array_equal(getattr(log, name), np.array([sample[name] for sample in given])), name
+    assert np.isnan(log.wrench[2]).all()
+    assert np.array_equal(log.wrench[3], given[3]["wrench"])
+
+
+def test_a_writer_counts_and_refuses_to_make_a_log_of_nothing():
+    writer = LogWriter(JOINTS, CommandMode.EFFORT)
+    assert len(writer) == 0
+    with pytest.raises(ConfigError, match="log is empty"):
+        writer.log()
+    writer.add(**next(samples()))
+    assert len(writer) == 1
+
+
+def test_the_file_names_every_column(tmp_path):
+    path = written().to_csv(tmp_path / "log.csv")
+    with path.open(newline="") as file:
+        names = next(csv.reader(file))
+    wanted = ["t"]
+    for name in ("q", "v", "effort"):
+        wanted += [f"{name}.elbow", f"{name}.wrist"]
+    wanted += [f"pose.{row}{column}" for row in range(3) for column in range(4)]
+    for name in ("pose_error", "twist", "wrench"):
+        wanted += [f"{name}.{axis}" for axis in AXES]
+    wanted += ["command.elbow", "command.wrist"]
+    assert names == wanted
+
+
+def test_the_file_gives_back_every_number_exactly(tmp_path):
+    log = written()
+    path = log.to_csv(str(tmp_path / "log.csv"))
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5
+
+    def column(name):
+        return np.array([float(row[name]) for row in rows])
+
+    assert np.array_equal(column("t"), log.t)
+    for k, joint in enumerate(JOINTS):
+        for name in ("q", "v", "effort", "command"):
+            assert np.array_equal(column(f"{name}.{joint}"), getattr(log, name)[:, k])
+    for k, axis in enumerate(AXES):
+        for name in ("pose_error", "twist", "wrench"):
+            assert np.array_equal(column(f"{name}.{axis}"), getattr(log, name)[:, k], equal_nan=True)
+    for row in range(3):
+        for k in range(4):
+            assert np.array_equal(column(f"pose.{row}{k}"), log.pose[:, row, k])
+
+
+def test_a_log_of_one_sample_is_a_file_of_two_lines(tmp_path):
+    path = written(1).to_csv(tmp_path / "log.csv")
+    assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("title", ["", "A push of 10 N"])
+def test_a_plot_is_a_png(tmp_path, title):
+    pytest.importorskip("matplotlib")
+    path = written().plot(tmp_path / "log.png", title)
+    content = path.read_bytes()
+    assert path == tmp_path / "log.png"
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert content.rstrip()[-8:-4] == b"IEND"
+
+
+def test_without_matplotlib_the_error_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ConfigError, match=r"pip install 'robot_control_ros\[sim\]'"):
+        written().plot(tmp_path / "log.png")
+
+
+def test_a_log_is_frozen():
+    with pytest.raises(AttributeError):
+        written().t = np.zeros(5)
+    assert isinstance(written(), Log)

@@ -1,0 +1,570 @@
+"""The control cycle: bumpless starts, refusals that change nothing, moves, laws by name, wrench tare, timing."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from robot_control_ros.errors import ConfigError, ModelError
+from robot_control_ros.laws import law, law_class, law_names
+from robot_control_ros.laws.gravity_compensation import GravityCompensation
+from robot_control_ros.laws.impedance import Impedance
+from robot_control_ros.loop import LONGEST_GAP, ControlLoop, CycleTimes
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import Profile, load_robot
+from robot_control_ros.spatial import rotation_exp
+from robot_control_ros.trajectories import Hold
+from robot_control_ros.types import Command, CommandMode, RobotState, Wrench
+from robot_control_ros.wrench import WrenchPipeline
+
+DT = 0.002
+UR5 = load_robot("ur5")
+HOME = np.array(UR5.home)
+SELF_COMPENSATING = replace(
+    UR5, profile_name="helpful", profile=Profile(rate=500.0, commands=(CommandMode.EFFORT,), gravity_by_robot=True)
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return RobotModel.of(UR5)
+
+
+def state(time, q=HOME, v=None, wrench=None):
+    q = np.array(q, dtype=float)
+    return RobotState(time, q, np.zeros_like(q) if v is None else np.array(v, dtype=float), np.zeros_like(q), wrench)
+
+
+def holding(loop, q):
+    """What holds the robot at rest at q, in the mode of the loop's law."""
+    gravity = RobotModel.of(UR5).at(np.array(q)).gravity
+    return {
+        CommandMode.EFFORT: gravity,
+        CommandMode.POSITION: np.array(q),
+        CommandMode.VELOCITY: np.zeros(len(q)),
+    }[loop.law.mode]
+
+
+def random_configurations(count, seed):
+    return np.random.default_rng(seed).uniform(-2.0, 2.0, (count, 6))
+
+
+def shifted(pose, metres):
+    result = pose.copy()
+    result[:3, 3] += metres
+    return result
+
+
+class Faulty(GravityCompensation):
+    """A law that can be broken from outside."""
+
+    output = None
+
+    def compute(self, state, kin, reference, gains, dt):
+        good = super().compute(state, kin, reference, gains, dt)
+        return good if self.output is None else Command(CommandMode.EFFORT, self.output)
+
+
+class NoLaw:
+    """Lacks mode and compute."""
+
+    Gains = GravityCompensation.Gains
+
+    def reset(self, state, kin):
+        pass
+
+
+not_a_class = SimpleNamespace(Gains=None, mode=None, reset=None, compute=None)
+
+
+# --- the first command ---
+
+
+@pytest.mark.parametrize("name", law_names())
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_first_command_holds_the_robot_at_any_configuration(model, name, seed):
+    for q in random_configurations(5, seed):
+        loop = ControlLoop(UR5, name, model=model)
+        assert loop.tick(state(7.0, q)).values == pytest.approx(holding(loop, q), abs=1e-6)
+
+
+@pytest.mark.parametrize("step", [0.0, -0.001, -5.0, 1.01 * LONGEST_GAP, 60.0])
+def test_a_stamp_that_does_not_follow_starts_anew_where_the_robot_is(model, step):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    for k in range(3):
+        loop.tick(state(1.0 + k * DT))
+    loop.move_to(shifted(loop.tip(), [0.1, 0.0, 0.0]))
+    loop.feedforward_wrench = np.full(6, 5.0)
+    for k in range(3, 60):
+        loop.tick(state(1.0 + k * DT))
+    (elsewhere,) = random_configurations(1, 3)
+    command = loop.tick(state(1.0 + 59 * DT + step, elsewhere))
+    assert command.values == pytest.approx(holding(loop, elsewhere), abs=1e-6)
+    assert loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-12)
+
+
+@pytest.mark.parametrize("step", [-1.0, 0.5])
+def test_a_start_in_motion_begins_from_the_holding_torque(model, step):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(1.0))
+    command = loop.tick(state(1.0 + step, HOME, np.full(6, 1.5)))
+    change = np.abs(command.values - holding(loop, HOME))
+    assert np.all(change <= np.array(UR5.effort_rate) * UR5.period * (1.0 + 1e-9))
+    assert change.max() > 0.0  # it does damp
+
+
+def test_the_longest_gap_that_is_bridged_keeps_the_reference(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    loop.tick(state(0.99 * LONGEST_GAP, HOME + 0.01))
+    assert loop.pose_error() != pytest.approx(np.zeros(6), abs=1e-3)
+
+
+def test_the_law_is_reset_at_every_start_and_only_then(model):
+    class Counting(GravityCompensation):
+        resets = ()
+
+        def reset(self, state, kin):
+            self.resets = (*self.resets, state.time)
+
+    loop = ControlLoop(UR5, "gravity_compensation", model=model)
+    loop.law = Counting()
+    for t in (1.0, 1.002, 1.004, 2.0, 2.002, 1.0, 1.002):
+        loop.tick(state(t))
+    loop.reset()
+    loop.tick(state(1.004))
+    assert loop.law.resets == (1.0, 2.0, 1.0, 1.004)
+
+
+def test_reset_starts_anew_without_a_step(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(1.0))
+    loop.tick(state(1.0 + DT, HOME + 0.02))
+    loop.reset()
+    command = loop.tick(state(1.0 + 2 * DT, HOME + 0.02))
+    assert command.values == pytest.approx(holding(loop, HOME + 0.02), abs=1e-6)
+
+
+# --- gains ---
+
+
+def test_changed_gains_are_faded_in_with_the_time_constant(model):
+    """A resting robot 1 cm off its reference: torque less gravity is Jᵀ K e."""
+    loop = ControlLoop(UR5, "impedance", {"stiffness": 100.0}, model=model, gain_time_constant=0.1)
+    loop.tick(state(0.0))
+    loop.trajectory = Hold(shifted(loop.tip(), [0.01, 0.0, 0.0]), HOME)
+    error = np.array([0.01, 0, 0, 0, 0, 0])
+    kin = model.at(HOME)
+    for k in range(1, 51):
+        before = loop.tick(state(k * DT)).values
+    assert before - kin.gravity == pytest.approx(kin.jacobian.T @ (100.0 * error), abs=1e-9)
+    loop.set_gains({"stiffness": 1100.0})
+    for k in range(1, 101):
+        torque = loop.tick(state((50 + k) * DT)).values - kin.gravity
+        stiffness = 1100.0 - 1000.0 * math.exp(-k * DT / 0.1)
+        assert torque == pytest.approx(kin.jacobian.T @ (stiffness * error), abs=1e-9)
+
+
+def test_gains_changed_in_mid_motion_never_exceed_the_torque_rate_and_converge(model):
+    loop = ControlLoop(UR5, "impedance", model=model, gain_time_constant=0.05)
+    phase = np.arange(6)
+    last = loop.tick(state(0.0, HOME)).values
+    changes = {
+        100: {"stiffness": 10000.0, "damping": 2000.0},
+        150: {"stiffness": 0.0, "gravity": False},
+        200: {"stiffness": [2000, 100, 3000, 5, 300, 0], "damping_ratio": 0.3, "gravity": True, "coriolis": True},
+    }
+    for k in range(1, 600):
+        t = k * DT
+        if k in changes:
+            loop.set_gains(changes[k])
+        swing = 0.2 * np.sin(3.0 * t + phase) - 0.2 * np.sin(phase)
+        now = loop.tick(state(t, HOME + swing, 0.6 * np.cos(3.0 * t + phase))).values
+        assert np.all(np.abs(now - last) <= np.array(UR5.effort_rate) * DT * (1.0 + 1e-9))
+        assert np.all(np.abs(now) <= model.limits.effort)
+        last = now
+    assert loop.gains.current is loop.gains.target
+    assert loop.gains.current.stiffness.tolist() == [2000, 100, 3000, 5, 300, 0]
+    assert loop.gains.current.damping.tolist() == [2000.0] * 6
+    assert loop.gains.current.coriolis == 1.0
+
+
+def test_refused_gains_change_nothing(model):
+    loop, twin = (ControlLoop(UR5, "impedance", model=model) for _ in range(2))
+    for each in (loop, twin):
+        each.tick(state(0.0))
+        each.set_gains({"stiffness": 900.0})
+        each.tick(state(DT, HOME + 0.001))
+    target = loop.gains.target
+    for bad in ({"damping_ratio": 0.5, "stiffness": -1.0}, {"stifness": 1.0}, {"stiffness": math.nan}):
+        with pytest.raises(ConfigError):
+            loop.set_gains(bad)
+    assert loop.gains.target is target
+    for k in range(2, 50):
+        assert np.array_equal(
+            loop.tick(state(k * DT, HOME + 0.001)).values, twin.tick(state(k * DT, HOME + 0.001)).values
+        )
+
+
+def test_gains_come_from_the_caller_then_the_robot_then_the_law(model):
+    robot = replace(UR5, law_gains={"impedance": {"stiffness": 300.0, "damping_ratio": 0.7}})
+    loop = ControlLoop(robot, "impedance", {"stiffness": 400.0}, model=model)
+    assert loop.gains.current.stiffness.tolist() == [400.0] * 6
+    assert loop.gains.current.damping_ratio.tolist() == [0.7] * 6
+    assert loop.gains.current.posture_damping == 0.0
+
+
+def test_a_robot_that_compensates_gravity_itself_starts_without_ours(model):
+    loop = ControlLoop(SELF_COMPENSATING, "impedance", model=model)
+    assert loop.gains.current.gravity == 0.0
+    assert loop.tick(state(0.0)).values == pytest.approx(np.zeros(6), abs=1e-9)
+
+
+def test_gravity_on_a_robot_that_compensates_it_itself_is_refused(model):
+    with pytest.raises(ConfigError, match=r"gravity = true.*profile helpful.*compensates gravity itself"):
+        ControlLoop(SELF_COMPENSATING, "impedance", {"gravity": True}, model=model)
+    loop = ControlLoop(SELF_COMPENSATING, "impedance", model=model)
+    with pytest.raises(ConfigError, match="compensates gravity itself"):
+        loop.set_gains({"stiffness": 1.0, "gravity": True})
+    assert loop.gains.target.gravity == 0.0
+    assert loop.gains.target.stiffness[0] != 1.0
+
+
+# --- samples that can't be used ---
+
+NAN6 = np.array([0, 0, math.nan, 0, 0, 0.0])
+
+
+def wrench(force=(0, 0, 0), torque=(0, 0, 0), frame="ft_frame"):
+    return Wrench(np.array(force, dtype=float), np.array(torque, dtype=float), frame)
+
+
+BAD_SAMPLES = {
+    "nan position": (state(0, HOME + NAN6), ConfigError, ["position", "nan", "6 finite numbers"]),
+    "infinite velocity": (state(0, HOME, NAN6 + math.inf), ConfigError, ["velocity", "inf", "6 finite numbers"]),
+    "nan velocity": (state(0, HOME, NAN6), ConfigError, ["velocity", "nan", "6 finite numbers"]),
+    "five positions": (state(0, HOME[:5], np.zeros(6)), ConfigError, ["position", "-1.5708", "6 finite numbers"]),
+    "seven velocities": (state(0, HOME, np.full(7, 0.5)), ConfigError, ["velocity", "0.5", "6 finite numbers"]),
+    "nan stamp": (state(math.nan), ConfigError, ["time", "nan"]),
+    "nan force": (state(0, wrench=wrench((0, math.nan, 0))), ConfigError, ["force", "nan", "3 finite numbers"]),
+    "infinite torque": (state(0, wrench=wrench((0, 0, 0), (0, math.inf, 0))), ConfigError, ["torque", "inf"]),
+    "two forces": (state(0, wrench=wrench((1.5, 2.5))), ConfigError, ["force", "[1.5, 2.5]", "3 finite numbers"]),
+    "unknown frame": (state(0, wrench=wrench(frame="tool")), ModelError, ["'tool'", "ft_frame", "tool0"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SAMPLES)
+def test_a_bad_sample_is_named_and_changes_nothing(model, case):
+    bad, kind, words = BAD_SAMPLES[case]
+    loop, twin = (ControlLoop(UR5, "impedance", model=RobotModel.of(UR5)) for _ in range(2))
+    for each in (loop, twin):
+        each.tick(state(0.0, wrench=wrench((1, 2, 3))))
+        each.set_gains({"stiffness": 900.0, "inertia": 2.0})
+        each.move_to(shifted(each.tip(), [0.05, 0.0, 0.0]))
+        each.tick(state(DT, HOME + 0.001, wrench=wrench((1, 2, 3))))
+    kept = loop.state, loop.kin, loop.reference, loop.trajectory, loop.times.count
+    if math.isfinite(bad.time):
+        bad = replace(bad, time=2 * DT)
+    with pytest.raises(kind) as error:
+        loop.tick(bad)
+    for word in words:
+        assert word in str(error.value)
+    assert (loop.state, loop.kin, loop.reference, loop.trajectory, loop.times.count) == kept
+    for k in range(2, 30):
+        sample = state(k * DT, HOME + 0.001 * k, np.full(6, 0.1), wrench((3, 2, k)))
+        other = replace(sample)
+        assert np.array_equal(loop.tick(sample).values, twin.tick(other).values)
+        assert np.array_equal(sample.wrench_on_tip, other.wrench_on_tip)
+
+
+def test_a_bad_first_sample_leaves_nothing_to_start_from(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    with pytest.raises(ConfigError):
+        loop.tick(state(0.0, HOME + NAN6))
+    assert loop.safe_command() is None
+    assert loop.tick(state(DT)).values == pytest.approx(holding(loop, HOME), abs=1e-6)
+
+
+# --- laws that fail ---
+
+
+@pytest.mark.parametrize("output", [NAN6, np.full(6, math.inf), np.zeros(5)])
+def test_a_law_that_gives_no_usable_torque_is_replaced_by_the_holding_torque(model, output):
+    loop = ControlLoop(UR5, f"{__name__}:Faulty", model=model)
+    loop.tick(state(0.0))
+    loop.law.output = output
+    for k in range(1, 4):
+        q = HOME + 0.01 * k
+        assert loop.tick(state(k * DT, q)).values == pytest.approx(holding(loop, q), abs=1e-9)
+        assert "6 finite numbers" in loop.safety.fault
+
+
+def test_after_a_fault_the_law_recovers_without_a_step(model):
+    class Broken(Impedance):
+        broken = False
+
+        def compute(self, state, kin, reference, gains, dt):
+            good = super().compute(state, kin, reference, gains, dt)
+            return Command(CommandMode.EFFORT, good.values * math.nan) if self.broken else good
+
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.law = Broken()
+    loop.tick(state(0.0))
+    loop.move_to(shifted(loop.tip(), [0.1, 0.1, 0.0]))
+    for k in range(1, 200):
+        loop.tick(state(k * DT))
+    loop.law.broken = True
+    loop.tick(state(200 * DT))
+    with pytest.raises(ConfigError, match="no fresh joint state"):
+        loop.hold()
+    loop.law.broken = False
+    for k in range(201, 205):
+        assert loop.tick(state(k * DT)).values == pytest.approx(holding(loop, HOME), abs=1e-6)
+        assert loop.safety.fault == ""
+
+
+def test_a_law_is_loaded_by_module_and_class(model):
+    loop = ControlLoop(UR5, f"{__name__}:Faulty", {"damping": 3.0}, model=model)
+    assert type(loop.law) is Faulty
+    assert loop.gains.current.damping.tolist() == [3.0] * 6
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("impedence", ["unknown law 'impedence'", ", ".join(law_names()), "package.module:Class"]),
+        (f"{__name__}:NoLaw", ["NoLaw", "not a law", "lacks mode, compute"]),
+        (f"{__name__}:not_a_class", ["not_a_class", "not a law", "a class"]),
+        (f"{__name__}:Absent", ["Absent", "can't be loaded"]),
+        ("no_such_package.laws:Law", ["no_such_package.laws:Law", "can't be loaded", "No module named"]),
+        (":Law", [":Law", "can't be loaded"]),
+        ("module:", ["module:", "can't be loaded"]),
+    ],
+)
+def test_a_law_that_can_not_be_used_is_refused_with_the_reason(model, name, words):
+    with pytest.raises(ConfigError) as error:
+        ControlLoop(UR5, name, model=model)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_a_law_of_an_installed_plug_in_is_found_by_its_entry_point(monkeypatch):
+    entry = SimpleNamespace(name="theirs", load=lambda: Faulty)
+    monkeypatch.setattr(law, "entry_points", lambda group: [entry] if group == "robot_control_ros.laws" else [])
+    assert law_class("theirs") is Faulty
+    assert "theirs" in law_names()
+
+
+def test_an_effort_law_on_the_real_ur5_is_refused():
+    with pytest.raises(ConfigError, match=r"law impedance commands effort.*profile real.*position, velocity"):
+        ControlLoop(load_robot("ur5", "real"), "impedance")
+
+
+# --- where to go ---
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda loop: loop.hold(),
+        lambda loop: loop.move_to(np.eye(4)),
+        lambda loop: loop.go_home(),
+        lambda loop: loop.move_joints_to(HOME),
+        lambda loop: loop.follow_joints(np.array([1.0]), np.array([HOME]), None),
+        lambda loop: loop.jog(np.full(6, 0.01), 0.1),
+        lambda loop: loop.tip(),
+    ],
+    ids=["hold", "move_to", "go_home", "move_joints_to", "follow_joints", "jog", "tip"],
+)
+def test_nothing_can_be_started_before_the_first_state(model, action):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    with pytest.raises(ConfigError, match="no fresh joint state"):
+        action(loop)
+    loop.tick(state(0.0))
+    action(loop)
+    loop.reset()
+    with pytest.raises(ConfigError, match="no fresh joint state"):
+        action(loop)
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        (HOME + np.array([0, 0, 2.0, 0, 0, 0]), ["elbow_joint = 3.5708 rad", "[-3.14159, 3.14159]"]),
+        (HOME - np.array([0, 5.0, 0, 0, 0, 0]), ["shoulder_lift_joint = -6.5708 rad", "[-6.28319, 6.28319]"]),
+        (HOME + NAN6, ["nan", "6 finite numbers"]),
+        (HOME[:5], ["6 finite numbers"]),
+    ],
+)
+def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stays(model, goal, words):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    before = loop.trajectory
+    with pytest.raises(ConfigError) as error:
+        loop.move_joints_to(goal)
+    with pytest.raises(ConfigError):
+        loop.follow_joints(np.array([30.0]), np.array([goal]), None)
+    for word in words:
+        assert word in str(error.value)
+    assert loop.trajectory is before
+
+
+def test_move_to_reaches_its_goal_from_the_reference_within_the_tip_limits(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    goal = shifted(loop.tip(), [0.1, -0.1, 0.05])
+    goal[:3, :3] = rotation_exp(np.array([0.3, 0.0, 0.2])) @ goal[:3, :3]
+    loop.move_to(goal)
+    last, k = loop.reference, 0
+    while k * DT < loop.trajectory.end + DT:
+        k += 1
+        loop.tick(state(k * DT))
+        step = loop.reference.pose[:3, 3] - last.pose[:3, 3]
+        assert np.linalg.norm(step) <= 1.01 * UR5.tip_speed[0] * DT
+        assert np.linalg.norm(loop.reference.twist[3:]) <= 1.01 * UR5.tip_speed[1]
+        last = loop.reference
+    assert loop.reference.pose == pytest.approx(goal, abs=1e-12)
+    assert not loop.reference.twist.any()
+
+
+def test_a_jog_faster_than_the_tip_limits_is_scaled_and_keeps_its_direction(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    loop.jog(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]), 1.0)
+    fastest = max((loop.trajectory.sample(t).twist for t in np.linspace(0, 1, 50)), key=lambda w: float(w @ w))
+    assert fastest == pytest.approx(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]) * 0.25 / 5.0)
+
+
+def test_a_feed_forward_wrench_is_what_the_robot_exerts(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    loop.feedforward_wrench = np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3])
+    kin = model.at(HOME)
+    for k in range(1, 10):
+        torque = loop.tick(state(k * DT)).values
+    assert torque == pytest.approx(kin.gravity + kin.jacobian.T @ loop.feedforward_wrench, abs=1e-9)
+
+
+def test_safe_command_holds_the_last_known_state(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    loop.tick(state(DT, HOME + 0.05))
+    assert loop.safe_command().values == pytest.approx(holding(loop, HOME + 0.05), abs=1e-9)
+
+
+@pytest.mark.sim
+def test_go_home_reaches_home_within_the_limits(model):
+    pytest.importorskip("mujoco")
+    from robot_control_ros.plants.mujoco import MujocoPlant
+
+    plant = MujocoPlant(UR5)
+    plant.reset(HOME + np.array([0.4, -0.3, 0.3, 0.2, -0.3, 0.5]))
+    loop = ControlLoop(UR5, "impedance", {"stiffness": [2000, 2000, 2000, 200, 200, 200]}, model=model)
+    plant.write(loop.tick(plant.read()))
+    loop.go_home()
+    end = loop.trajectory.end
+    assert end == pytest.approx(15.0 / 8.0 * 0.5 / (UR5.joint_speed * math.pi), rel=1e-9)
+    while plant.time < end + 1.0:
+        sample = plant.read()
+        command = loop.tick(sample)
+        plant.write(command)
+        assert np.all(np.abs(loop.reference.v) <= UR5.joint_speed * model.limits.velocity * (1 + 1e-9))
+        assert np.all(np.abs(sample.v) <= model.limits.velocity)
+        assert np.all(np.abs(command.values) <= model.limits.effort)
+    assert loop.reference.q == pytest.approx(HOME, abs=1e-12)
+    assert sample.q == pytest.approx(HOME, abs=2e-3)
+    assert sample.v == pytest.approx(np.zeros(6), abs=5e-3)
+
+
+# --- the wrench ---
+
+
+def sensed(model, q, force, torque, bias):
+    """What ft_frame measures of a force and torque at the tip in base axes, plus its own bias."""
+    kin = model.update(q, np.zeros(6))
+    sensor = model.frame_pose("ft_frame")
+    arm = kin.pose[:3, 3] - sensor[:3, 3]
+    about_sensor = np.asarray(torque) + np.cross(arm, force)
+    raw = np.concatenate((sensor[:3, :3].T @ force, sensor[:3, :3].T @ about_sensor)) + bias
+    sample = RobotState(0.0, q, np.zeros(6), np.zeros(6), Wrench(raw[:3], raw[3:], "ft_frame"))
+    return sample, kin
+
+
+def test_the_wrench_at_the_tip_has_base_axes_and_the_lever_arm(model):
+    force, torque = np.array([3.0, -20.0, 7.0]), np.array([0.4, 0.1, -2.0])
+    for q in random_configurations(5, 4):
+        sample, kin = sensed(model, q, force, torque, np.zeros(6))
+        assert WrenchPipeline().on_tip(sample, kin) == pytest.approx([*force, *torque], abs=1e-9)
+
+
+def test_after_zero_the_wrench_is_zero_and_stays_right_when_the_arm_turns(model):
+    pipeline, bias = WrenchPipeline(), np.array([4.0, -2.0, 9.0, 0.3, -0.1, 0.7])
+    first, second = random_configurations(2, 5)
+    nothing = np.zeros(3)
+    assert np.linalg.norm(pipeline.on_tip(*sensed(model, first, nothing, nothing, bias))) > 5.0
+    assert pipeline.zero() == pytest.approx(bias, abs=1e-9)
+    assert pipeline.on_tip(*sensed(model, first, nothing, nothing, bias)) == pytest.approx(np.zeros(6), abs=1e-9)
+    assert pipeline.on_tip(*sensed(model, second, nothing, nothing, bias)) == pytest.approx(np.zeros(6), abs=1e-9)
+    force, torque = np.array([3.0, -20.0, 7.0]), np.array([0.4, 0.1, -2.0])
+    assert pipeline.on_tip(*sensed(model, second, force, torque, bias)) == pytest.approx([*force, *torque], abs=1e-9)
+
+
+def test_looking_at_the_same_sample_twice_gives_the_same_wrench(model):
+    pipeline = WrenchPipeline()
+    sample, kin = sensed(model, HOME, np.ones(3), np.ones(3), np.zeros(6))
+    assert np.array_equal(pipeline.on_tip(sample, kin), pipeline.on_tip(sample, kin))
+
+
+def test_zero_without_a_sample_is_refused(model):
+    pipeline = WrenchPipeline()
+    with pytest.raises(ConfigError, match="no wrench has arrived"):
+        pipeline.zero()
+    assert pipeline.on_tip(state(0.0), model.update(HOME, np.zeros(6))) is None
+
+
+def test_the_loop_fills_in_the_tared_wrench(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    samples = [state(k * DT, wrench=wrench((1, 2, 3), (4, 5, 6))) for k in range(2)]
+    loop.tick(samples[0])
+    assert np.linalg.norm(samples[0].wrench_on_tip[:3]) == pytest.approx(math.sqrt(14.0))
+    loop.wrench.zero()
+    loop.tick(samples[1])
+    assert samples[1].wrench_on_tip == pytest.approx(np.zeros(6), abs=1e-12)
+
+
+# --- timing ---
+
+
+def test_cycle_times_are_percentiles_over_the_last_cycles():
+    rng = np.random.default_rng(6)
+    times = CycleTimes(0.002)
+    spent, gaps = rng.uniform(0.0, 1e-3, 3000), rng.uniform(0.001, 0.004, 3000)
+    for pair in zip(spent, gaps, strict=True):
+        times.add(*pair)
+    summary, kept = times.summary(), slice(3000 - CycleTimes.SIZE, None)
+    assert summary["cycles"] == 3000
+    assert summary["missed"] == np.count_nonzero(gaps > 0.003)
+    assert summary["compute_p50"] == pytest.approx(np.percentile(spent[kept], 50))
+    assert summary["compute_p99"] == pytest.approx(np.percentile(spent[kept], 99))
+    assert summary["period_p50"] == pytest.approx(np.percentile(gaps[kept], 50))
+    assert summary["period_p99"] == pytest.approx(np.percentile(gaps[kept], 99))
+
+
+def test_cycle_times_of_a_ring_that_is_not_full_count_only_what_was_added():
+    times = CycleTimes(0.002)
+    assert times.summary() == {"cycles": 0.0, "missed": 0.0}
+    for spent in (1.0, 2.0, 3.0):
+        times.add(spent, 0.002)
+    assert times.summary()["compute_p50"] == 2.0
+    assert times.summary()["missed"] == 0.0
+
+
+@pytest.mark.parametrize("gap", [0.0031, 0.05, 0.5])
+def test_the_loop_counts_cycles_that_came_late(model, gap):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    for t in (0.0, 0.002, 0.004, 0.004 + gap, 0.006 + gap):
+        loop.tick(state(t))
+    assert loop.times.count == 5
+    assert loop.times.missed == 1

@@ -1,0 +1,259 @@
+"""Robot configurations: what a file says, and what is refused with which words."""
+
+import copy
+import math
+from dataclasses import FrozenInstanceError
+
+import pytest
+import yaml
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.share import share_directory
+from robot_control_ros.types import CommandMode
+
+URDF = """<robot name="pendulum">
+  <link name="root"/>
+  <link name="rod"><inertial><mass value="1"/>
+   <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="hinge" type="revolute">
+    <parent link="root"/><child link="rod"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="10" velocity="2"/>
+  </joint>
+</robot>
+"""
+PENDULUM = {
+    "name": "pendulum",
+    "urdf": "pendulum.urdf",
+    "joints": ["hinge"],
+    "base": "root",
+    "tip": "rod",
+    "home": [0.5],
+    "effort_rate": [100.0],
+    "profiles": {
+        "sim": {"rate": 250, "commands": ["effort", "velocity"], "gravity_by_robot": False},
+        "real": {"rate": 100, "commands": ["position"], "gravity_by_robot": True, "remedy": "Use position."},
+    },
+}
+
+
+def write(folder, data):
+    (folder / "pendulum.urdf").write_text(URDF, encoding="utf-8")
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(data), encoding="utf-8")
+    return str(path)
+
+
+def changed(entry, value):
+    """PENDULUM with one entry set; `profiles.sim.rate` names an entry of a profile."""
+    data = copy.deepcopy(PENDULUM)
+    inner = data
+    *folders, last = entry.split(".")
+    for folder in folders:
+        inner = inner[folder]
+    inner[last] = value
+    return data
+
+
+# --- the robots that the package brings ---
+
+
+def test_ur5_says_what_the_description_does_not():
+    robot = load_robot("ur5")
+    assert robot.name == "ur5"
+    assert robot.n == len(robot.joints) == 6
+    assert robot.joints[2] == "elbow_joint"
+    assert (robot.base, robot.tip, robot.wrench_frame) == ("base_link", "tool0", "ft_frame")
+    assert robot.home == (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
+    assert robot.profile_name == "sim"
+    assert set(robot.profile.commands) == set(CommandMode)
+    assert robot.profile.gravity_by_robot is False
+    assert robot.period == pytest.approx(0.002)
+    assert "<robot" in robot.urdf()
+
+
+def test_the_real_ur5_has_no_effort_interface_and_compensates_gravity_itself():
+    robot = load_robot("ur5", "real")
+    assert robot.profile.commands == (CommandMode.POSITION, CommandMode.VELOCITY)
+    assert robot.profile.gravity_by_robot is True
+    assert robot.period == pytest.approx(0.008)
+
+
+def test_a_configuration_can_not_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        load_robot("ur5").tip = "flange"
+
+
+def test_an_unknown_robot_lists_the_robots():
+    with pytest.raises(ConfigError) as error:
+        load_robot("ur55")
+    assert "'ur55'" in str(error.value)
+    assert "ur5" in robot_names()
+    for name in robot_names():
+        assert name in str(error.value)
+
+
+def test_an_unknown_profile_lists_the_profiles():
+    with pytest.raises(ConfigError) as error:
+        load_robot("ur5", "reel")
+    assert "ur5.yaml" in str(error.value)
+    assert "'reel'" in str(error.value)
+    assert "sim, real" in str(error.value)
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_every_profile_of_every_robot_can_be_read(name):
+    path = share_directory() / "config" / "robots" / f"{name}.yaml"
+    profiles = yaml.safe_load(path.read_text(encoding="utf-8"))["profiles"]
+    for profile in profiles:
+        robot = load_robot(name, profile)
+        assert robot.name == name
+        assert robot.urdf()
+        assert robot.profile.commands
+
+
+# --- a file of the user's own ---
+
+
+def test_a_file_is_loaded_by_path_with_the_description_beside_it(tmp_path):
+    robot = load_robot(write(tmp_path, PENDULUM), "real")
+    assert robot.urdf_path == tmp_path / "pendulum.urdf"
+    assert robot.urdf() == URDF
+    assert robot.joints == ("hinge",)
+    assert robot.home == (0.5,)
+    assert robot.profile.rate == 100.0
+    assert robot.profile.remedy == "Use position."
+
+
+def test_what_is_left_out_has_a_default(tmp_path):
+    robot = load_robot(write(tmp_path, PENDULUM))
+    assert robot.description == ""
+    assert robot.wrench_frame == robot.tip == "rod"
+    assert robot.rotor_inertia == (0.0,)
+    assert robot.tip_speed == (0.25, 1.0)
+    assert robot.tip_acceleration == (1.0, 4.0)
+    assert robot.joint_speed == 0.3
+    assert robot.law_gains == {}
+
+
+def test_a_description_of_the_package_may_be_used_too(tmp_path):
+    robot = load_robot(write(tmp_path, changed("urdf", "ur5/ur5.urdf")))
+    assert robot.urdf() == load_robot("ur5").urdf()
+
+
+def test_a_missing_description_is_named_when_it_is_read(tmp_path):
+    robot = load_robot(write(tmp_path, changed("urdf", "nowhere.urdf")))
+    with pytest.raises(ConfigError, match=r"pendulum.*nowhere\.urdf"):
+        robot.urdf()
+
+
+def test_a_joint_may_have_a_motor_without_inertia(tmp_path):
+    assert load_robot(write(tmp_path, changed("rotor_inertia", [0.0]))).rotor_inertia == (0.0,)
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path):
+    path = tmp_path / "absent.yaml"
+    with pytest.raises(ConfigError, match=r"absent\.yaml"):
+        load_robot(str(path))
+
+
+@pytest.mark.parametrize("missing", ["name", "urdf", "joints", "base", "tip", "home", "effort_rate", "profiles"])
+def test_a_missing_entry_is_named_with_the_file_and_the_valid_entries(tmp_path, missing):
+    data = {key: value for key, value in PENDULUM.items() if key != missing}
+    path = write(tmp_path, data)
+    with pytest.raises(ConfigError) as error:
+        load_robot(path)
+    assert path in str(error.value)
+    assert f"missing ['{missing}']" in str(error.value)
+    assert "effort_rate" in str(error.value)
+
+
+@pytest.mark.parametrize("missing", ["rate", "commands", "gravity_by_robot"])
+def test_a_missing_entry_of_a_profile_is_named_with_the_file_and_the_profile(tmp_path, missing):
+    data = copy.deepcopy(PENDULUM)
+    del data["profiles"]["sim"][missing]
+    path = write(tmp_path, data)
+    with pytest.raises(ConfigError) as error:
+        load_robot(path)
+    assert path in str(error.value)
+    assert f"profile sim: missing ['{missing}']" in str(error.value)
+    assert "rate, commands, gravity_by_robot, remedy" in str(error.value)
+
+
+BAD = [
+    ("hme", [0.5], ["unknown ['hme']", "home"]),
+    ("profiles.sim.rates", 5, ["profile sim", "unknown ['rates']", "rate"]),
+    ("home", [0.5, 0.5], ["home has 2 values", "must have 1"]),
+    ("home", [], ["home has 0 values", "must have 1"]),
+    ("home", [math.nan], ["home = nan"]),
+    ("home", ["zero"], ["home = 'zero'"]),
+    ("home", [None], ["home = None"]),
+    ("home", [True], ["home = True"]),
+    ("effort_rate", [0.0], ["effort_rate = 0.0", "above 0"]),
+    ("effort_rate", [-5.0], ["effort_rate = -5.0", "above 0"]),
+    ("effort_rate", [math.inf], ["effort_rate = inf", "above 0"]),
+    ("effort_rate", [1.0, 2.0], ["effort_rate has 2 values", "must have 1"]),
+    ("rotor_inertia", [-0.1], ["rotor_inertia = -0.1"]),
+    ("tip_speed", [0.25], ["tip_speed has 1 values", "must have 2"]),
+    ("tip_speed", [0.25, 0.0], ["tip_speed = 0.0", "above 0"]),
+    ("tip_acceleration", [math.nan, 1.0], ["tip_acceleration = nan", "above 0"]),
+    ("joint_speed", 0.0, ["joint_speed = 0.0", "above 0"]),
+    ("joints", [], ["joints = []"]),
+    ("joints", ["hinge", "hinge"], ["joints = ['hinge', 'hinge']"]),
+    ("joints", None, ["joints", "None"]),
+    ("joints", "h", ["joints", "'h'"]),
+    ("profiles", None, ["profiles", "None"]),
+    ("profiles.sim", None, ["profile sim", "None"]),
+    ("profiles.sim.rate", 0, ["profile sim", "rate = 0", "above 0"]),
+    ("profiles.sim.rate", -500, ["profile sim", "rate = -500", "above 0"]),
+    ("profiles.sim.rate", math.nan, ["profile sim", "rate = nan", "above 0"]),
+    ("profiles.sim.rate", "500", ["profile sim", "rate = '500'"]),
+    ("profiles.sim.rate", True, ["profile sim", "rate = True"]),
+    ("profiles.sim.commands", ["torque"], ["profile sim", "commands = ['torque']", "effort, position, velocity"]),
+    ("profiles.sim.commands", None, ["profile sim", "commands = None", "effort, position, velocity"]),
+    ("profiles.sim.commands", [], ["profile sim", "commands = []", "effort, position, velocity"]),
+    ("profiles.sim.gravity_by_robot", "false", ["profile sim", "gravity_by_robot = 'false'"]),
+    ("law_gains", None, ["law_gains", "None"]),
+]
+
+
+@pytest.mark.parametrize(("entry", "value", "words"), BAD, ids=[f"{entry}={value!r}" for entry, value, _ in BAD])
+def test_a_bad_entry_is_named_with_the_file_and_the_value(tmp_path, entry, value, words):
+    path = write(tmp_path, changed(entry, value))
+    with pytest.raises(ConfigError) as error:
+        load_robot(path)
+    for word in (path, *words):
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"a: [1, 2", b"- a\n- b\n", b"", b"\xff\xfe\x00name"])
+def test_a_file_that_is_no_configuration_is_named(tmp_path, content):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"mine\.yaml"):
+        load_robot(str(path))
+
+
+# --- which laws a profile takes ---
+
+
+def test_effort_on_the_real_ur5_is_refused_with_the_way_out():
+    with pytest.raises(ConfigError) as error:
+        load_robot("ur5", "real").check_mode(CommandMode.EFFORT, "impedance")
+    message = str(error.value)
+    assert "law impedance commands effort" in message
+    assert "UR5 (CB3) (profile real)" in message
+    assert "takes only: position, velocity" in message
+    assert "use a law that commands position or velocity" in message
+
+
+@pytest.mark.parametrize("mode", [CommandMode.POSITION, CommandMode.VELOCITY])
+def test_what_the_profile_offers_is_not_refused(mode):
+    load_robot("ur5", "real").check_mode(mode, "any")
+
+
+def test_a_robot_without_description_and_remedy_is_refused_by_name(tmp_path):
+    robot = load_robot(write(tmp_path, PENDULUM))
+    with pytest.raises(ConfigError) as error:
+        robot.check_mode(CommandMode.POSITION, "servo")
+    assert str(error.value) == "law servo commands position, but pendulum (profile sim) takes only: effort, velocity."

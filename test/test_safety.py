@@ -1,0 +1,271 @@
+"""The gate that every command passes."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.model import JointLimits
+from robot_control_ros.robots import load_robot
+from robot_control_ros.safety import Safety
+from robot_control_ros.types import Command, CommandMode, RobotState
+
+EFFORT, POSITION, VELOCITY = CommandMode.EFFORT, CommandMode.POSITION, CommandMode.VELOCITY
+LIMITS = JointLimits(
+    effort=np.array([50.0, 20.0]),
+    velocity=np.array([2.0, 3.0]),
+    lower=np.array([-1.0, -np.inf]),
+    upper=np.array([1.5, np.inf]),
+)
+GRAVITY = np.array([8.0, -3.0])
+RATE = np.array([1000.0, 100.0])  # N·m/s
+DT = 0.002
+
+
+def gate(gravity_by_robot=False, limits=LIMITS):
+    ur5 = load_robot("ur5")
+    profile = replace(ur5.profile, gravity_by_robot=gravity_by_robot)
+    joints = ("one", "two")
+    return Safety(replace(ur5, joints=joints, effort_rate=tuple(RATE), profile=profile), limits)
+
+
+def at(q=(0.3, 0.4), v=(0.0, 0.0)):
+    return RobotState(0.0, np.array(q), np.array(v), np.zeros(2))
+
+
+def kin(gravity=GRAVITY):
+    return SimpleNamespace(gravity=np.array(gravity))
+
+
+def send(safety, mode, values, state=None, dt=DT, gravity=GRAVITY, feedforward=None):
+    command = Command(mode, np.array(values, dtype=float), feedforward)
+    return safety.apply(command, at() if state is None else state, kin(gravity), dt)
+
+
+# --- effort ---
+
+
+def test_a_harmless_effort_passes_unchanged():
+    safety = gate()
+    sent = send(safety, EFFORT, GRAVITY + np.array([1.0, -0.1]))
+    assert sent.mode is EFFORT
+    assert np.array_equal(sent.values, GRAVITY + np.array([1.0, -0.1]))
+    assert sent.feedforward is None
+    assert not safety.saturated.any()
+    assert not safety.rate_limited.any()
+    assert safety.fault == ""
+
+
+def test_effort_is_clipped_to_the_limits_of_the_description():
+    safety = gate()
+    for _ in range(400):
+        sent = send(safety, EFFORT, [1e6, -1e6])
+    assert np.array_equal(sent.values, [50.0, -20.0])
+    assert safety.saturated.tolist() == [True, True]
+    assert safety.rate_limited.tolist() == [False, False]
+
+
+def test_the_first_effort_after_a_reset_is_measured_from_the_holding_torque():
+    safety = gate()
+    assert send(safety, EFFORT, [50.0, 20.0]).values == pytest.approx(GRAVITY + RATE * DT)
+    for _ in range(50):
+        send(safety, EFFORT, [50.0, 20.0])
+    safety.reset()
+    elsewhere = np.array([-4.0, 2.0])
+    assert send(safety, EFFORT, [50.0, 20.0], gravity=elsewhere).values == pytest.approx(elsewhere + RATE * DT)
+
+
+def test_the_first_effort_of_a_robot_that_compensates_gravity_is_measured_from_zero():
+    assert send(gate(gravity_by_robot=True), EFFORT, [50.0, 20.0]).values == pytest.approx(RATE * DT)
+
+
+@pytest.mark.parametrize("dt", [0.0005, 0.001, 0.002, 0.01])
+def test_the_rate_of_effort_is_per_second_whatever_the_cycle_time(dt):
+    safety, duration = gate(), 0.03
+    for _ in range(round(duration / dt)):
+        sent = send(safety, EFFORT, [50.0, 20.0], dt=dt)
+    assert sent.values == pytest.approx(GRAVITY + RATE * duration)
+    assert safety.rate_limited.all()
+
+
+def test_no_effort_ever_changes_faster_than_its_rate():
+    rng = np.random.default_rng(3)
+    safety, last = gate(), GRAVITY
+    for _ in range(300):
+        dt = rng.uniform(0.0005, 0.01)
+        sent = send(safety, EFFORT, rng.normal(scale=40.0, size=2), dt=dt).values
+        assert np.all(np.abs(sent - last) <= RATE * dt * (1.0 + 1e-9))
+        assert np.all(np.abs(sent) <= LIMITS.effort)
+        last = sent
+
+
+def test_flags_tell_limits_from_rates_joint_by_joint():
+    safety = gate()
+    send(safety, EFFORT, GRAVITY + np.array([0.0, 1.0]))
+    assert safety.saturated.tolist() == [False, False]
+    assert safety.rate_limited.tolist() == [False, True]
+    send(safety, EFFORT, [51.0, -3.0])
+    assert safety.saturated.tolist() == [True, False]
+    assert safety.rate_limited.tolist() == [True, False]
+    send(safety, EFFORT, GRAVITY + np.array([2.0, 0.0]))
+    assert not safety.saturated.any()
+    assert not safety.rate_limited.any()
+
+
+# --- what a law must not send ---
+
+BAD = [[math.nan, 0.0], [0.0, math.inf], [0.0, -math.inf], [1.0], [1.0, 2.0, 3.0], [], [[1.0, 2.0]]]
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize(("mode", "safe"), [(EFFORT, GRAVITY), (POSITION, [0.3, 0.4]), (VELOCITY, [0.0, 0.0])])
+def test_numbers_that_can_not_be_sent_give_the_safe_output_and_a_fault(bad, mode, safe):
+    safety = gate()
+    sent = send(safety, mode, bad)
+    assert sent.mode is mode
+    assert np.array_equal(sent.values, safe)
+    assert str(np.array(bad).tolist()) in safety.fault
+    assert "must be 2 finite numbers" in safety.fault
+
+
+def test_the_next_good_command_clears_the_fault_and_starts_from_the_safe_output():
+    safety = gate()
+    for _ in range(50):
+        send(safety, EFFORT, [50.0, 20.0])
+    send(safety, EFFORT, [math.nan, 0.0])
+    sent = send(safety, EFFORT, [50.0, 20.0])
+    assert safety.fault == ""
+    assert sent.values == pytest.approx(GRAVITY + RATE * DT)
+
+
+def test_after_a_fault_no_flag_of_an_older_command_stays():
+    safety = gate()
+    send(safety, EFFORT, [1e6, 1e6])
+    send(safety, EFFORT, [math.nan, 0.0])
+    assert not safety.saturated.any()
+    assert not safety.rate_limited.any()
+
+
+@pytest.mark.parametrize("bad", [[math.nan, 0.0], [math.inf, 0.0], [1.0, 2.0, 3.0]])
+def test_a_feedforward_that_can_not_be_sent_is_not_sent(bad):
+    safety = gate()
+    sent = send(safety, POSITION, [0.3, 0.4], feedforward=np.array(bad))
+    assert sent.feedforward is None or (sent.feedforward.shape == (2,) and np.isfinite(sent.feedforward).all())
+    assert "must be 2 finite numbers" in safety.fault
+
+
+def test_a_feedforward_stays_within_the_effort_limits():
+    sent = send(gate(), POSITION, [0.3, 0.4], feedforward=np.array([-70.0, 5.0]))
+    assert np.array_equal(sent.feedforward, [-50.0, 5.0])
+
+
+# --- position ---
+
+
+def test_position_stays_within_its_limits():
+    safety = gate()
+    for target, wanted in (([9.0, 9.0], [1.5, 9.0]), ([-9.0, -9.0], [-1.0, -9.0])):
+        for _ in range(5000):
+            sent = send(safety, POSITION, target)
+        assert sent.values == pytest.approx(wanted)
+        assert safety.saturated.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.008])
+def test_position_moves_from_where_the_robot_is_at_most_at_the_velocity_limits(dt):
+    safety = gate()
+    for k in range(1, 20):
+        sent = send(safety, POSITION, [1.4, -9.0], dt=dt)
+        assert sent.values == pytest.approx(np.array([0.3, 0.4]) + np.array([2.0 * dt * k, -3.0 * dt * k]))
+    assert safety.rate_limited.all()
+
+
+# --- velocity ---
+
+
+def test_velocity_stays_within_its_limits_and_changes_within_a_quarter_of_a_second():
+    safety = gate()
+    speeds = np.array([send(safety, VELOCITY, [9.0, -9.0], at((0.0, 0.0))).values for _ in range(round(0.3 / DT))])
+    assert np.abs(speeds).max(axis=0).tolist() == [pytest.approx(2.0), pytest.approx(3.0)]
+    quarter = round(0.25 / DT)
+    assert np.abs(speeds[quarter - 2] / [2.0, 3.0]).max() < 1.0
+    assert np.abs(speeds[quarter - 1]) == pytest.approx([2.0, 3.0])
+    assert np.abs(np.diff(speeds, axis=0)).max(axis=0) == pytest.approx(np.array([2.0, 3.0]) * 4.0 * DT)
+
+
+@pytest.mark.parametrize("rate", [1000.0, 500.0, 125.0])
+@pytest.mark.parametrize("towards", [1.0, -1.0])
+def test_velocity_ends_before_a_position_limit_is_passed(rate, towards):
+    """The commands integrated by a robot that follows them exactly, from many distances."""
+    for start in np.linspace(-0.3, 0.4, 29):
+        safety, q, fastest = gate(), np.array([start, 0.0]), 0.0
+        for _ in range(int(2.0 * rate)):
+            sent = send(safety, VELOCITY, [towards * 2.0, 1.0], at(q), dt=1.0 / rate)
+            q = q + sent.values / rate
+            fastest = max(fastest, abs(sent.values[0]))
+            assert -1.0 - 1e-9 <= q[0] <= 1.5 + 1e-9
+        assert fastest > 1.0
+        edge = 1.5 if towards > 0.0 else -1.0
+        assert q[0] == pytest.approx(edge, abs=0.01)
+        assert abs(sent.values[0]) < 0.05
+
+
+def test_a_joint_at_its_limit_may_still_move_away():
+    sent = send(gate(), VELOCITY, [-1.0, 0.0], at((1.5, 0.0)))
+    assert sent.values[0] == pytest.approx(-2.0 * 4.0 * DT)
+
+
+# --- safe output ---
+
+
+@pytest.mark.parametrize(
+    ("mode", "gravity_by_robot", "wanted"),
+    [
+        (EFFORT, False, GRAVITY),
+        (EFFORT, True, [0.0, 0.0]),
+        (POSITION, False, [0.3, 0.4]),
+        (POSITION, True, [0.3, 0.4]),
+        (VELOCITY, False, [0.0, 0.0]),
+        (VELOCITY, True, [0.0, 0.0]),
+    ],
+)
+def test_safe_output_holds_the_robot_in_each_mode(mode, gravity_by_robot, wanted):
+    safe = gate(gravity_by_robot).safe_output(mode, at(v=(0.5, -0.5)), kin())
+    assert safe.mode is mode
+    assert np.array_equal(safe.values, wanted)
+    assert safe.feedforward is None
+
+
+def test_safe_effort_stays_within_the_effort_limits():
+    assert np.array_equal(gate().safe_output(EFFORT, at(), kin([80.0, -30.0])).values, [50.0, -20.0])
+
+
+def test_the_next_command_starts_from_the_safe_output():
+    safety = gate()
+    safety.safe_output(EFFORT, at(), kin([4.0, 4.0]))
+    sent = send(safety, EFFORT, [50.0, 20.0], gravity=[0.0, 0.0])
+    assert sent.values == pytest.approx(np.array([4.0, 4.0]) + RATE * DT)
+
+
+def test_holding_a_position_does_not_share_the_state_s_array():
+    state = at()
+    values = gate().safe_output(POSITION, state, kin()).values
+    values[0] = 9.0
+    assert state.q[0] == 0.3
+
+
+# --- descriptions without limits ---
+
+
+@pytest.mark.parametrize("name", ["effort", "velocity"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
+def test_a_description_without_usable_limits_is_refused(name, bad):
+    limits = replace(LIMITS, **{name: np.array([1.0, bad])})
+    with pytest.raises(ConfigError) as error:
+        gate(limits=limits)
+    assert "ur5" in str(error.value)
+    assert f"{name} limits are [1.0, {bad}]" in str(error.value)
+    assert "above 0" in str(error.value)

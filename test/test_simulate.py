@@ -1,0 +1,220 @@
+"""simulate(): what it refuses, what it gives back, and that the robot does what was asked."""
+
+import math
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from robot_control_ros.errors import ConfigError, ModelError
+from robot_control_ros.laws import law_names
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.simulate import Push, simulate
+from robot_control_ros.trajectories import Circle, Hold
+
+pytest.importorskip("mujoco")
+pytestmark = pytest.mark.sim
+
+UR5 = load_robot("ur5")
+HOME = np.array(UR5.home)
+
+
+def short(**arguments):
+    return simulate(**{"robot": UR5, "duration": 0.02, **arguments})
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_a_duration_that_is_not_above_zero_is_refused(bad):
+    with pytest.raises(ConfigError, match=f"duration = {bad}"):
+        short(duration=bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, -500.0, math.nan, math.inf])
+def test_a_rate_that_is_not_above_zero_is_refused(bad):
+    with pytest.raises(ConfigError, match=f"rate = {bad}"):
+        short(rate=bad)
+
+
+@pytest.mark.parametrize("bad", [[0.0] * 5, [0.0, 0.0, math.nan, 0.0, 0.0, 0.0], 1.0, [[0.0] * 6]])
+def test_a_start_that_is_not_one_finite_angle_per_joint_is_refused(bad):
+    with pytest.raises(ConfigError, match=r"q0 = .*must be 6 finite numbers"):
+        short(q0=bad)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value", "choices"),
+    [
+        ({"law": "impedence"}, "'impedence'", ", ".join(law_names())),
+        ({"robot": "ur55"}, "'ur55'", ", ".join(robot_names())),
+        ({"gains": {"stifness": 1.0}}, "'stifness'", "stiffness, damping_ratio"),
+        ({"gains": {"stiffness": -1.0}}, "stiffness = -1", "[0, 10000] N/m"),
+    ],
+)
+def test_an_unknown_name_or_bad_gain_is_refused_with_what_is_valid(arguments, value, choices):
+    with pytest.raises(ConfigError) as error:
+        short(**arguments)
+    assert value in str(error.value)
+    assert choices in str(error.value)
+
+
+def test_a_push_on_an_unknown_link_lists_the_links():
+    with pytest.raises(ModelError, match=r"'elbow'.*forearm_link"):
+        short(push=Push(force=(1, 0, 0), link="elbow"))
+
+
+@pytest.mark.parametrize("force", [(math.nan, 0.0, 0.0), (1.0, 2.0)])
+def test_a_push_that_is_no_force_is_refused(force):
+    with pytest.raises(ConfigError, match=r"push .*must be 3 \+ 3 finite numbers"):
+        short(push=Push(force=force))
+
+
+def test_a_law_that_the_profile_does_not_take_is_refused():
+    with pytest.raises(ConfigError, match="takes only: position, velocity"):
+        short(robot=load_robot("ur5", "real"))
+
+
+# --- what is given back ---
+
+
+@pytest.mark.parametrize("law", law_names())
+def test_the_log_of_every_law_has_one_finite_row_per_cycle(law):
+    log = short(law=law, duration=0.05, rate=500.0)
+    shapes = {
+        "t": (25,),
+        "q": (25, 6),
+        "v": (25, 6),
+        "effort": (25, 6),
+        "pose": (25, 4, 4),
+        "pose_error": (25, 6),
+        "twist": (25, 6),
+        "wrench": (25, 6),
+        "command": (25, 6),
+    }
+    for name, shape in shapes.items():
+        assert getattr(log, name).shape == shape, name
+        assert np.isfinite(getattr(log, name)).all(), name
+    assert log.joints == UR5.joints
+    assert log.q[0] == pytest.approx(HOME)
+
+
+@pytest.mark.parametrize(("duration", "rate"), [(0.1, 1000.0), (0.1, 125.0), (0.29, 100.0), (0.03, 2000.0)])
+def test_duration_times_rate_samples_are_taken_at_equal_distances(duration, rate):
+    log = short(duration=duration, rate=rate)
+    assert len(log) == round(duration * rate)
+    assert log.t == pytest.approx(np.arange(len(log)) / rate, abs=1e-12)
+
+
+def test_what_is_logged_belongs_together():
+    q0 = HOME + np.array([0.3, -0.2, 0.1, 0.2, 0.1, 0.4])
+    push = Push(force=(20.0, 10.0, -5.0))
+    log = short(q0=q0, duration=0.2, push=push)
+    model = RobotModel.of(UR5)
+    assert log.q[0] == pytest.approx(q0)
+    for k in (0, 77, 199):
+        kin = model.at(log.q[k], log.v[k])
+        assert log.pose[k] == pytest.approx(kin.pose, abs=1e-12)
+        assert log.twist[k] == pytest.approx(kin.jacobian @ log.v[k], abs=1e-12)
+        assert log.pose_error[k, :3] == pytest.approx(log.pose[0, :3, 3] - log.pose[k, :3, 3], abs=1e-12)
+    assert np.array_equal(log.effort[1:], log.command[:-1])  # a torque acts during the cycle that follows
+
+
+def test_two_runs_are_the_same_to_the_last_bit():
+    arguments = {
+        "duration": 0.3,
+        "push": Push(force=(10.0, -20.0, 5.0), torque=(1.0, 0.0, 0.0), start=0.05, duration=0.1),
+        "reference": lambda pose: Circle(pose, 0.05, 1.0, fade=0.2),
+        "gains": {"inertia": 2.0, "coriolis": True},
+    }
+    one, two = short(**arguments), short(**arguments)
+    assert np.abs(one.v).max() > 0.05
+    for item in fields(one):
+        if item.name not in ("joints", "mode"):
+            assert np.array_equal(getattr(one, item.name), getattr(two, item.name)), item.name
+
+
+def test_a_robot_may_be_a_name_or_a_configuration():
+    by_name, by_config = simulate("ur5", duration=0.02), short()
+    assert np.array_equal(by_name.effort, by_config.effort)
+
+
+def test_another_description_may_be_given():
+    lighter = UR5.urdf().replace('<mass value="2.33"/>', '<mass value="1.0"/>')
+    assert lighter != UR5.urdf()
+    usual, light = short(), short(urdf=lighter)
+    gravity = RobotModel.of(UR5, lighter).at(HOME).gravity
+    assert light.command[0] == pytest.approx(gravity, abs=1e-6)
+    assert np.abs(light.command[0] - usual.command[0]).max() > 1.0  # of the forearm
+    assert light.v == pytest.approx(np.zeros_like(light.v), abs=1e-6)
+
+
+# --- what the robot does ---
+
+
+def test_without_a_reference_the_robot_holds_its_start_pose():
+    log = short(duration=0.5)
+    assert np.abs(log.q - HOME).max() < 1e-6
+    assert np.abs(log.pose_error).max() < 1e-6
+
+
+def test_a_reference_may_be_a_trajectory():
+    pose = RobotModel.of(UR5).at(HOME).pose.copy()
+    pose[:3, 3] += [0.01, -0.02, 0.005]
+    log = short(reference=Hold(pose, HOME), duration=1.5)
+    assert log.pose_error[1, :3] == pytest.approx([0.01, -0.02, 0.005], abs=1e-3)
+    assert log.pose[-1] == pytest.approx(pose, abs=1e-4)
+
+
+def test_a_reference_may_be_a_function_of_the_start_pose():
+    seen = []
+
+    def start(pose):
+        seen.append(pose.copy())
+        return Hold(pose, HOME)
+
+    log = short(reference=start)
+    (pose,) = seen
+    assert pose == pytest.approx(log.pose[0], abs=1e-12)
+
+
+def test_a_circle_is_followed():
+    """Stiffness K lags by Λ a / K, with a = r w²: at 20 kg no more than 2 mm here."""
+    radius, period = 0.05, 2.0
+    log = short(
+        reference=lambda pose: Circle(pose, radius, period, fade=0.5),
+        gains={"stiffness": [5000, 5000, 5000, 300, 300, 300]},
+        duration=3.0,
+    )
+    lag = 20.0 * radius * (2 * math.pi / period) ** 2 / 5000.0
+    assert np.linalg.norm(log.pose_error[:, :3], axis=1).max() < lag
+    turned = 2 * math.pi / period * (log.t[500:] - 0.25)  # the fade costs half its length
+    chord = np.linalg.norm(log.pose[500:, :3, 3] - log.pose[0, :3, 3], axis=1)
+    assert chord == pytest.approx(2.0 * radius * np.abs(np.sin(turned / 2.0)), abs=lag)
+    assert np.abs(log.pose[:, 0, 3] - log.pose[0, 0, 3]).max() < lag  # the plane of the normal x
+
+
+def test_a_push_acts_in_its_window_and_the_spring_gives_way_by_f_over_k():
+    push = Push(force=(0.0, 10.0, 0.0), torque=(0.0, 0.0, 1.0), start=0.2, duration=1.8)
+    log = short(push=push, duration=4.0, gains={"stiffness": [500, 500, 500, 50, 50, 50]})
+    before, during, after = log.t <= 0.2, (log.t > 0.2) & (log.t < 2.0), log.t > 3.9
+    assert np.abs(log.pose_error[before]).max() < 1e-6
+    assert np.abs(log.pose_error[np.argmax(during) + 1]).max() > 1e-6
+    at_end = log.pose_error[np.flatnonzero(during)[-1]]
+    assert at_end == pytest.approx([0.0, -10.0 / 500.0, 0.0, 0.0, 0.0, -1.0 / 50.0], abs=4e-4)
+    felt = log.wrench[np.flatnonzero(during)[-1]] - log.wrench[0]
+    assert felt == pytest.approx([0.0, 10.0, 0.0, 0.0, 0.0, 1.0], abs=0.05)
+    assert np.abs(log.pose_error[after]).max() < 4e-4
+
+
+def test_a_push_may_act_on_another_link():
+    log = short(push=Push(force=(50.0, 0.0, 0.0), link="forearm_link"), duration=0.1)
+    assert np.abs(log.v[-1]).max() > 1e-3
+    assert np.abs(log.wrench[1] - log.wrench[0]).max() < 20.0
+
+
+def test_the_profile_s_own_rate_does_not_matter():
+    slow = replace(UR5, profile=replace(UR5.profile, rate=50.0))
+    assert np.array_equal(short(robot=slow).effort, short().effort)

@@ -1,0 +1,462 @@
+"""Trajectories: where they begin and end, that each derivative is the derivative, and that limits are kept.
+
+Derivatives are compared with central differences; rotations with SciPy's rotation vectors.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot
+from robot_control_ros.trajectories import (
+    SHORTEST,
+    Circle,
+    Hold,
+    Jog,
+    JointMove,
+    JointPath,
+    MinimumJerk,
+    Quintic,
+)
+from robot_control_ros.types import Reference
+
+SPEED, ACCELERATION = (0.25, 1.0), (1.0, 4.0)
+H = 1e-4  # s, of the central differences
+
+
+def pose(position=(0.0, 0.0, 0.0), rotation_vector=(0.0, 0.0, 0.0)):
+    result = np.eye(4)
+    result[:3, 3] = position
+    result[:3, :3] = Rotation.from_rotvec(rotation_vector).as_matrix()
+    return result
+
+
+def random_pose(rng, angle=None):
+    axis = rng.normal(size=3)
+    turn = rng.uniform(0.1, 3.0) if angle is None else angle
+    return pose(rng.uniform(-0.5, 0.5, 3), turn * axis / np.linalg.norm(axis))
+
+
+def angle_between(a, b):
+    return float(np.linalg.norm(Rotation.from_matrix(a[:3, :3] @ b[:3, :3].T).as_rotvec()))
+
+
+def twist_by_differences(trajectory, t):
+    ahead, behind = trajectory.sample(t + H).pose, trajectory.sample(t - H).pose
+    turn = Rotation.from_matrix(ahead[:3, :3] @ behind[:3, :3].T).as_rotvec()
+    return np.concatenate((ahead[:3, 3] - behind[:3, 3], turn)) / (2.0 * H)
+
+
+def acceleration_by_differences(trajectory, t):
+    return (trajectory.sample(t + H).twist - trajectory.sample(t - H).twist) / (2.0 * H)
+
+
+def peaks(trajectory, begin, end):
+    """Largest linear and angular speed and acceleration, from the pose and the twist alone."""
+    times = np.linspace(begin + 2 * H, end - 2 * H, 400)
+    twists = np.array([twist_by_differences(trajectory, t) for t in times])
+    rates = np.array([acceleration_by_differences(trajectory, t) for t in times])
+    return [np.linalg.norm(part, axis=1).max() for both in (twists, rates) for part in (both[:, :3], both[:, 3:])]
+
+
+def assert_consistent(trajectory, times, acceleration=True):
+    for t in times:
+        reference = trajectory.sample(t)
+        assert np.linalg.det(reference.pose[:3, :3]) == pytest.approx(1.0, abs=1e-9)
+        assert twist_by_differences(trajectory, t) == pytest.approx(reference.twist, abs=2e-6)
+        if acceleration:
+            assert acceleration_by_differences(trajectory, t) == pytest.approx(reference.acceleration, abs=2e-5)
+
+
+@pytest.fixture(scope="module")
+def ur5():
+    return load_robot("ur5")
+
+
+@pytest.fixture(scope="module")
+def model(ur5):
+    return RobotModel.of(ur5)
+
+
+# --- hold ---
+
+
+def test_hold_rests_at_its_pose_and_posture_for_ever():
+    where, q = pose((0.1, 0.2, 0.3), (0.4, 0.5, 0.6)), np.array([1.0, 2.0])
+    hold = Hold(where, q)
+    for t in (-1.0, 0.0, 1e6):
+        reference = hold.sample(t)
+        assert np.array_equal(reference.pose, where)
+        assert not reference.twist.any()
+        assert not reference.acceleration.any()
+        assert reference.wrench is None
+        assert np.array_equal(reference.q, q)
+        assert not reference.v.any()
+        assert not reference.a.any()
+
+
+# --- quintic ---
+
+
+def test_quintic_meets_all_six_boundary_conditions():
+    rng = np.random.default_rng(1)
+    x0, v0, a0, x1 = rng.normal(size=(4, 3))
+    path = Quintic(x0, v0, a0, x1, 1.7)
+    for found, wanted in zip(path.at(0.0), (x0, v0, a0), strict=True):
+        assert found == pytest.approx(wanted, abs=1e-12)
+    for found, wanted in zip(path.at(1.7), (x1, np.zeros(3), np.zeros(3)), strict=True):
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_quintic_s_velocity_and_acceleration_are_its_derivatives():
+    rng = np.random.default_rng(2)
+    path = Quintic(*rng.normal(size=(4, 3)), 1.7)
+    for t in np.linspace(0.1, 1.6, 7):
+        ahead, behind = path.at(t + 1e-5), path.at(t - 1e-5)
+        for order in (0, 1):
+            assert (ahead[order] - behind[order]) / 2e-5 == pytest.approx(path.at(t)[order + 1], abs=1e-6)
+
+
+def test_quintic_from_rest_is_the_minimum_jerk_polynomial():
+    zero, one = np.zeros(1), np.ones(1)
+    path = Quintic(zero, zero, zero, one, 2.0)
+    for s in (0.1, 0.35, 0.5, 0.9):
+        assert path.at(2.0 * s)[0][0] == pytest.approx(10 * s**3 - 15 * s**4 + 6 * s**5)
+
+
+def test_quintic_stays_at_its_ends_outside_its_time():
+    path = Quintic(np.zeros(1), np.zeros(1), np.zeros(1), np.ones(1), 2.0)
+    assert path.at(-5.0)[0][0] == 0.0
+    assert path.at(7.0)[0][0] == pytest.approx(1.0)
+
+
+# --- minimum jerk of the tip ---
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_move_starts_as_the_reference_is_and_rests_at_the_goal(seed):
+    rng = np.random.default_rng(seed)
+    start = Reference(random_pose(rng), 0.1 * rng.normal(size=6), 0.3 * rng.normal(size=6))
+    goal = random_pose(rng)
+    move = MinimumJerk(start, goal, 3.0, SPEED, ACCELERATION, q=np.ones(2))
+    first, last = move.sample(3.0), move.sample(move.end)
+    assert first.pose == pytest.approx(start.pose, abs=1e-9)
+    assert first.twist == pytest.approx(start.twist, abs=1e-9)
+    assert first.acceleration == pytest.approx(start.acceleration, abs=1e-9)
+    assert np.array_equal(first.q, np.ones(2))
+    assert last.pose == pytest.approx(goal, abs=1e-12)
+    assert not last.twist.any()
+    assert not last.acceleration.any()
+    assert np.array_equal(last.q, np.ones(2))
+    just_before = move.sample(move.end - 1e-6)
+    assert just_before.pose == pytest.approx(goal, abs=1e-9)
+    assert just_before.twist == pytest.approx(np.zeros(6), abs=1e-6)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.3, 1.5, 3.0])
+def test_twist_and_acceleration_of_a_move_from_rest_are_derivatives(angle):
+    rng = np.random.default_rng(10)
+    start, goal = random_pose(rng), random_pose(rng)
+    goal[:3, :3] = random_pose(rng, angle)[:3, :3] @ start[:3, :3]
+    move = MinimumJerk(Reference(start), goal, 0.0, SPEED, ACCELERATION)
+    assert_consistent(move, np.linspace(0.01, move.end - 0.01, 25))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_twist_of_a_move_that_begins_in_motion_is_the_derivative_of_its_pose(seed):
+    rng = np.random.default_rng(20 + seed)
+    start = Reference(random_pose(rng), np.concatenate((0.1 * rng.normal(size=3), 0.4 * rng.normal(size=3))))
+    move = MinimumJerk(start, random_pose(rng), 0.0, SPEED, ACCELERATION)
+    assert_consistent(move, np.linspace(0.01, move.end - 0.01, 25), acceleration=False)
+
+
+@pytest.mark.parametrize("distance", [0.002, 0.05, 0.6])
+@pytest.mark.parametrize("angle", [0.0, 0.02, 2.9])
+def test_a_move_from_rest_keeps_its_limits_and_reaches_one_of_them(distance, angle):
+    start, goal = pose((0.1, 0.2, 0.3)), pose((0.1, 0.2 + distance, 0.3), (angle, 0.0, 0.0))
+    move = MinimumJerk(Reference(start), goal, 0.0, SPEED, ACCELERATION)
+    shares = np.array(peaks(move, 0.0, move.end)) / [*SPEED, *ACCELERATION]
+    assert shares.max() <= 1.01
+    assert shares.max() >= 0.99 or move.end == pytest.approx(SHORTEST)
+
+
+def test_a_move_goes_straight_and_turns_about_one_axis():
+    start, goal = pose((0.0, 0.1, 0.2), (0.3, 0.0, 0.0)), pose((0.3, 0.4, 0.2), (0.3, 0.0, 0.0))
+    axis = np.array([2.0, 3.0, 6.0]) / 7.0
+    goal[:3, :3] = Rotation.from_rotvec(2.0 * axis).as_matrix() @ start[:3, :3]
+    move = MinimumJerk(Reference(start), goal, 0.0, SPEED, ACCELERATION)
+    for t in np.linspace(0.0, move.end, 9):
+        now = move.sample(t).pose
+        share = (now[0, 3] - 0.0) / 0.3
+        assert now[:3, 3] == pytest.approx([0.3 * share, 0.1 + 0.3 * share, 0.2], abs=1e-9)
+        turned = Rotation.from_matrix(now[:3, :3] @ start[:3, :3].T).as_rotvec()
+        assert turned == pytest.approx(2.0 * share * axis, abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.4, 0.6, 0.9])
+@pytest.mark.parametrize("x", [-0.3, 0.2, 0.55, 1.0])
+def test_a_move_replanned_in_mid_flight_is_continuous_keeps_its_limits_and_does_not_stray(share, x):
+    """A new target, behind or further ahead. Beyond start and target it goes four braking ways v²/2a at most."""
+    first = MinimumJerk(Reference(pose()), pose((0.5, 0.0, 0.0), (0.0, 0.0, 1.0)), 0.0, SPEED, ACCELERATION)
+    t = share * first.end
+    there = first.sample(t)
+    second = MinimumJerk(there, pose((x, 0.1, 0.0), (0.0, 0.7, 0.0)), t, SPEED, ACCELERATION)
+    assert second.sample(t).pose == pytest.approx(there.pose, abs=1e-9)
+    assert second.sample(t).twist == pytest.approx(there.twist, abs=1e-9)
+    linear, angular, linear_rate, _ = peaks(second, t, second.end)
+    assert linear <= 1.01 * SPEED[0]
+    assert angular <= 1.01 * SPEED[1]
+    assert linear_rate <= 1.01 * ACCELERATION[0]
+    path = np.array([second.sample(s).pose[:3, 3] for s in np.linspace(t, second.end, 300)])
+    low, high = np.minimum(there.pose[:3, 3], [x, 0.1, 0.0]), np.maximum(there.pose[:3, 3], [x, 0.1, 0.0])
+    stray = 4.0 * SPEED[0] ** 2 / (2.0 * ACCELERATION[0])
+    assert np.all(path >= low - stray)
+    assert np.all(path <= high + stray)
+
+
+def test_a_target_that_is_dragged_along_is_followed_without_a_step():
+    goal = np.array([0.3, 0.0, 0.0])
+    move, t = MinimumJerk(Reference(pose()), pose(goal), 0.0, SPEED, ACCELERATION), 0.0
+    for _ in range(100):
+        t, goal = t + 0.02, goal + np.array([0.004, 0.001, 0.0])
+        before = move.sample(t)
+        move = MinimumJerk(before, pose(goal), t, SPEED, ACCELERATION)
+        after = move.sample(t)
+        assert after.pose == pytest.approx(before.pose, abs=1e-9)
+        assert after.twist == pytest.approx(before.twist, abs=1e-9)
+        assert np.linalg.norm(after.twist[:3]) <= 1.01 * SPEED[0]
+        assert move.end - t < 20.0
+    assert move.sample(move.end).pose == pytest.approx(pose(goal), abs=1e-9)
+
+
+@pytest.mark.parametrize("axis", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, 0.0, 0.8)])
+def test_a_goal_turned_by_180_degrees_is_reached_within_the_limits(axis):
+    start = pose((0.1, 0.0, 0.0), (0.2, -0.3, 0.4))
+    half_turn = 2.0 * np.outer(axis, axis) - np.eye(3)
+    goal = start.copy()
+    goal[:3, :3] = half_turn @ start[:3, :3]
+    move = MinimumJerk(Reference(start), goal, 0.0, SPEED, ACCELERATION)
+    assert move.sample(0.0).pose == pytest.approx(start, abs=1e-6)
+    assert move.sample(move.end).pose == pytest.approx(goal, abs=1e-12)
+    assert move.end == pytest.approx(15.0 / 8.0 * math.pi / SPEED[1], rel=1e-6)
+    assert_consistent(move, np.linspace(0.01, move.end - 0.01, 15))
+
+
+def test_a_move_to_where_the_reference_is_stays_there():
+    here = pose((0.1, 0.2, 0.3), (1.0, 2.0, 0.5))
+    move = MinimumJerk(Reference(here), here.copy(), 5.0, SPEED, ACCELERATION)
+    for t in (5.0, 5.05, 6.0):
+        assert move.sample(t).pose == pytest.approx(here, abs=1e-12)
+        assert move.sample(t).twist == pytest.approx(np.zeros(6), abs=1e-12)
+
+
+def test_a_move_without_a_pose_to_start_from_is_refused():
+    with pytest.raises(ConfigError, match="needs a reference pose"):
+        MinimumJerk(Reference(), np.eye(4), 0.0, SPEED, ACCELERATION)
+    with pytest.raises(ConfigError, match="needs a reference pose"):
+        Jog(Reference(), np.zeros(6), 0.0, ACCELERATION, 1.0)
+
+
+# --- joint moves ---
+
+
+def test_a_joint_move_rests_at_both_ends(ur5, model):
+    q0, goal = np.array(ur5.home), np.array(ur5.home) + np.array([0.5, -0.2, 0.3, 0.1, -0.4, 1.0])
+    move = JointMove(model, q0, goal, 2.0, np.full(6, 0.9))
+    for t, q in ((2.0, q0), (move.end, goal), (move.end + 9.0, goal)):
+        reference = move.sample(t)
+        assert reference.q == pytest.approx(q, abs=1e-12)
+        assert reference.v == pytest.approx(np.zeros(6), abs=1e-12)
+        assert reference.twist == pytest.approx(np.zeros(6), abs=1e-12)
+        assert reference.acceleration == pytest.approx(np.zeros(6), abs=1e-11)
+
+
+def test_pose_twist_and_acceleration_of_a_joint_move_belong_to_its_joints(ur5, model):
+    q0, goal = np.array(ur5.home), np.array(ur5.home) + np.array([0.5, -0.2, 0.3, 0.1, -0.4, 1.0])
+    move = JointMove(model, q0, goal, 0.0, np.full(6, 0.9))
+    for t in np.linspace(0.1, move.end - 0.1, 7):
+        reference = move.sample(t)
+        assert np.array_equal(reference.pose, model.at(reference.q).pose)
+        assert (move.sample(t + H).q - move.sample(t - H).q) / (2 * H) == pytest.approx(reference.v, abs=1e-6)
+        assert (move.sample(t + H).v - move.sample(t - H).v) / (2 * H) == pytest.approx(reference.a, abs=1e-6)
+    assert_consistent(move, np.linspace(0.1, move.end - 0.1, 7))
+
+
+def test_a_joint_move_is_as_fast_as_its_slowest_joint_allows(ur5, model):
+    q0, speed = np.array(ur5.home), np.array([1.0, 1.0, 0.2, 1.0, 1.0, 1.0])
+    move = JointMove(model, q0, q0 + np.array([0.5, -0.5, 0.5, 0.1, 0.0, -0.5]), 0.0, speed)
+    fastest = np.abs([move.sample(t).v for t in np.linspace(0.0, move.end, 201)]).max(axis=0)
+    assert np.all(fastest <= speed * (1.0 + 1e-9))
+    assert fastest[2] == pytest.approx(0.2)
+
+
+def test_a_joint_path_passes_its_points_in_time_and_rests_at_its_end(ur5, model):
+    q0 = np.array(ur5.home)
+    times, points = np.array([0.5, 1.0, 2.0]), q0 + np.array([[0.2] * 6, [0.1] * 6, [0.4] * 6])
+    path = JointPath(model, q0, times, points, None, 3.0, np.full(6, 3.0))
+    assert path.end == 5.0
+    assert path.sample(3.0).q == pytest.approx(q0)
+    for t, point in zip(times, points, strict=True):
+        assert path.sample(3.0 + t).q == pytest.approx(point, abs=1e-12)
+    assert path.sample(5.0).v == pytest.approx(np.zeros(6))
+    between = np.array([path.sample(t).q - q0 for t in np.linspace(3.0, 5.0, 101)])
+    assert between.min() >= -1e-12
+    assert between.max() <= 0.4 + 1e-12
+    assert_consistent(path, [3.2, 3.7, 4.6])
+
+
+def test_a_joint_path_takes_the_velocities_that_are_given(ur5, model):
+    q0 = np.array(ur5.home)
+    times, points, slopes = (
+        np.array([1.0, 2.0]),
+        q0 + np.array([[0.2] * 6, [0.4] * 6]),
+        np.array([[0.3] * 6, [0.0] * 6]),
+    )
+    path = JointPath(model, q0, times, points, slopes, 0.0, np.full(6, 3.0))
+    assert path.sample(0.0).v == pytest.approx(np.zeros(6))
+    assert path.sample(1.0).v == pytest.approx(np.full(6, 0.3))
+    assert path.sample(1.0).q == pytest.approx(points[0])
+
+
+@pytest.mark.parametrize("times", [[0.5, 0.5], [1.0, 0.5], [-0.1, 1.0], [0.5, math.nan], [0.5, math.inf]])
+def test_a_joint_path_whose_times_do_not_rise_is_refused(ur5, model, times):
+    q0 = np.array(ur5.home)
+    with pytest.raises(ConfigError, match="joint path: times"):
+        JointPath(model, q0, np.array(times), np.array([q0, q0]), None, 0.0, np.full(6, 3.0))
+
+
+@pytest.mark.parametrize("begin", [0.0, 1.0, 5.0])
+def test_a_joint_path_with_one_segment_that_is_too_fast_is_refused_with_the_joint(ur5, model, begin):
+    """0.3 rad in 0.01 s is 30 rad/s at least, however long the rest of the path takes."""
+    q0 = np.array(ur5.home)
+    far = q0 + np.array([0.0, 0.0, 0.3, 0.0, 0.0, 0.0])
+    times, points = np.array([begin, begin + 0.01, 10.0]), np.array([q0, far, far])
+    with pytest.raises(ConfigError, match=r"elbow_joint would move at .* must be at most 3 rad/s"):
+        JointPath(model, q0, times, points, np.zeros((3, 6)), 0.0, np.full(6, 3.0))
+
+
+# --- circle ---
+
+TILTED = pose((0.4, -0.1, 0.5), (0.3, 2.0, -0.4))
+
+
+def circle(**changes):
+    return Circle(**{"start": TILTED, "radius": 0.08, "period": 3.0, "time": 2.0, "fade": 0.7, **changes})
+
+
+def test_a_circle_begins_at_rest_at_its_start_pose():
+    for t in (0.0, 2.0):
+        reference = circle().sample(t)
+        assert reference.pose == pytest.approx(TILTED, abs=1e-15)
+        assert not reference.twist.any()
+        assert reference.acceleration == pytest.approx(np.zeros(6), abs=1e-15)
+
+
+@pytest.mark.parametrize("normal", [(1.0, 0.0, 0.0), (0.0, 0.0, 2.0), (1.0, -2.0, 0.5)])
+def test_a_circle_keeps_its_distance_its_plane_and_its_orientation(normal):
+    path = circle(normal=normal)
+    opposite = path.sample(2.0 + 0.35 + 1.5).pose[:3, 3]  # half a turn: the fade costs half its length
+    centre = (opposite + TILTED[:3, 3]) / 2.0
+    for t in np.linspace(2.0, 7.0, 23):
+        now = path.sample(t).pose
+        assert np.linalg.norm(now[:3, 3] - centre) == pytest.approx(0.08)
+        assert (now[:3, 3] - centre) @ np.array(normal) == pytest.approx(0.0, abs=1e-12)
+        assert np.array_equal(now[:3, :3], TILTED[:3, :3])
+
+
+def test_a_circle_goes_round_once_per_period_after_its_fade():
+    path = circle()
+    for t in (2.7, 3.3, 4.9):
+        assert path.sample(t + 3.0).pose == pytest.approx(path.sample(t).pose, abs=1e-12)
+        assert np.linalg.norm(path.sample(t).twist) == pytest.approx(2.0 * math.pi * 0.08 / 3.0)
+
+
+def test_a_circle_turns_about_its_normal_by_the_right_hand():
+    path = circle(normal=(0.0, 0.0, 1.0))
+    now = path.sample(4.0)
+    centre = now.pose[:3, 3] + now.acceleration[:3] / (2.0 * math.pi / 3.0) ** 2
+    assert np.cross(now.pose[:3, 3] - centre, now.twist[:3])[2] > 0.0
+
+
+def test_twist_and_acceleration_of_a_circle_are_derivatives():
+    assert_consistent(circle(normal=(1.0, -2.0, 0.5)), [2.01, 2.2, 2.5, 2.69, 2.71, 3.0, 6.0])
+
+
+@pytest.mark.parametrize("name", ["radius", "period", "fade"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_a_circle_refuses_what_is_not_above_zero(name, bad):
+    with pytest.raises(ConfigError, match=f"circle: {name} = {bad}"):
+        circle(**{name: bad})
+
+
+@pytest.mark.parametrize("bad", [(0.0, 0.0, 0.0), (math.nan, 0.0, 1.0)])
+def test_a_circle_refuses_an_axis_without_a_direction(bad):
+    with pytest.raises(ConfigError, match="circle: normal"):
+        circle(normal=bad)
+
+
+# --- jog ---
+
+FORWARD = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+TURN = np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.0])
+
+
+def test_a_jog_rises_to_its_twist_and_stops_by_itself():
+    jog = Jog(Reference(TILTED), FORWARD, 1.0, ACCELERATION, 0.5)
+    ramp = 0.1 / ACCELERATION[0]
+    assert not jog.sample(1.0).twist.any()
+    assert jog.sample(1.0 + ramp / 2.0).twist == pytest.approx(FORWARD / 2.0)
+    assert jog.sample(1.0 + ramp).twist == pytest.approx(FORWARD)
+    assert jog.sample(1.5).twist == pytest.approx(FORWARD)
+    assert jog.sample(1.5 + ramp / 2.0).twist == pytest.approx(FORWARD / 2.0)
+    for t in (1.5 + ramp, 2.0, 100.0):
+        assert jog.sample(t).twist == pytest.approx(np.zeros(6), abs=1e-12)
+        moved = jog.sample(t).pose[:3, 3] - TILTED[:3, 3]
+        assert moved == pytest.approx([0.1 * 0.5, 0.0, 0.0], abs=1e-12)  # ramps up and down are equally long
+
+
+@pytest.mark.parametrize("twist", [FORWARD, TURN, FORWARD + TURN, np.array([0.1, -0.2, 0.1, 0.3, 0.6, -0.5])])
+def test_the_pose_of_a_jog_is_the_integral_of_its_twist(twist):
+    jog = Jog(Reference(TILTED), twist, 0.0, ACCELERATION, 0.5)
+    assert_consistent(jog, np.linspace(0.003, 1.0, 40), acceleration=False)
+
+
+@pytest.mark.parametrize("twist", [FORWARD, TURN, 2.0 * FORWARD + 2.0 * TURN])
+def test_the_speed_of_a_jog_changes_within_the_acceleration_limit(twist):
+    jog = Jog(Reference(TILTED), twist, 0.0, ACCELERATION, 0.4)
+    change = np.diff([jog.sample(t).twist for t in np.arange(0.0, 1.0, 0.001)], axis=0) / 0.001
+    assert np.linalg.norm(change[:, :3], axis=1).max() <= ACCELERATION[0] * (1 + 1e-9)
+    assert np.linalg.norm(change[:, 3:], axis=1).max() <= ACCELERATION[1] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("t", [0.02, 0.3, 0.55, 0.9])
+def test_a_new_jog_in_mid_flight_makes_no_step(t):
+    first = Jog(Reference(TILTED), FORWARD + TURN, 0.0, ACCELERATION, 0.5)
+    there = first.sample(t)
+    second = Jog(there, -2.0 * FORWARD, t, ACCELERATION, 0.5)
+    assert second.sample(t).pose == pytest.approx(there.pose, abs=1e-12)
+    assert second.sample(t).twist == pytest.approx(there.twist, abs=1e-12)
+    change = np.diff([second.sample(s).twist for s in np.arange(t, t + 1.5, 0.001)], axis=0) / 0.001
+    assert np.linalg.norm(change[:, :3], axis=1).max() <= ACCELERATION[0] * (1 + 1e-9)
+    assert np.linalg.norm(change[:, 3:], axis=1).max() <= ACCELERATION[1] * (1 + 1e-9)
+    assert second.sample(t + 1.5).twist == pytest.approx(np.zeros(6), abs=1e-12)
+
+
+@pytest.mark.parametrize("new", [-TURN, 2.0 * TURN, np.array([0.0, 0.0, 0.0, 0.8, 0.0, 0.4])])
+def test_the_pose_stays_the_integral_when_a_new_jog_turns_about_another_axis(new):
+    there = Jog(Reference(TILTED), TURN, 0.0, ACCELERATION, 0.5).sample(0.3)
+    second = Jog(there, new, 0.3, ACCELERATION, 0.5)
+    assert_consistent(second, np.linspace(0.303, 1.2, 30), acceleration=False)
+
+
+def test_a_jog_of_zero_brakes_what_moves():
+    there = Jog(Reference(TILTED), FORWARD, 0.0, ACCELERATION, 0.5).sample(0.3)
+    stop = Jog(there, np.zeros(6), 0.3, ACCELERATION, 0.5)
+    assert stop.sample(0.3).twist == pytest.approx(FORWARD)
+    assert stop.sample(0.4).twist == pytest.approx(np.zeros(6), abs=1e-12)
+    moved = stop.sample(2.0).pose[:3, 3] - there.pose[:3, 3]
+    assert moved == pytest.approx([0.1**2 / (2.0 * ACCELERATION[0]), 0.0, 0.0], abs=1e-12)
