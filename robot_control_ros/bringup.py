@@ -5,16 +5,16 @@ The command line starts them as processes, the launch files as launch_ros nodes;
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .errors import ConfigError
 from .laws import law_class
 from .robots import load_robot
-from .share import share_directory
 
 SENSOR_TOPIC = "/force_torque_sensor_broadcaster/wrench"
 
@@ -64,7 +64,7 @@ class Argument:
 SIMULATION_ARGUMENTS = (
     Argument("robot", "ur5", "Robot: a name, or the path of a YAML file."),
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
-    Argument("gains", "", "ROS parameter file with gains; empty takes the package's own for the law."),
+    Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
     Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
     Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
 )
@@ -83,7 +83,8 @@ def simulation(
     simulator = NodeSpec(
         "simulator", "simulator", {"robot": _portable(robot), "pacing": pacing, "rate": _number("rate", rate)}
     )
-    return [simulator, controller(robot, law, gains, profile="sim", simulated_time=True)]
+    spec = controller(robot, law, gains, profile="sim", simulated_time=True)
+    return [simulator, replace(spec, parameters={**spec.parameters, "rate": _number("rate", rate)})]
 
 
 def controller(
@@ -102,21 +103,18 @@ def controller(
         "law": law,
         "use_sim_time": simulated_time,
     }
-    return NodeSpec("controller", "controller", parameters, gain_files(law, gains), {"wrench": wrench_topic})
+    return NodeSpec("controller", "controller", parameters, gain_files(gains), {"wrench": wrench_topic})
 
 
-def gain_files(law: str, gains: str) -> tuple[str, ...]:
-    """The parameter files for a law: the given one, else the package's own where it has one.
+def gain_files(gains: str) -> tuple[str, ...]:
+    """The parameter files: the given one, or none.
 
     Raises:
-        ConfigError: the given file doesn't exist.
+        ConfigError: the file doesn't exist.
     """
-    if gains:
-        if not Path(gains).is_file():
-            raise ConfigError(f"gains = {gains!r}: no such file")
-        return (str(Path(gains).resolve()),)
-    own = share_directory() / "config" / "laws" / f"{law}.yaml"
-    return (str(own),) if own.is_file() else ()
+    if gains and not Path(gains).is_file():
+        raise ConfigError(f"gains = {gains!r}: no such file")
+    return (str(Path(gains).resolve()),) if gains else ()
 
 
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -147,4 +145,4 @@ def _number(name: str, value: float | str) -> float:
 
 
 def _yaml(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return json.dumps(value)  # JSON is YAML; strings come quoted, so that nothing in them is YAML

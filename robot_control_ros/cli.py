@@ -14,9 +14,11 @@ from .errors import RobotControlError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status. Errors of this package are said in one line."""
     options = _parser().parse_args(arguments)
+    if "" not in sys.path:
+        sys.path.append("")  # laws of the user's own, in the folder where the command is given
     try:
         return int(options.run(options))
-    except RobotControlError as error:
+    except (RobotControlError, OSError) as error:
         print(f"robot_control: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -63,7 +65,9 @@ def _add_simulate(commands: Any) -> None:
         help="a gain: one number, numbers with commas, true or false; may be repeated",
     )
     parser.add_argument("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
-    parser.add_argument("--push", type=_numbers, metavar="X,Y,Z", help="force on the tip in base axes, in N")
+    parser.add_argument(
+        "--push", type=float, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N"
+    )
     parser.add_argument("--push-from", type=float, default=1.0, help="start of the push, in s (default: 1)")
     parser.add_argument("--push-for", type=float, default=1.0, help="length of the push, in s (default: 1)")
     parser.add_argument("--csv", metavar="FILE", help="write the log")
@@ -79,8 +83,19 @@ def _add_bench(commands: Any) -> None:
     parser.set_defaults(run=_bench)
 
 
+def _need_ros(command: str) -> None:
+    from importlib.util import find_spec
+
+    from .errors import ConfigError
+
+    if find_spec("rclpy") is None:
+        raise ConfigError(f"{command} needs ROS 2: source an installation, or pip install 'robot_control_ros[ros,sim]'")
+
+
 def _demo(options: argparse.Namespace) -> int:
     from .demo import demo
+
+    _need_ros("demo")
 
     return demo(
         options.robot,
@@ -136,6 +151,8 @@ def _simulate(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     from .bench import bench
 
+    if not options.no_ros:
+        _need_ros("bench without --no-ros")
     return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
 
 
@@ -144,13 +161,6 @@ def _docs(options: argparse.Namespace) -> int:
 
     print(laws_page(), end="")
     return 0
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    values = tuple(float(part) for part in text.split(","))
-    if len(values) != 3:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be three numbers X,Y,Z")
-    return values
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -38,10 +38,11 @@ def demo(robot: str, law: str, *, gains: str = "", live: bool = True, seconds: f
     """
     os.environ.update(environment())
     config, specs = load_robot(robot), simulation(robot, law, gains)
-    from .nodes.operator import Operator
+    from .nodes.operator import PLAN, Operator
     from .nodes.running import spinning
 
-    print(f"{config.description or config.name} under {law}; ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']} joins it.")
+    print(f"{config.description or config.name} under {law}: {PLAN}")
+    print(f"To join from another terminal: export ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']}")
     with Processes(specs) as processes, spinning(lambda: Operator(config, law)) as (operator, spin):
         try:
             _watch(operator, spin, processes, seconds, live)
@@ -86,8 +87,9 @@ class _LiveLine:
 def _line(operator: Any) -> str:
     error, force = operator.latest["pose_error"], operator.latest["wrench"][:3]
     note = "  pushing" if operator.pushing(operator.elapsed) else ""
+    rate = f"{operator.rate:4.0f}" if operator.rate else "   -"
     return (
-        f"{operator.elapsed:6.1f} s  {operator.rate:4.0f} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
+        f"{operator.elapsed:6.1f} s  {rate} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
         f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N{note}"
     )
 
@@ -96,9 +98,7 @@ def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
     pushed = np.array([operator.pushing(t) for t in log.t])
     recovering = np.array([operator.pushing(t - RECOVERY) for t in log.t])
-    print(
-        f"{log.t[-1]:.1f} s of {title}, {len(log)} samples, {operator.rate:.0f} Hz, {operator.missed} missed deadlines"
-    )
+    print(f"{log.t[-1]:.1f} s of {title}: {operator.rate:.0f} Hz, {operator.missed} late or lost joint states")
     for name, part in (("free", error[~pushed & ~recovering]), ("pushed", error[pushed])):
         if len(part):
             print(f"  error {name:<7} rms {np.sqrt(np.mean(part**2)):6.2f} mm   max {part.max():6.2f} mm")

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from .errors import ConfigError
-from .gains import GainSchedule, make_gains
-from .laws import law_class
+from .gains import GainSchedule, gain_specs, make_gains
+from .laws import law_class, law_names
 from .laws.law import ControlLaw
 from .model import Kinematics, RobotModel
 from .robots import RobotConfig
 from .safety import Safety
 from .spatial import pose_error
-from .trajectories import Hold, Jog, JointMove, JointPath, MinimumJerk, Trajectory
+from .trajectories import Hold, Jog, JointMove, JointPath, Pursuit, Trajectory
 from .types import Array, Command, Reference, RobotState
 from .wrench import WrenchPipeline, check_wrench
 
@@ -97,6 +97,11 @@ class ControlLoop:
         law_type = law_class(law)
         self.law: ControlLaw = law_type()
         robot.check_mode(self.law.mode, law)
+        unknown = [name for name in robot.law_gains if ":" not in name and name not in law_names()]
+        if unknown:
+            raise ConfigError(
+                f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(law_names())}"
+            )
         self.model = RobotModel.of(robot) if model is None else model
         self.safety = Safety(robot, self.model.limits)
         self.wrench = WrenchPipeline()
@@ -117,7 +122,7 @@ class ControlLoop:
         law_type = type(self.law)
         if base is None:
             defaults = dict(self.robot.law_gains.get(self.law_name, {}))
-            if self.robot.profile.gravity_by_robot:
+            if self.robot.profile.gravity_by_robot and any(s.name == "gravity" for s in gain_specs(law_type.Gains)):
                 defaults["gravity"] = False
             base = make_gains(law_type.Gains, defaults, self.robot.n)
         gains = make_gains(law_type.Gains, values, self.robot.n, base)
@@ -180,10 +185,13 @@ class ControlLoop:
         self.trajectory = Hold(kin.pose, state.q)
 
     def move_to(self, pose: Array) -> None:
-        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits."""
+        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like."""
         state, _ = self._known()
+        if isinstance(self.trajectory, Pursuit):
+            self.trajectory.target = pose
+            return
         speed, acceleration = self.robot.tip_speed, self.robot.tip_acceleration
-        self.trajectory = MinimumJerk(self.reference, pose, state.time, speed, acceleration, self.reference.q)
+        self.trajectory = Pursuit(self.reference, pose, state.time, speed, acceleration, self.reference.q)
 
     def move_joints_to(self, goal: Array) -> None:
         """Move the reference to joint angles (n,) from where the robot is.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from .errors import ModelError
+from .errors import ConfigError, ModelError
 from .robots import RobotConfig
 from .types import Array
 
@@ -109,8 +109,7 @@ class RobotModel:
         self.base = base
         self.tip = tip
         model = self._chosen_joints(_parse(urdf))
-        links = (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT)
-        self._frame_ids = {frame.name: i for i, frame in enumerate(model.frames) if frame.type in links}
+        self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         for frame in (base, tip):
             if frame not in self._frame_ids:
                 raise ModelError(unknown_frame(frame, self.frames()))
@@ -128,9 +127,20 @@ class RobotModel:
 
     @classmethod
     def of(cls, robot: RobotConfig, urdf: str | None = None) -> RobotModel:
-        """The model of a robot configuration, from its own description or from a given one."""
+        """The model of a robot configuration, from its own description or from a given one.
+
+        Raises:
+            ConfigError: home is beyond the joint limits.
+            ModelError: see the class.
+        """
         text = robot.urdf() if urdf is None else urdf
-        return cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
+        model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
+        for name, home, low, high in zip(robot.joints, robot.home, model.limits.lower, model.limits.upper, strict=True):
+            if not low <= home <= high:
+                raise ConfigError(
+                    f"robot {robot.name}: home of {name} = {home:g} rad: must be within [{low:g}, {high:g}]"
+                )
+        return model
 
     def update(self, q: Array, v: Array) -> Kinematics:
         """Kinematics at the current state: joint angles q (n,) [rad] and velocities v (n,) [rad/s]."""
@@ -156,7 +166,7 @@ class RobotModel:
         return frame in self._frame_ids
 
     def frames(self) -> list[str]:
-        """The links and fixed frames of the description."""
+        """The links of the description: those that ROS knows as frames."""
         return list(self._frame_ids)
 
     def bias(self, q: Array, v: Array) -> Array:

@@ -20,7 +20,7 @@ def _lines() -> Iterator[str]:
     yield "# Laws"
     yield ""
     yield "Made by `robot_control docs` from the laws themselves. A gain is the ROS parameter `<law>.<gain>`."
-    for name in law_names():
+    for name in law_names(plugins=False):
         law = law_class(name)
         yield ""
         yield f"## {name}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,10 @@ class RobotConfig:
         """Nominal time between two joint states [s]."""
         return 1.0 / self.profile.rate
 
+    def at_rate(self, rate: float) -> RobotConfig:
+        """The same with another rate [Hz]; 0 keeps the profile's."""
+        return self if rate == 0.0 else replace(self, profile=replace(self.profile, rate=rate))
+
     def urdf(self) -> str:
         """The text of the robot description."""
         try:
@@ -121,9 +125,11 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     """
     if name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
-    else:
+        if not path.is_file():
+            raise ConfigError(f"robot {name!r}: no such file")
+    elif name in robot_names():
         path = share_directory() / "config" / "robots" / f"{name}.yaml"
-    if not path.is_file():
+    else:
         raise ConfigError(f"unknown robot {name!r}; robots: {', '.join(robot_names())}, or a path ending in .yaml")
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -197,8 +203,11 @@ class _Reader:
         return value
 
     def _urdf(self, text: str) -> Path:
-        beside = self.path.parent / text
-        return beside if beside.is_file() else share_directory() / "urdf" / text
+        candidates = (self.path.parent / text, share_directory() / "urdf" / text)
+        for path in candidates:
+            if path.is_file():
+                return path
+        raise ConfigError(f"{self.path}: urdf = {text!r}: no such file; tried: {', '.join(map(str, candidates))}")
 
     def _pair(self, key: str) -> tuple[float, float]:
         linear, angular = self._numbers(key, 2, 0.0)

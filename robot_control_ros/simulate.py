@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def simulate(
     config = load_robot(robot) if isinstance(robot, str) else robot
     if not 0.0 < duration < float("inf"):
         raise ConfigError(f"duration = {duration}: must be above 0 s")
-    config = replace(config, profile=replace(config.profile, rate=rate))
+    config = config.at_rate(rate)
     plant = MujocoPlant(config, urdf=urdf, rate=rate)
     loop = ControlLoop(config, law, gains, model=None if urdf is None else _model(config, urdf))
     plant.reset(_start(config, q0))

@@ -1,13 +1,14 @@
 """The control cycle: bumpless starts, refusals that change nothing, moves, laws by name, wrench tare, timing."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from robot_control_ros.errors import ConfigError, ModelError
+from robot_control_ros.gains import gain
 from robot_control_ros.laws import law, law_class, law_names
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
@@ -417,9 +418,8 @@ def test_move_to_reaches_its_goal_from_the_reference_within_the_tip_limits(model
     goal = shifted(loop.tip(), [0.1, -0.1, 0.05])
     goal[:3, :3] = rotation_exp(np.array([0.3, 0.0, 0.2])) @ goal[:3, :3]
     loop.move_to(goal)
-    last, k = loop.reference, 0
-    while k * DT < loop.trajectory.end + DT:
-        k += 1
+    last = loop.reference
+    for k in range(1, round(4.0 / DT)):
         loop.tick(state(k * DT))
         step = loop.reference.pose[:3, 3] - last.pose[:3, 3]
         assert np.linalg.norm(step) <= 1.01 * UR5.tip_speed[0] * DT
@@ -568,3 +568,33 @@ def test_the_loop_counts_cycles_that_came_late(model, gap):
         loop.tick(state(t))
     assert loop.times.count == 5
     assert loop.times.missed == 1
+
+
+class DampingOnly:
+    """Has no gain called gravity."""
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        damping: float = gain(1.0, unit="N·m·s/rad", upper=10.0, doc="Damping.")
+
+    mode = CommandMode.EFFORT
+
+    def __init__(self):
+        self.terms = {}
+
+    def reset(self, state, kin):
+        pass
+
+    def compute(self, state, kin, reference, gains, dt):
+        return Command(self.mode, -gains.damping * state.v)
+
+
+def test_a_law_without_a_gravity_gain_runs_where_the_robot_compensates_gravity(model):
+    loop = ControlLoop(SELF_COMPENSATING, f"{__name__}:DampingOnly", model=model)
+    assert not loop.tick(state(0.0)).values.any()
+
+
+def test_gains_for_a_law_that_does_not_exist_are_refused(model):
+    robot = replace(UR5, law_gains={"impedence": {"stiffness": 1.0}})
+    with pytest.raises(ConfigError, match=r"impedence.*laws: .*impedance"):
+        ControlLoop(robot, "impedance", model=model)

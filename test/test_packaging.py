@@ -194,7 +194,7 @@ class Installation:
 
 def run_pip(*arguments: str | Path) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)],
+        [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

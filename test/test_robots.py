@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from robot_control_ros.errors import ConfigError
+from robot_control_ros.model import RobotModel
 from robot_control_ros.robots import load_robot, robot_names
 from robot_control_ros.share import share_directory
 from robot_control_ros.types import CommandMode
@@ -141,10 +142,21 @@ def test_a_description_of_the_package_may_be_used_too(tmp_path):
     assert robot.urdf() == load_robot("ur5").urdf()
 
 
-def test_a_missing_description_is_named_when_it_is_read(tmp_path):
-    robot = load_robot(write(tmp_path, changed("urdf", "nowhere.urdf")))
-    with pytest.raises(ConfigError, match=r"pendulum.*nowhere\.urdf"):
-        robot.urdf()
+def test_a_missing_description_is_named_with_the_places_that_were_tried(tmp_path):
+    path = write(tmp_path, changed("urdf", "nowhere.urdf"))
+    with pytest.raises(ConfigError, match=r"urdf = 'nowhere\.urdf': no such file; tried: .*nowhere\.urdf, .*urdf"):
+        load_robot(path)
+
+
+def test_a_file_that_is_not_there_is_named():
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml': no such file"):
+        load_robot("nowhere.yaml")
+
+
+def test_home_beyond_the_limits_is_refused(tmp_path):
+    robot = load_robot(write(tmp_path, changed("home", [9.0])))
+    with pytest.raises(ConfigError, match=r"home of .* = 9 rad: must be within"):
+        RobotModel.of(robot)
 
 
 def test_a_joint_may_have_a_motor_without_inertia(tmp_path):

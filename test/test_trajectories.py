@@ -12,16 +12,8 @@ from scipy.spatial.transform import Rotation
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.model import RobotModel
 from robot_control_ros.robots import load_robot
-from robot_control_ros.trajectories import (
-    SHORTEST,
-    Circle,
-    Hold,
-    Jog,
-    JointMove,
-    JointPath,
-    MinimumJerk,
-    Quintic,
-)
+from robot_control_ros.trajectories import Circle, Hold, Jog, JointMove, JointPath, MinimumJerk, Pursuit, Quintic
+from robot_control_ros.trajectories.minimum_jerk import SHORTEST
 from robot_control_ros.types import Reference
 
 SPEED, ACCELERATION = (0.25, 1.0), (1.0, 4.0)
@@ -460,3 +452,76 @@ def test_a_jog_of_zero_brakes_what_moves():
     assert stop.sample(0.4).twist == pytest.approx(np.zeros(6), abs=1e-12)
     moved = stop.sample(2.0).pose[:3, 3] - there.pose[:3, 3]
     assert moved == pytest.approx([0.1**2 / (2.0 * ACCELERATION[0]), 0.0, 0.0], abs=1e-12)
+
+
+def pursued(pursuit, times, target=None):
+    """Poses, twists and accelerations; `target(t)` is given to it every 20 ms."""
+    references = []
+    for index, t in enumerate(times):
+        if target is not None and index % 10 == 0:
+            pursuit.target = target(t)
+        references.append(pursuit.sample(t))
+    return (
+        np.array([r.pose for r in references]),
+        np.array([r.twist for r in references]),
+        np.array([r.acceleration for r in references]),
+    )
+
+
+@pytest.mark.parametrize("distance", [0.002, 0.05, 0.5, 2.0])
+@pytest.mark.parametrize("angle", [0.02, 1.0, math.pi])
+def test_a_pursuit_arrives_within_its_limits_and_without_overshoot(distance, angle):
+    goal = pose((distance, 0.0, 0.0), (0.0, angle, 0.0))
+    pursuit = Pursuit(Reference(np.eye(4)), goal, 0.0, SPEED, ACCELERATION)
+    poses, twists, accelerations = pursued(pursuit, np.arange(0.0, 15.0, 0.002))
+    assert np.array_equal(poses[-1], goal)
+    assert not twists[-1].any()
+    assert poses[:, 0, 3].max() <= distance + 1e-7
+    turned = np.arccos(np.clip((np.trace(poses[:, :3, :3], axis1=1, axis2=2) - 1.0) / 2.0, -1.0, 1.0))
+    assert turned.max() <= angle + 1e-6
+    for half, speed, acceleration in ((slice(0, 3), *pair(0)), (slice(3, 6), *pair(1))):
+        assert np.linalg.norm(twists[:, half], axis=1).max() <= speed * (1.0 + 1e-9)
+        assert np.linalg.norm(accelerations[:, half], axis=1).max() <= acceleration * (1.0 + 1e-9)
+
+
+def pair(half):
+    return SPEED[half], ACCELERATION[half]
+
+
+def test_a_pursuit_of_a_target_streamed_at_50_hz_is_smooth_and_close_behind():
+    circle = Circle(np.eye(4), 0.08, 5.0, fade=1.0, normal=(0.0, 0.0, 1.0))
+    pursuit = Pursuit(Reference(np.eye(4)), np.eye(4), 0.0, SPEED, ACCELERATION)
+    times = np.arange(0.0, 8.0, 0.002)
+    poses, twists, _ = pursued(pursuit, times, lambda t: circle.sample(t).pose)
+    speed, steady = 0.08 * 2.0 * math.pi / 5.0, times > 3.0
+    speeds = np.linalg.norm(twists[steady, :3], axis=1)
+    assert speeds.min() > 0.97 * speed
+    assert speeds.max() < 1.01 * speed
+    behind = [np.linalg.norm(circle.sample(t).pose[:3, 3] - p[:3, 3]) for t, p in zip(times, poses, strict=True)]
+    assert np.array(behind)[steady].max() < 0.15 * speed  # 1/8 s and one interval of the stream
+
+
+def test_a_pursuit_is_continuous_in_pose_and_twist_when_its_target_jumps():
+    rng = np.random.default_rng(5)
+    pursuit = Pursuit(Reference(np.eye(4)), np.eye(4), 0.0, SPEED, ACCELERATION)
+
+    def jumping(t):
+        return pose(rng.normal(size=3), rng.normal(size=3))
+
+    times = np.arange(0.0, 2.0, 0.002)
+    poses, twists, _ = pursued(pursuit, times, jumping)
+    assert np.abs(np.diff(poses[:, :3, 3], axis=0)).max() <= SPEED[0] * 0.002 * (1.0 + 1e-9)
+    assert np.linalg.norm(np.diff(twists[:, :3], axis=0), axis=1).max() <= ACCELERATION[0] * 0.002 * (1.0 + 1e-9)
+    assert np.linalg.norm(np.diff(twists[:, 3:], axis=0), axis=1).max() <= ACCELERATION[1] * 0.002 * (1.0 + 1e-9)
+
+
+def test_a_pursuit_begins_with_the_speed_that_the_reference_has():
+    twist = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.5])
+    pursuit = Pursuit(Reference(np.eye(4), twist), np.eye(4), 1.0, SPEED, ACCELERATION)
+    assert np.array_equal(pursuit.sample(1.0).twist, twist)
+    assert np.abs(pursuit.sample(1.002).twist - twist).max() <= 0.002 * ACCELERATION[1] * (1.0 + 1e-9)
+
+
+def test_a_pursuit_needs_a_pose_to_start_from():
+    with pytest.raises(ConfigError, match="pose"):
+        Pursuit(Reference(), np.eye(4), 0.0, SPEED, ACCELERATION)

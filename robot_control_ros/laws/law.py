@@ -53,10 +53,10 @@ def register(name: str) -> Callable[[_Law], _Law]:
     return add
 
 
-def law_names() -> list[str]:
-    """Names of all laws: the package's own and those of installed plug-ins."""
-    plugins = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}
-    return sorted(set(_registry) | plugins)
+def law_names(plugins: bool = True) -> list[str]:
+    """Names of all laws: the package's own and, with `plugins`, those of installed plug-ins."""
+    found = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)} if plugins else set()
+    return sorted(set(_registry) | found)
 
 
 def law_class(name: str) -> type[Any]:
@@ -70,16 +70,15 @@ def law_class(name: str) -> type[Any]:
     """
     if name in _registry:
         return _registry[name]
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
-        if entry.name == name:
-            return _checked(name, entry.load())
+    plugin = next((entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name), None)
     module, colon, attribute = name.partition(":")
-    if not colon:
+    if plugin is None and not colon:
         raise ConfigError(f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class")
     try:
-        return _checked(name, getattr(import_module(module), attribute))
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"law {name!r} can't be loaded: {error}") from error
+        found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
+    except Exception as error:  # whatever a user's module raises when it is imported
+        raise ConfigError(f"law {name!r} can't be loaded: {type(error).__name__}: {error}") from error
+    return _checked(name, found)
 
 
 def _checked(name: str, found: Any) -> type[Any]:

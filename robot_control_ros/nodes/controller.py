@@ -5,7 +5,7 @@ Topics, services and parameters: docs/controller.md.
 
 from __future__ import annotations
 
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -16,7 +16,7 @@ from ..laws import law_class, law_names
 from ..loop import ControlLoop
 from ..model import RobotModel
 from ..robots import load_robot, robot_names
-from .ros_params import GainParameters
+from .ros_params import GainParameters, declare_number
 from .running import LATCHED_QOS, run, steady_clock, take_priority
 from .session import Session
 
@@ -30,6 +30,7 @@ _STRUCTURE = {
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
 }
 _NUMBERS = {
+    "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
     "gain_time_constant": (0.2, 0.0, 60.0, "Time constant with which changed gains are taken over [s]."),
     "telemetry_rate": (50.0, 0.1, 1000.0, "Samples per second on ~/state and the other telemetry [Hz]."),
     "state_timeout": (0.1, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
@@ -37,10 +38,15 @@ _NUMBERS = {
 
 
 class ControllerNode(LifecycleNode):
-    """Joint states in, commands out; see the module."""
+    """Joint states in, commands out; see the module.
+
+    Attributes:
+        failed: it was to start by itself and can't; the process then ends with exit status 1.
+    """
 
     def __init__(self) -> None:
         super().__init__("controller")
+        self.failed = False
         self._declare_parameters()
         self._session: Session | None = None
         self._gains: GainParameters | None = None
@@ -90,15 +96,14 @@ class ControllerNode(LifecycleNode):
         self._starter.cancel()
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
+        else:
+            self.failed = True
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
         for name, (choice, text) in _STRUCTURE.items():
             self.declare_parameter(name, choice, ParameterDescriptor(description=text.format(**known)))
-        for name, (number, lower, upper, text) in _NUMBERS.items():
-            bounds = [FloatingPointRange(from_value=lower, to_value=upper)]
-            descriptor = ParameterDescriptor(description=text, floating_point_range=bounds, read_only=True)
-            self.declare_parameter(name, number, descriptor)
+        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
         start = ParameterDescriptor(description="Configure and activate at start.", read_only=True)
         self.declare_parameter("autostart", True, start)
         priority = ParameterDescriptor(description="SCHED_FIFO priority asked for, 0 for none.", read_only=True)
@@ -108,14 +113,15 @@ class ControllerNode(LifecycleNode):
         def value(name: str):
             return self.get_parameter(name).value
 
-        robot = load_robot(value("robot"), value("profile"))
+        numbers = self._numbers
+        robot = load_robot(value("robot"), value("profile")).at_rate(numbers["rate"])
         law = law_class(value("law"))
         robot.check_mode(law.mode, value("law"))
         model = RobotModel.of(robot, self._chosen_description())
-        loop = ControlLoop(robot, value("law"), model=model, gain_time_constant=value("gain_time_constant"))
+        loop = ControlLoop(robot, value("law"), model=model, gain_time_constant=numbers["gain_time_constant"])
         self._gains = GainParameters(self, value("law"), law.Gains)
         self._gains.connect(loop)
-        self._session = Session(self, loop, value("telemetry_rate"), value("state_timeout"))
+        self._session = Session(self, loop, numbers["telemetry_rate"], numbers["state_timeout"])
 
     def _clean_up(self) -> None:
         if self._session is not None:

@@ -8,7 +8,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from .running import COMMAND_QOS, INPUT_QOS, run, take_priority
+from .running import COMMAND_QOS, STATE_QOS, run, take_priority
 
 
 class EchoNode(Node):
@@ -18,7 +18,7 @@ class EchoNode(Node):
         super().__init__("echo")
         self._answer = Float64MultiArray(data=array("d", [0.0] * 6))
         self._answers = self.create_publisher(Float64MultiArray, "commands", COMMAND_QOS)
-        self.create_subscription(JointState, "joint_states", self._on_joint_state, INPUT_QOS)
+        self.create_subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS)
         take_priority(self, 0)
 
     def close(self) -> None:

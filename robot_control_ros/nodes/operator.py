@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rclpy.client import Client
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 from ..laws import law_class
 from ..log import LogWriter
@@ -21,6 +23,11 @@ PERIOD = 0.02  # s between two targets
 SETTLE = 1.0  # s before the circle begins
 PUSH_AT, PUSH_FOR, PUSH_FORCE = 8.0, 1.0, 20.0  # s, s, N
 RADIUS, TURN = 0.08, 5.0  # m, s
+
+PLAN = (
+    f"a circle of {RADIUS * 1e3:.0f} mm radius from {SETTLE:g} s on, "
+    f"a push of {PUSH_FORCE:g} N upwards from {PUSH_AT:g} s to {PUSH_AT + PUSH_FOR:g} s"
+)
 
 
 class Operator(Node):
@@ -44,6 +51,7 @@ class Operator(Node):
         self._entities = entities = Entities(self)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
         self._push = entities.publisher(WrenchStamped, "/simulator/push")
+        self._zero: Client = self.create_client(Trigger, "/controller/zero_wrench")
         entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
         entities.timer(PERIOD, self._act)
@@ -67,6 +75,7 @@ class Operator(Node):
         blocks = read_blocks(message)
         if self._began is None:
             self._began = float(blocks["time"][0])
+            self._zero.call_async(Trigger.Request())  # what hangs on the sensor is no push
         self.latest = blocks
         self.log.add(
             self.elapsed,

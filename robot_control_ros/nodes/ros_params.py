@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ..errors import RobotControlError
+from ..errors import ConfigError, RobotControlError
 from ..gains import SCALAR, GainSpec, gain_specs, plain_value
 from ..loop import ControlLoop
+
+
+def declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
+    """Declare a number that is chosen at start, and return its value; an integer will do.
+
+    Raises:
+        ConfigError: not a number, or out of bounds.
+    """
+    descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
+    descriptor.additional_constraints = f"a number within [{lower:g}, {upper:g}], chosen at start"
+    value: Any = node.declare_parameter(name, default, descriptor).value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
+        raise ConfigError(f"{name} = {value!r}: must be a number within [{lower:g}, {upper:g}]")
+    return float(value)
 
 
 class GainParameters:
@@ -38,6 +53,7 @@ class GainParameters:
             ConfigError, ParameterException: such a value is refused.
         """
         node = self._node
+        self._refuse_unknown(node._parameter_overrides)
         given: dict[str, Any] = {}
         for name, spec in self._specs.items():
             default = plain_value(spec, loop.gains.target)
@@ -61,6 +77,11 @@ class GainParameters:
         for name in self._specs:
             if self._node.has_parameter(name):
                 self._node.undeclare_parameter(name)
+
+    def _refuse_unknown(self, given: Iterable[str]) -> None:
+        unknown = [name for name in given if name.startswith(self._prefix) and name not in self._specs]
+        if unknown:
+            raise ConfigError(f"unknown parameters {unknown}; gains: {', '.join(self._specs)}")
 
     def _complete(self, parameters: list[Parameter]) -> list[Parameter]:
         return [self._completed(parameter) for parameter in parameters]

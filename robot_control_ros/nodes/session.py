@@ -19,6 +19,7 @@ from ..wrench import check_wrench
 from .diagnostics import LoopMonitor
 from .entities import Entities
 from .messages import JointStateReader, numbers, read_wrench
+from .running import STATE_QOS
 from .targets import Targets
 from .telemetry import Telemetry
 
@@ -52,7 +53,7 @@ class Session:
         self._commands = entities.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands")
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
-        entities.subscription(JointState, "joint_states", self._on_joint_state)
+        entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS)
         entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
         Targets(entities, loop, self._guarded)
         for name, action in (("zero_wrench", loop.wrench.zero), ("hold", loop.hold), ("go_home", loop.go_home)):

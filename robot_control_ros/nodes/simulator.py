@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -25,6 +25,7 @@ from ..robots import load_robot, robot_names
 from ..types import Command, CommandMode, RobotState
 from .entities import Entities
 from .messages import numbers, to_stamp, vector
+from .ros_params import declare_number
 from .running import LATCHED_QOS, run, take_priority
 
 CLOCK_RATE = 100.0  # Hz, at most: enough for timers, and a fifth of the load of the full rate
@@ -52,11 +53,11 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator")
         self._declare_parameters()
-        robot = load_robot(self._value("robot"), self._value("profile"))
-        rate = self._value("rate") or robot.profile.rate
+        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(self._numbers["rate"])
+        rate = robot.profile.rate
         self._lockstep = self._pacing() == "lockstep"
         self._robot, self._period = robot, 1.0 / rate
-        self._plant = MujocoPlant(robot, rate=rate, command_timeout=self._value("command_timeout"))
+        self._plant = MujocoPlant(robot, command_timeout=self._numbers["command_timeout"])
         self._paused = bool(self._value("paused"))
         self._pushed_at: dict[str, float] = {}
         self._entities = Entities(self)
@@ -64,7 +65,7 @@ class SimulatorNode(Node):
         self._make_inputs()
         self._restart_pacing()
         take_priority(self, self._value("realtime_priority"))
-        self.get_logger().info(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
+        self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
 
     def close(self) -> None:
         """Nothing is left moving in a simulation that ends."""
@@ -75,10 +76,7 @@ class SimulatorNode(Node):
         for name, (choice, text) in _PARAMETERS.items():
             descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
             self.declare_parameter(name, choice, descriptor)
-        for name, (number, lower, upper, text) in _NUMBERS.items():
-            bounds = [FloatingPointRange(from_value=lower, to_value=upper)]
-            descriptor = ParameterDescriptor(description=text, floating_point_range=bounds, read_only=True)
-            self.declare_parameter(name, number, descriptor)
+        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -114,7 +112,7 @@ class SimulatorNode(Node):
         if self._lockstep:
             entities.timer(LOCKSTEP_RETRY / 10.0, self._keep_lockstep_alive)
         else:
-            entities.timer(self._period / self._value("real_time_factor"), self._keep_pace)
+            entities.timer(self._period / self._numbers["real_time_factor"], self._keep_pace)
 
     # Time
 
@@ -125,7 +123,7 @@ class SimulatorNode(Node):
     def _keep_pace(self) -> None:
         if self._paused:
             return
-        elapsed = (time.monotonic() - self._wall_start) * self._value("real_time_factor")
+        elapsed = (time.monotonic() - self._wall_start) * self._numbers["real_time_factor"]
         behind = elapsed - (self._plant.time - self._time_start)
         if behind > CATCH_UP * self._period:
             self._restart_pacing()
