@@ -138,6 +138,7 @@ def _portable(robot: str) -> str:
 
 
 def _number(name: str, value: float | str) -> float:
+    """A number of Hz from a launch argument; its bounds are the nodes'."""
     try:
         return float(value)
     except ValueError:

@@ -166,10 +166,14 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
 
 def plain_value(spec: GainSpec, gains: Any) -> bool | float | list[float]:
     """The gain as a plain Python value, as ROS parameters and YAML files hold it."""
-    value = getattr(gains, spec.name)
-    if spec.switch:
-        return bool(value > 0.5)
-    return float(value) if spec.size == SCALAR else [float(x) for x in value]
+    return plain(spec, getattr(gains, spec.name))
+
+
+def plain(spec: GainSpec, value: float | Array) -> bool | float | list[float]:
+    """A checked value (see :func:`check_gain`) as a plain Python value."""
+    if isinstance(value, np.ndarray):
+        return [float(x) for x in value]
+    return value > 0.5 if spec.switch else float(value)
 
 
 def interpolate(old: Any, new: Any, share: float) -> Any:

@@ -36,8 +36,8 @@ class CycleTimes:
 
     def __init__(self, period: float) -> None:
         self._period = period
-        self._spent = np.zeros(self.SIZE)
-        self._gaps = np.zeros(self.SIZE)
+        self._spent = [0.0] * self.SIZE
+        self._gaps = [0.0] * self.SIZE
         self.count = 0
         self.missed = 0
 
@@ -96,6 +96,7 @@ class ControlLoop:
         self.law_name = law
         law_type = law_class(law)
         self.law: ControlLaw = law_type()
+        self._settle = getattr(self.law, "settle", None)
         robot.check_mode(self.law.mode, law)
         unknown = [name for name in robot.law_gains if ":" not in name and name not in law_names()]
         if unknown:
@@ -172,6 +173,11 @@ class ControlLoop:
             self.trajectory = None
         self.times.add(time.perf_counter() - begin, gap)
         return sent
+
+    def settle(self) -> None:
+        """What can wait until the command is sent; whoever owns time calls it then, or not at all."""
+        if self._settle is not None and self.kin is not None:
+            self._settle(self.kin, self.gains.current)
 
     def safe_command(self) -> Command | None:
         """The robot's safe output at the last known state, or None where nothing is known yet."""

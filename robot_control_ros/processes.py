@@ -67,10 +67,10 @@ class Processes:
         return int(kilobytes) / 1000.0
 
     def stop(self) -> None:
-        """End all: controllers first (last started), by SIGINT, by SIGKILL after the grace."""
+        """End all: controllers first (last started), by SIGTERM, by SIGKILL after the grace."""
         for process in reversed(self._running.values()):
             if process.poll() is None:
-                process.send_signal(signal.SIGINT)
+                process.terminate()
         deadline = time.monotonic() + GRACE
         for process in self._running.values():
             try:

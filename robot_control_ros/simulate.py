@@ -88,6 +88,7 @@ def simulate(
                 assert loop.kin is not None
                 loop.trajectory = reference if hasattr(reference, "sample") else reference(loop.kin.pose)
             plant.write(command)
+            loop.settle()
             kin = loop.kin
             assert kin is not None
             writer.add(

@@ -122,7 +122,7 @@ class Impedance:
         if gains is not self._adopted:
             self._adopt(gains)
         self._damping_age += dt
-        if self._damping_age >= DAMPING_PERIOD:
+        if self._damping_age >= 2.0 * DAMPING_PERIOD:  # nobody calls settle()
             self._design_damping(kin, gains)
         jacobian_t = kin.jacobian.T
         slip = -kin.twist if reference.twist is None else reference.twist - kin.twist
@@ -156,6 +156,11 @@ class Impedance:
             terms["posture"] = self._posture_torque(state, kin, reference, gains)
             total += terms["posture"]
         return Command(CommandMode.EFFORT, total)
+
+    def settle(self, kin: Kinematics, gains: Gains) -> None:
+        """Renew the damping matrix, if it is old enough, while nobody waits for a command."""
+        if self._damping_age >= DAMPING_PERIOD:
+            self._design_damping(kin, gains)
 
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""

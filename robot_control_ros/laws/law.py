@@ -22,6 +22,9 @@ ENTRY_POINT_GROUP = "robot_control_ros.laws"
 class ControlLaw(Protocol):
     """The protocol of a law.
 
+    A law may also have ``settle(kin, gains) -> None``: work that can wait until the command is sent. It must do without
+    being called.
+
     Attributes:
         Gains: frozen dataclass whose fields are declared by gain(...).
         mode: what the law commands.

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
 from ..errors import RobotControlError
 from .running import COMMAND_QOS, INPUT_QOS, steady_clock
+
+# The default callbacks for QoS events cost the executor a waitable each, in every cycle. Best-effort volatile
+# subscriptions and reliable publishers have nothing to complain of.
+_QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
+_QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
 
 
 class Entities:
@@ -26,13 +32,17 @@ class Entities:
 
     def publisher(self, kind: type, topic: str, qos: QoSProfile | int = COMMAND_QOS) -> Any:
         """A publisher: reliable, depth 1."""
-        made: Any = self.node.create_publisher(kind, topic, qos)
+        made: Any = self.node.create_publisher(kind, topic, qos, event_callbacks=_QUIET_PUBLISHER)
         self.on_close(lambda: self.node.destroy_publisher(made))
         return made
 
-    def subscription(self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS) -> None:
-        """A subscription: best effort, depth 1."""
-        made: Any = self.node.create_subscription(kind, topic, callback, qos)
+    def subscription(
+        self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
+    ) -> None:
+        """A subscription: best effort, depth 1; a raw one gets serialised messages."""
+        made: Any = self.node.create_subscription(
+            kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw
+        )
         self.on_close(lambda: self.node.destroy_subscription(made))
 
     def service(self, kind: type, name: str, callback: Any) -> None:

@@ -45,11 +45,16 @@ class JointStateReader:
         for kind, values in (("positions", message.position), ("velocities", message.velocity)):
             if len(values) != count:
                 raise ConfigError(f"joint state: {len(values)} {kind} for {count} names: must be as many")
-        q, v = np.frombuffer(message.position), np.frombuffer(message.velocity)
-        effort = np.frombuffer(message.effort) if len(message.effort) == count else np.full(count, np.nan)
+        q, v, effort = (np.frombuffer(values) for values in (message.position, message.velocity, message.effort))
+        return self.arrange(seconds(message.header.stamp), q, v, effort)
+
+    def arrange(self, time: float, q: Array, v: Array, effort: Array) -> RobotState:
+        """The state of arrays in the order of the last message read; no effort is NaN."""
+        if len(effort) != len(q):
+            effort = np.full(len(q), np.nan)
         if not self._whole:
             q, v, effort = q[self._index], v[self._index], effort[self._index]
-        return RobotState(seconds(message.header.stamp), q, v, effort)
+        return RobotState(time, q, v, effort)
 
     def _match(self, names: list[str]) -> None:
         present = [name for name in self._joints if name in names]

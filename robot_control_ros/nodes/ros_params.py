@@ -10,7 +10,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..errors import ConfigError, RobotControlError
-from ..gains import SCALAR, GainSpec, gain_specs, plain_value
+from ..gains import GainSpec, check_gain, gain_specs, plain, plain_value
 from ..loop import ControlLoop
 
 
@@ -87,17 +87,18 @@ class GainParameters:
         return [self._completed(parameter) for parameter in parameters]
 
     def _completed(self, parameter: Parameter) -> Parameter:
+        """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""
         spec, value = self._specs.get(parameter.name), parameter.value
-        if spec is None or self._loop is None or spec.switch:
+        if spec is None or self._loop is None:
             return parameter
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if spec.size == SCALAR:
-            return Parameter(parameter.name, value=float(value)) if number else parameter
-        if number:
-            return Parameter(parameter.name, value=[float(value)] * spec.length(self._loop.robot.n))
-        if parameter.type_ == Parameter.Type.INTEGER_ARRAY:
-            return Parameter(parameter.name, value=[float(item) for item in value])
-        return parameter
+        length = spec.length(self._loop.robot.n)
+        if length > 1 and isinstance(value, float):
+            value = [value] * length  # also where it is out of bounds: ROS would judge a single number in its own words
+        try:
+            value = plain(spec, check_gain(spec, value, self._loop.robot.n))
+        except ConfigError:
+            pass
+        return Parameter(parameter.name, value=value)
 
     def _ours(self, parameters: list[Parameter]) -> dict[str, Any]:
         return {self._specs[p.name].name: p.value for p in parameters if p.name in self._specs}

@@ -8,6 +8,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
+from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -18,11 +19,14 @@ from ..types import Command, Wrench
 from ..wrench import check_wrench
 from .diagnostics import LoopMonitor
 from .entities import Entities
-from .messages import JointStateReader, numbers, read_wrench
+from .messages import JointStateReader, read_wrench
 from .running import STATE_QOS
 from .targets import Targets
 from .telemetry import Telemetry
+from .wire import WireReader, WireWriter
 
+FAREWELLS, FAREWELL_GAP = 3, 0.02  # safe outputs at the end, and s between them
+ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
 
 
@@ -43,17 +47,17 @@ class Session:
         self.active = False
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
         self._entities = entities = Entities(node)
-        self._reader = JointStateReader(loop.robot.joints)
+        self._reader = WireReader(JointStateReader(loop.robot.joints))
+        self._writer = WireWriter(loop.robot.n)
         self._monitor = LoopMonitor(loop)
         self._wrench: Wrench | None = None
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
-        self._output = Float64MultiArray()
         mode = loop.law.mode.value
         self._commands = entities.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands")
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
-        entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS)
+        entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
         Targets(entities, loop, self._guarded)
         for name, action in (("zero_wrench", loop.wrench.zero), ("hold", loop.hold), ("go_home", loop.go_home)):
@@ -69,9 +73,12 @@ class Session:
         self.active = True
 
     def deactivate(self) -> None:
-        """Send the safe output and stop answering."""
+        """Send the safe output, see that it arrives, and stop answering."""
         if self.active:
-            self._send_safe()
+            for _ in range(FAREWELLS):  # best-effort readers may miss one
+                self._send_safe()
+                time.sleep(FAREWELL_GAP)
+            self._commands.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self.active = False
 
     def close(self) -> None:
@@ -79,7 +86,7 @@ class Session:
         self.deactivate()
         self._entities.close()
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, message: bytes) -> None:
         if not self.active:
             return
         arrived = time.monotonic()
@@ -98,6 +105,7 @@ class Session:
         self._monitor.cycle(time.monotonic() - arrived, time.time() - state.time)
         if self._loop.safety.fault:
             self._refuse(ConfigError(self._loop.safety.fault))
+        self._loop.settle()
         self._telemetry.cycle(state, command)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
@@ -106,8 +114,7 @@ class Session:
         self._wrench = wrench
 
     def _send(self, command: Command) -> None:
-        self._output.data = numbers(command.values)
-        self._commands.publish(self._output)
+        self._commands.publish(self._writer.write(command.values))
 
     def _send_safe(self) -> None:
         """The safe output; the next good joint state makes a fresh start."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import time
 from array import array
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -21,9 +21,11 @@ from .entities import Entities
 from .messages import to_stamp
 from .running import COMMAND_QOS
 
-BLOCK = 5.0  # s: the two nodes take turns, so that what disturbs the machine disturbs both
+BLOCK = 2.5  # s: the two nodes take turns, so that what disturbs the machine disturbs both
 WARM_UP = 0.5  # s at the start of a block that don't count
 FIRST_ANSWER = 20.0  # s
+LOST_AFTER = 0.05  # s without an answer
+ANSWERS_QOS = QoSProfile(depth=100)
 
 
 def stopwatch_node() -> Node:
@@ -91,14 +93,14 @@ class Stopwatch:
 
 
 class _Turn:
-    """One node's turn: sends joint states, matches answers to them in order."""
+    """One node's turn: a joint state each period, but none while the last one is unanswered; so answers are certain."""
 
     def __init__(self, entities: Entities, namespace: str, message: JointState) -> None:
         self._publisher = entities.publisher(JointState, f"{namespace}/joint_states", COMMAND_QOS)
-        entities.subscription(Float64MultiArray, f"{namespace}/commands", self._on_answer, COMMAND_QOS)
+        entities.subscription(Float64MultiArray, f"{namespace}/commands", self._on_answer, ANSWERS_QOS)
         self._message = message
-        self._open: deque[float] = deque()
         self._began = time.monotonic()
+        self._sent_at: float | None = None
         self._answered = self._counting = self._stopped = False
         self.sent = 0
         self.latencies: list[float] = []
@@ -106,36 +108,42 @@ class _Turn:
     def ready(self) -> bool:
         """Try once more until the first answer comes."""
         if not self._answered:
-            self.send()
-            self._open.clear()
+            self._publish()
             self._began = time.monotonic()
         return self._answered
 
     def age(self) -> float:
+        """Time since the first answer [s]."""
         return time.monotonic() - self._began
 
     def count(self) -> None:
         """From now on it counts."""
-        self._open.clear()
-        self._counting = True
+        self._sent_at, self._counting = None, True
 
     def stop(self) -> None:
+        """Send no more."""
         self._stopped = True
 
     def send(self) -> None:
-        if self._stopped:
+        """Each period."""
+        waiting = self._sent_at is not None and time.perf_counter() - self._sent_at < LOST_AFTER
+        if self._stopped or waiting:
             return
+        self.sent += self._counting
+        self._sent_at = time.perf_counter()
+        self._publish()
+
+    def _publish(self) -> None:
         self._message.header.stamp = to_stamp(time.time())
-        if self._counting:
-            self.sent += 1
-            self._open.append(time.perf_counter())
         self._publisher.publish(self._message)
 
     def _on_answer(self, message: Float64MultiArray) -> None:
         now = time.perf_counter()
         self._answered = True
-        if self._open:
-            self.latencies.append(now - self._open.popleft())
+        if self._sent_at is not None:
+            if self._counting:
+                self.latencies.append(now - self._sent_at)
+            self._sent_at = None
 
 
 def _row(latencies: Any, sent: int, lost: int) -> dict[str, float]:

@@ -1,0 +1,128 @@
+"""Joint states and commands as serialised bytes: what the control cycle reads and writes.
+
+Making Python objects of a JointState costs as much as the control law. A publisher's joint states differ only in stamp
+and numbers, so their layout is learnt from the first one, by way of the ordinary deserialisation, and checked against
+it; from then on the numbers are read in place. Whatever looks different is deserialised again.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ..types import Array, RobotState
+from .messages import JointStateReader, numbers
+
+_LITTLE_ENDIAN_CDR = b"\x00\x01"
+_STAMP = struct.Struct("<iI")
+_COUNT = struct.Struct("<I")
+_STAMP_AT, _STAMP_END = 4, 12
+_DOUBLE = 8
+
+
+class _Span(NamedTuple):
+    """A part of the message: from byte `begin` to `at` the same in each, then `size` doubles from `numbers` on."""
+
+    begin: int
+    at: int
+    same: bytes
+    numbers: int
+    size: int
+
+
+class _Layout(NamedTuple):
+    """Where the numbers of a serialised JointState are."""
+
+    length: int
+    position: _Span
+    velocity: _Span
+    effort: _Span
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a message has this layout."""
+        p, v, e = self.position, self.velocity, self.effort
+        return (
+            len(data) == self.length
+            and data[p.begin : p.at] == p.same
+            and data[v.begin : v.at] == v.same
+            and data[e.begin : e.at] == e.same
+        )
+
+
+class WireReader:
+    """Makes a RobotState of each serialised JointState, by way of a JointStateReader.
+
+    Args:
+        reader: that matches joints by name.
+    """
+
+    def __init__(self, reader: JointStateReader) -> None:
+        self._reader = reader
+        self._layout: _Layout | None = None
+
+    def read(self, data: bytes) -> RobotState | None:
+        """The state; None where the message names none of our joints.
+
+        Raises:
+            ConfigError: see JointStateReader.
+        """
+        layout = self._layout
+        if layout is None or not layout.fits(data):
+            return self._learn(data)
+        _, p, v, e = layout
+        second, nanosecond = _STAMP.unpack_from(data, _STAMP_AT)
+        return self._reader.arrange(
+            second + nanosecond * 1e-9,
+            np.frombuffer(data, count=p.size, offset=p.numbers),
+            np.frombuffer(data, count=v.size, offset=v.numbers),
+            np.frombuffer(data, count=e.size, offset=e.numbers),
+        )
+
+    def _learn(self, data: bytes) -> RobotState | None:
+        message = deserialize_message(data, JointState)
+        state = self._reader.read(message)
+        self._layout = None if state is None else _layout(data, message)
+        return state
+
+
+class WireWriter:
+    """Serialises commands of n values.
+
+    The message is the same each time but for the values, which are its last bytes; checked once, here.
+    """
+
+    def __init__(self, n: int) -> None:
+        probe = np.linspace(1.0, 2.0, n)
+        whole = serialize_message(Float64MultiArray(data=numbers(probe)))
+        self._head = whole[: -n * _DOUBLE]
+        self._as_expected = self._head + probe.tobytes() == whole
+
+    def write(self, values: Array) -> bytes | Float64MultiArray:
+        """The message for values (n,)."""
+        if self._as_expected:
+            return self._head + values.tobytes()
+        return Float64MultiArray(data=numbers(values))
+
+
+def _layout(data: bytes, message: JointState) -> _Layout | None:
+    """The layout, or None where it isn't the one that is known here."""
+    if data[:2] != _LITTLE_ENDIAN_CDR:
+        return None
+    at = _STAMP_END
+    for text in (message.header.frame_id, None, *message.name):  # None: the number of names
+        at += -at % 4 + 4 + (0 if text is None else len(text.encode()) + 1)
+    spans, begin = [], _STAMP_END
+    for values in (message.position, message.velocity, message.effort):
+        at += -at % 4 + 4
+        start = at if len(values) == 0 else at - (at - _STAMP_AT) % -_DOUBLE
+        end = start + len(values) * _DOUBLE
+        if data[at - 4 : at] != _COUNT.pack(len(values)) or data[start:end] != values.tobytes():
+            return None
+        spans.append(_Span(begin, at, data[begin:at], start, len(values)))
+        at = begin = end
+    return _Layout(len(data), *spans)

@@ -1,0 +1,338 @@
+"""ROS 2 for the tests: nodes in processes of their own, and a node of the test's own to speak with them.
+
+Every :class:`Ros` has its own domain, reaches no further than this machine, and waits on conditions, never for times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robot_control_ros.bringup import NodeSpec, environment
+from robot_control_ros.robots import RobotConfig
+
+LIMIT = 30.0  # s, for anything to happen at all
+PERIOD = 0.002  # s between two stamps of a fake robot
+
+_numbers = itertools.count(os.getpid())
+
+
+def ros_environment() -> dict[str, str]:
+    """The environment of one test's processes: a domain of its own, on this machine only."""
+    domain = {"ROS_DOMAIN_ID": str(1 + next(_numbers) % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    return environment({**os.environ, **domain})
+
+
+class Child:
+    """A Python process whose output is kept."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+        self._path = folder / f"child_{next(_numbers)}"
+        self._path.mkdir()
+        with (self._path / "out").open("wb") as out, (self._path / "err").open("wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *arguments], stdout=out, stderr=err, env=variables, start_new_session=True
+            )
+
+    @property
+    def out(self) -> str:
+        return (self._path / "out").read_text(errors="replace")
+
+    @property
+    def err(self) -> str:
+        return (self._path / "err").read_text(errors="replace")
+
+    def end(self, *signals: int) -> int:
+        """Send signals, one right after the other; returns the exit status."""
+        for number in signals:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"not ended within {LIMIT} s:\n{self.out}{self.err}")
+
+    def clear_away(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+class Inbox:
+    """What has arrived on a topic, oldest first."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @property
+    def last(self) -> Any:
+        return self.messages[-1]
+
+
+class Ros:
+    """A domain of its own, a node in it, and the processes that the test starts there."""
+
+    def __init__(self, folder: Path) -> None:
+        import rclpy
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.signals import SignalHandlerOptions
+
+        self.environment, self._folder = ros_environment(), folder
+        self._patch = pytest.MonkeyPatch()
+        for name, value in self.environment.items():
+            self._patch.setenv(name, value)
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = rclpy.create_node("test", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.children: list[Child] = []
+        self._clients: dict[str, Any] = {}
+
+    def __enter__(self) -> Ros:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for child in self.children:
+            child.clear_away()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+        self._patch.undo()
+
+    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Child:
+        """Start a node of the package."""
+        arguments = NodeSpec(executable, executable, parameters or {}, **spec).ros_arguments()
+        child = Child([f"robot_control_ros.nodes.{executable}", *arguments], self._folder, self.environment)
+        self.children.append(child)
+        return child
+
+    def broken(self) -> bool:
+        """Whether a child has ended with an error of its own."""
+        return any((child.process.poll() or 0) > 0 for child in self.children)
+
+    # Waiting
+
+    def spin(self, seconds: float = 0.01) -> None:
+        """Handle at most one event."""
+        self.executor.spin_once(timeout_sec=seconds)
+
+    def until(self, condition: Callable[[], Any], what: str, again: Callable[[], Any] | None = None) -> Any:
+        """Spin until the condition holds; `again`, where given, is done first and then ten times per second."""
+        deadline, next_time = time.monotonic() + LIMIT, -1.0
+        while not (found := condition()):
+            now = time.monotonic()
+            if now > deadline or self.broken():
+                words = "\n".join(child.err[-4000:] for child in self.children)
+                pytest.fail(f"waited for: {what}\n{words}")
+            if again is not None and now >= next_time:
+                again()
+                next_time = now + 0.1
+            self.spin()
+        return found
+
+    # Topics
+
+    def subscribe(self, kind: type, topic: str, *, latched: bool = False, on_message: Any = None) -> Inbox:
+        """Keep all messages of a topic."""
+        from rclpy.qos import DurabilityPolicy, QoSProfile
+
+        inbox = Inbox()
+
+        def keep(message: Any) -> None:
+            inbox.messages.append(message)
+            if on_message is not None:
+                on_message(message)
+
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+        self.node.create_subscription(kind, topic, keep, QoSProfile(depth=1000, durability=durability))
+        return inbox
+
+    def publisher(self, kind: type, topic: str, *, latched: bool = False) -> Any:
+        from rclpy.qos import DurabilityPolicy, QoSProfile
+
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+        return self.node.create_publisher(kind, topic, QoSProfile(depth=10, durability=durability))
+
+    def next(self, inbox: Inbox, what: str, again: Callable[[], Any] | None = None) -> Any:
+        """The next message that comes."""
+        count = len(inbox)
+        self.until(lambda: len(inbox) > count, what, again)
+        return inbox.messages[count]
+
+    # Services
+
+    def call(self, kind: type, name: str, **fields: Any) -> Any:
+        """Call a service and wait for its answer."""
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name)
+        client = self._clients[name]
+        self.until(client.service_is_ready, f"service {name}")
+        future = client.call_async(kind.Request(**fields))
+        self.until(future.done, f"an answer of {name}")
+        return future.result()
+
+    def trigger(self, name: str) -> Any:
+        from std_srvs.srv import Trigger
+
+        return self.call(Trigger, name)
+
+    def set(self, node: str, **values: Any) -> list[Any]:
+        """Set parameters one by one; underscores that stand twice are dots. Returns the results."""
+        from rcl_interfaces.srv import SetParameters
+
+        return list(self.call(SetParameters, f"/{node}/set_parameters", parameters=_parameters(values)).results)
+
+    def set_atomically(self, node: str, **values: Any) -> Any:
+        from rcl_interfaces.srv import SetParametersAtomically
+
+        name = f"/{node}/set_parameters_atomically"
+        return self.call(SetParametersAtomically, name, parameters=_parameters(values)).result
+
+    def get(self, node: str, name: str) -> Any:
+        """The value of one parameter; None where it isn't declared."""
+        from rcl_interfaces.srv import GetParameters
+        from rclpy.parameter import parameter_value_to_python
+
+        values = self.call(GetParameters, f"/{node}/get_parameters", names=[name]).values
+        plain = parameter_value_to_python(values[0]) if values else None
+        return plain if isinstance(plain, (bool, int, float, str, type(None))) else list(plain)
+
+    def describe(self, node: str, *names: str) -> list[Any]:
+        from rcl_interfaces.srv import DescribeParameters
+
+        return list(self.call(DescribeParameters, f"/{node}/describe_parameters", names=list(names)).descriptors)
+
+
+def _parameters(values: Mapping[str, Any]) -> list[Any]:
+    from rclpy.parameter import Parameter
+
+    return [Parameter(name.replace("__", "."), value=value).to_parameter_msg() for name, value in values.items()]
+
+
+class Controller:
+    """A controller process, and what is said to it and by it."""
+
+    def __init__(self, ros: Ros, **parameters: Any) -> None:
+        from diagnostic_msgs.msg import DiagnosticArray
+
+        self.ros = ros
+        self.diagnostics = ros.subscribe(DiagnosticArray, "/diagnostics")
+        self.child = ros.start("controller", parameters, remappings={"wrench": "/sensor/wrench"})
+
+    @property
+    def state(self) -> str:
+        """The label of its lifecycle state."""
+        from lifecycle_msgs.srv import GetState
+
+        return self.ros.call(GetState, "/controller/get_state").current_state.label
+
+    def change(self, transition: str) -> bool:
+        """Ask for a transition; returns whether it was made."""
+        from lifecycle_msgs.msg import Transition
+        from lifecycle_msgs.srv import ChangeState
+
+        number = getattr(Transition, f"TRANSITION_{transition.upper()}")
+        answer = self.ros.call(ChangeState, "/controller/change_state", transition=Transition(id=number))
+        return bool(answer.success)
+
+    def diagnosis(self) -> tuple[int, str, dict[str, str]]:
+        """The latest: level, message, values."""
+        status = self.diagnostics.last.status[0]
+        return status.level[0], status.message, {item.key: item.value for item in status.values}
+
+    def says(self, *words: str, again: Callable[[], Any] | None = None) -> str:
+        """Wait for an error in /diagnostics with these words; what causes it may have to be done again and again."""
+        self.diagnostics.messages.clear()
+
+        def heard() -> str:
+            if not self.diagnostics.messages:
+                return ""
+            level, message, _ = self.diagnosis()
+            return message if level == 2 and all(word in message for word in words) else ""
+
+        return self.ros.until(heard, f"an error in /diagnostics with {words}", again)
+
+
+class FakeRobot:
+    """Plays the robot: sends joint states with stamps of its own, and takes the commands.
+
+    Attributes:
+        q, v: (n,) what it sends next.
+        commands: all commands, oldest first.
+    """
+
+    def __init__(self, ros: Ros, robot: RobotConfig, mode: str = "effort") -> None:
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray
+
+        self.ros, self.robot = ros, robot
+        self.q, self.v, self.time = np.array(robot.home), np.zeros(robot.n), 100.0
+        self.commands = ros.subscribe(Float64MultiArray, f"/forward_{mode}_controller/commands")
+        self._publisher = ros.publisher(JointState, "joint_states")
+
+    def message(self) -> Any:
+        """The next joint state, one period later."""
+        from sensor_msgs.msg import JointState
+
+        from robot_control_ros.nodes.messages import to_stamp
+
+        self.time += PERIOD
+        message = JointState(name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist())
+        message.header.stamp = to_stamp(self.time)
+        return message
+
+    def send(self, message: Any = None) -> None:
+        self._publisher.publish(self.message() if message is None else message)
+
+    def exchange(self, message: Any = None) -> np.ndarray:
+        """Send a joint state, the next one by default, and wait for the command that answers it."""
+        count = len(self.commands)
+        self.send(message)
+        self.ros.until(lambda: len(self.commands) > count, "a command for the joint state")
+        return np.array(self.commands.messages[count].data)
+
+    def begin(self, holding: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Let the controller start anew where the robot is; returns its command there.
+
+        The stamps jump, and the joint angles differ a little at each attempt, so that the answer to the last joint
+        state can't be taken for one to an earlier one: afterwards nothing is under way.
+
+        Args:
+            holding: the expected command at q (n,).
+        """
+        place = self.q
+        for attempt in range(60):
+            self.time += 10.0
+            self.q = place + 1e-3 * attempt
+            count, expected = len(self.commands), holding(self.q)
+            self.send()
+            deadline = time.monotonic() + LIMIT / 60
+            while time.monotonic() < deadline:
+                self.ros.spin()
+                for answer in self.commands.messages[count:]:
+                    if np.abs(np.array(answer.data) - expected).max() < 1e-6:
+                        return np.array(answer.data)
+        pytest.fail(f"no command that holds the robot\n{[child.err[-4000:] for child in self.ros.children]}")
+
+
+def interrupt_twice(child: Child) -> int:
+    """As a terminal and a launcher do; returns the exit status."""
+    return child.end(signal.SIGINT, signal.SIGINT)
+
+
+def ended_cleanly(child: Child) -> bool:
+    """No traceback in what it said."""
+    return "Traceback" not in child.err + child.out and "terminate called" not in child.err

@@ -1,0 +1,221 @@
+"""The command line: the demonstration as its user sees it, and simulate."""
+
+import csv
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from ros_support import LIMIT, Child, ended_cleanly, ros_environment
+
+from robot_control_ros.cli import main
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Starts the demonstration with the given arguments."""
+    pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+    pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+    started = []
+
+    def start(*arguments):
+        # unbuffered, so that what is printed can be waited for
+        variables = {**ros_environment(), "PYTHONUNBUFFERED": "1"}
+        started.append(Child(["robot_control_ros.cli", "demo", *arguments], tmp_path, variables))
+        return started[-1]
+
+    yield start
+    for child in started:
+        child.clear_away()
+
+
+def until(condition, what):
+    deadline = time.monotonic() + LIMIT
+    while not (found := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)  # between two looks
+    return found
+
+
+def alive(pids):
+    return [pid for pid in pids if os.path.exists(f"/proc/{pid}") and _state(pid) != "Z"]
+
+
+def _state(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+def children(pid):
+    """The processes that a process has started."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as file:
+            found += [int(word) for word in file.read().split()]
+    return found
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        header, *rows = list(csv.reader(file))
+    return header, np.array(rows, dtype=float)
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_the_demonstration_shows_and_records_itself_and_leaves_nothing_behind(demo, tmp_path):
+    output = tmp_path / "new" / "folder"
+    child = demo("--seconds", "3", "--headless", "--output", str(output))
+    nodes = until(lambda: len(found := children(child.process.pid)) == 2 and found, "simulator and controller")
+    assert child.end() == 0, child.err
+    assert ended_cleanly(child)
+    assert alive(nodes) == []
+    assert "UR5 (CB3) under impedance" in child.out
+    assert "export ROS_DOMAIN_ID=" in child.out
+    assert " s of ur5 under impedance: " in child.out
+    assert "late or lost joint states" in child.out
+    assert "error free    rms" in child.out
+    assert f"{output / 'demo.png'}  {output / 'demo.csv'}" in child.out
+    assert (output / "demo.png").read_bytes().startswith(PNG)
+    header, rows = read_csv(output / "demo.csv")
+    t, error = rows[:, 0], rows[:, [header.index(f"pose_error.{axis}") for axis in "xyz"]]
+    assert header[0] == "t"
+    assert t[0] == 0.0
+    assert t[-1] >= 3.0
+    assert np.linalg.norm(error, axis=1).max() < 0.01
+    way = rows[:, [header.index(f"pose.{row}3") for row in range(3)]]
+    assert np.ptp(way[:, :2], axis=0).max() > 0.02  # the circle has begun
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path, number):
+    child = demo("--seconds", "0", "--output", str(tmp_path))
+    until(lambda: "Hz  error" in child.out, "the live line")
+    nodes = children(child.process.pid)
+    assert len(nodes) == 2
+    assert child.end(number) == 0, child.err
+    assert ended_cleanly(child)
+    assert "s of ur5 under impedance" in child.out
+    assert alive(nodes) == []
+    assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_the_nodes_of_a_demonstration_that_is_killed_end_too(demo, tmp_path):
+    child = demo("--seconds", "0", "--output", str(tmp_path))
+    until(lambda: "Hz  error" in child.out, "the live line")
+    nodes = children(child.process.pid)
+    assert len(nodes) == 2
+    assert child.end(signal.SIGKILL) == -signal.SIGKILL
+    until(lambda: not alive(nodes), "the end of the nodes")
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_a_demonstration_whose_node_dies_says_so_and_ends(demo, tmp_path):
+    child = demo("--seconds", "0", "--output", str(tmp_path))
+    until(lambda: "Hz  error" in child.out, "the live line")
+    nodes = children(child.process.pid)
+    os.kill(nodes[0], signal.SIGKILL)
+    assert child.end() == 1
+    assert "robot_control: the simulator ended with exit status -9" in child.err
+    assert "Traceback" not in child.err
+    assert alive(nodes) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--robot", "nonsense"], "robot_control: unknown robot 'nonsense'; robots: "),
+        (["--law", "nonsense"], "robot_control: unknown law 'nonsense'; laws: "),
+        (["--gains", "nowhere.yaml"], "robot_control: gains = 'nowhere.yaml': no such file"),
+    ],
+)
+def test_a_demonstration_that_cannot_be_is_refused_in_a_line(capsys, monkeypatch, arguments, words):
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    assert main(["demo", *arguments]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith(words)
+    assert shown.err.count("\n") == 1
+
+
+# --- simulate ---
+
+
+def simulate(*arguments):
+    pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+    return main(["simulate", *arguments])
+
+
+@pytest.mark.sim
+def test_simulate_takes_gains_and_a_push_and_writes_what_happened(tmp_path, capsys):
+    table, picture = tmp_path / "log.csv", tmp_path / "log.png"
+    arguments = ["--seconds", "1.5", "--rate", "500", "--push", "0", "0", "10", "--push-from", "0.1", "--push-for", "5"]
+    arguments += ["--set", "stiffness=1000", "--set", "damping_ratio=1,1,1,1,1,1", "--set", "coriolis=true"]
+    assert simulate(*arguments, "--csv", str(table), "--plot", str(picture)) == 0
+    out = capsys.readouterr().out
+    assert "1.5 s of ur5 under impedance" in out
+    assert "last 10.0" in out  # 10 N at 1000 N/m are 10 mm
+    assert str(table) in out
+    assert str(picture) in out
+    assert picture.read_bytes().startswith(PNG)
+    header, rows = read_csv(table)
+    assert len(rows) == 750
+    np.testing.assert_allclose(rows[-1, header.index("pose_error.z")], -0.010, rtol=0.0, atol=1e-4)
+    np.testing.assert_allclose(rows[-1, header.index("wrench.z")] - rows[0, header.index("wrench.z")], 10.0, atol=0.05)
+
+
+@pytest.mark.sim
+def test_simulate_can_follow_a_circle(capsys):
+    assert simulate("--seconds", "1", "--rate", "250", "--circle", "0.05") == 0
+    assert "position error rms" in capsys.readouterr().out
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--set", "stiffness"], "--set stiffness: must be GAIN=VALUE"),
+        (["--set", "stiffness=stiff"], "--set stiffness=stiff: must be numbers, true or false"),
+        (["--set", "stiffness="], "--set stiffness=: must be numbers, true or false"),
+        (["--set", "nonsense=1"], "unknown gain 'nonsense'; gains: stiffness, "),
+        (["--set", "stiffness=-1"], "stiffness = -1: must be within [0, 10000] N/m"),
+        (["--set", "stiffness=1,2"], "stiffness has 2 values [1.0, 2.0]: must have 1 or 6 numbers"),
+        (["--set", "coriolis=0.5"], "coriolis = 0.5: it is a switch, must be true or false"),
+        (["--robot", "nonsense"], "unknown robot 'nonsense'; robots: "),
+        (["--law", "nonsense"], "unknown law 'nonsense'; laws: "),
+        (["--seconds", "-1"], "duration = -1.0: must be above 0 s"),
+        (["--rate", "0"], "rate = 0.0: must be above 0 Hz"),
+    ],
+)
+def test_a_simulation_that_cannot_be_is_refused_in_a_line(capsys, arguments, words):
+    assert simulate(*arguments) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith(f"robot_control: {words}")
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+
+
+@pytest.mark.sim
+def test_a_file_that_cannot_be_written_is_said_in_a_line(capsys, tmp_path):
+    assert simulate("--seconds", "0.1", "--csv", str(tmp_path / "nowhere" / "log.csv")) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("robot_control: ")
+    assert "nowhere" in shown.err
+
+
+@pytest.mark.parametrize("push", [["1", "2"], ["a", "b", "c"], ["1,2,3"], []])
+def test_a_push_that_is_not_three_numbers_is_refused(capsys, push):
+    with pytest.raises(SystemExit) as error:
+        main(["simulate", "--push", *push])
+    assert error.value.code == 2
+    assert "--push" in capsys.readouterr().err

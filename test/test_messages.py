@@ -1,0 +1,266 @@
+"""Between ROS messages and arrays."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Pose, Twist, Vector3, Wrench
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.nodes.messages import (
+    JointStateReader,
+    fill_pose,
+    fill_twist,
+    fill_wrench,
+    named_blocks,
+    numbers,
+    read_blocks,
+    read_joint_positions,
+    read_joint_trajectory,
+    read_pose,
+    read_wrench,
+    seconds,
+    to_stamp,
+    vector,
+)
+from robot_control_ros.spatial import make_pose, rotation_exp
+
+JOINTS = ("a", "b", "c")
+
+
+def joint_state(names, position=None, velocity=None, effort=()):
+    count = len(names)
+    message = JointState(name=list(names))
+    message.position = [float(i) for i in range(count)] if position is None else list(position)
+    message.velocity = [10.0 + i for i in range(count)] if velocity is None else list(velocity)
+    message.effort = list(effort)
+    return message
+
+
+# --- joint states ---
+
+
+def test_joints_in_order_are_read_as_they_are():
+    message = joint_state("abc", effort=[7.0, 8.0, 9.0])
+    message.header.stamp = Time(sec=12, nanosec=250_000_000)
+    state = JointStateReader(JOINTS).read(message)
+    assert state.time == 12.25
+    np.testing.assert_array_equal(state.q, [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(state.v, [10.0, 11.0, 12.0])
+    np.testing.assert_array_equal(state.effort, [7.0, 8.0, 9.0])
+    assert state.wrench is None
+
+
+@pytest.mark.parametrize("names", ["cab", "xcayb"])
+def test_joints_are_matched_by_name_in_any_order_and_company(names):
+    effort = [20.0 + i for i in range(len(names))]
+    state = JointStateReader(JOINTS).read(joint_state(names, effort=effort))
+    at = np.array([names.index(name) for name in JOINTS])
+    np.testing.assert_array_equal(state.q, at)
+    np.testing.assert_array_equal(state.v, 10.0 + at)
+    np.testing.assert_array_equal(state.effort, 20.0 + at)
+
+
+def test_an_order_that_changes_is_followed():
+    reader = JointStateReader(JOINTS)
+    for names in ("abc", "cba", "abc", "bxac"):
+        np.testing.assert_array_equal(reader.read(joint_state(names)).q, [names.index(name) for name in JOINTS])
+
+
+@pytest.mark.parametrize("names", ["", "x", "xyz"])
+def test_joint_states_of_others_are_none_of_ours(names):
+    reader = JointStateReader(JOINTS)
+    assert reader.read(joint_state(names)) is None
+    assert reader.read(joint_state("abc")) is not None
+    assert reader.read(joint_state(names)) is None
+
+
+def test_missing_joints_are_named_every_time():
+    reader = JointStateReader(JOINTS)
+    reader.read(joint_state("abc"))
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"joints \['a', 'c'\] are missing; it has: b, x"):
+            reader.read(joint_state("bx"))
+    assert reader.read(joint_state("abc")) is not None
+
+
+@pytest.mark.parametrize("effort", [[], [1.0]])
+def test_efforts_that_are_not_there_are_not_a_number(effort):
+    state = JointStateReader(JOINTS).read(joint_state("abc", effort=effort))
+    assert np.isnan(state.effort).all()
+    assert state.effort.shape == (3,)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("position", "positions"), ("velocity", "velocities")])
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_positions_and_velocities_must_be_as_many_as_names(kind, words, count):
+    message = joint_state("abc", **{kind: [0.0] * count})
+    with pytest.raises(ConfigError, match=f"{count} {words} for 3 names: must be as many"):
+        JointStateReader(JOINTS).read(message)
+
+
+def test_a_state_does_not_change_with_the_next_message():
+    reader = JointStateReader(JOINTS)
+    first = reader.read(joint_state("abc", position=[1.0, 2.0, 3.0]))
+    reader.read(joint_state("abc", position=[4.0, 5.0, 6.0]))
+    np.testing.assert_array_equal(first.q, [1.0, 2.0, 3.0])
+
+
+# --- time ---
+
+
+@pytest.mark.parametrize("time", [0.0, 0.002, 0.9999999999, 1.0, 12345.678901234])
+def test_stamps_go_there_and_back(time):
+    stamp = to_stamp(time)
+    assert 0 <= stamp.nanosec < 1_000_000_000
+    assert seconds(stamp) == pytest.approx(time, abs=1e-9)
+
+
+def test_a_stamp_just_below_a_second_is_carried_over():
+    assert to_stamp(1.9999999999) == Time(sec=2, nanosec=0)
+
+
+# --- blocks ---
+
+
+def test_blocks_come_back_by_name():
+    blocks = {"time": np.array([3.5]), "pose": np.arange(12.0), "term.gravity": np.array([np.nan, -1.0])}
+    message = Float64MultiArray()
+    named_blocks(blocks, message)
+    found = read_blocks(message)
+    assert list(found) == list(blocks)
+    for name, values in blocks.items():
+        np.testing.assert_array_equal(found[name], values)
+    assert [(part.label, part.size, part.stride) for part in message.layout.dim] == [
+        ("time", 1, 0),
+        ("pose", 12, 1),
+        ("term.gravity", 2, 13),
+    ]
+
+
+def test_blocks_that_come_and_go_are_laid_out_anew():
+    message = Float64MultiArray()
+    for names in (("a", "b"), ("a", "b", "c"), ("b",), ("b", "a")):
+        blocks = {name: np.full(1 + ord(name) - ord("a"), float(ord(name))) for name in names}
+        named_blocks(blocks, message)
+        found = read_blocks(message)
+        assert list(found) == list(names)
+        for name in names:
+            np.testing.assert_array_equal(found[name], blocks[name])
+
+
+def test_numbers_are_taken_by_messages_as_they_are():
+    values = np.array([1.0, -2.5, np.inf])
+    assert list(Float64MultiArray(data=numbers(values)).data) == [1.0, -2.5, np.inf]
+
+
+# --- geometry ---
+
+
+def test_poses_go_there_and_back(rng):
+    for _ in range(50):
+        pose = make_pose(rng.normal(size=3), rotation_exp(rng.uniform(-np.pi, np.pi, 3)))
+        message = Pose()
+        fill_pose(message, pose)
+        np.testing.assert_allclose(read_pose(message), pose, rtol=0.0, atol=1e-12)
+
+
+def test_a_quaternion_is_x_y_z_w():
+    message = Pose()
+    half = np.sqrt(0.5)
+    message.orientation.z, message.orientation.w = half, half  # a quarter turn about z
+    np.testing.assert_allclose(read_pose(message)[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("w", [0.0, 0.5, float("nan"), float("inf")])
+def test_a_quaternion_that_is_no_rotation_is_refused(w):
+    message = Pose()
+    message.orientation.w = w
+    with pytest.raises(ConfigError, match="quaternion"):
+        read_pose(message)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_position_that_is_not_finite_is_refused(value):
+    message = Pose()
+    message.position.y = value
+    with pytest.raises(ConfigError, match=r"target position = .* must be 3 finite numbers"):
+        read_pose(message)
+
+
+def test_twists_and_wrenches_are_linear_then_angular():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    twist, wrench = Twist(), Wrench()
+    fill_twist(twist, values)
+    fill_wrench(wrench, values)
+    np.testing.assert_array_equal(np.concatenate((vector(twist.linear), vector(twist.angular))), values)
+    np.testing.assert_array_equal(np.concatenate((vector(wrench.force), vector(wrench.torque))), values)
+    back = read_wrench(wrench, "somewhere")
+    assert back.frame == "somewhere"
+    np.testing.assert_array_equal(back.force, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(back.torque, [4.0, 5.0, 6.0])
+    np.testing.assert_array_equal(vector(Vector3(x=1.0, y=2.0, z=3.0)), [1.0, 2.0, 3.0])
+
+
+# --- joint targets ---
+
+
+def test_joint_positions_are_matched_by_name():
+    found = read_joint_positions(joint_state("xcba", position=[9.0, 3.0, 2.0, 1.0]), JOINTS)
+    np.testing.assert_array_equal(found, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("message", "missing"),
+    [
+        (joint_state("ab"), r"\['c'\]"),
+        (joint_state(""), r"\['a', 'b', 'c'\]"),
+        (joint_state("abc", position=[1.0]), r"\[\]"),
+    ],
+)
+def test_a_joint_target_needs_every_joint(message, missing):
+    with pytest.raises(ConfigError, match=f"needs a position for each of a, b, c; missing: {missing}"):
+        read_joint_positions(message, JOINTS)
+
+
+def trajectory(names, positions, velocities=None):
+    message = JointTrajectory(joint_names=list(names))
+    for number, position in enumerate(positions):
+        point = JointTrajectoryPoint(positions=list(position))
+        point.time_from_start = Duration(sec=number, nanosec=500_000_000)
+        if velocities is not None:
+            point.velocities = list(velocities[number])
+        message.points.append(point)
+    return message
+
+
+def test_a_joint_trajectory_is_matched_by_name():
+    positions, velocities = [[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]], [[0.3, 0.1, 0.2], [0.0, 0.0, 0.0]]
+    times, found, speeds = read_joint_trajectory(trajectory("cab", positions, velocities), JOINTS)
+    np.testing.assert_array_equal(times, [0.5, 1.5])
+    np.testing.assert_array_equal(found, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    np.testing.assert_array_equal(speeds, [[0.1, 0.2, 0.3], [0.0, 0.0, 0.0]])
+
+
+def test_velocities_that_are_not_at_every_point_are_left_out():
+    message = trajectory("abc", [[0.0] * 3, [1.0] * 3], [[0.0] * 3, []])
+    assert read_joint_trajectory(message, JOINTS)[2] is None
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (trajectory("ab", [[0.0, 0.0]]), "must be a, b, c"),
+        (trajectory("abcd", [[0.0] * 4]), "must be a, b, c"),
+        (trajectory("abc", []), "no points"),
+        (trajectory("abc", [[0.0] * 3, [0.0]]), "point 1 has 1 positions: must have 3"),
+    ],
+)
+def test_a_joint_trajectory_that_does_not_fit_is_refused(message, words):
+    with pytest.raises(ConfigError, match=words):
+        read_joint_trajectory(message, JOINTS)

@@ -1,0 +1,421 @@
+"""The simulator node, over DDS, under commands that the test gives."""
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+
+from geometry_msgs.msg import WrenchStamped
+from ros_support import Child, Ros, ended_cleanly
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
+
+from robot_control_ros.model import RobotModel
+from robot_control_ros.nodes.messages import seconds, vector
+from robot_control_ros.robots import load_robot
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim]
+
+ROBOT = load_robot("ur5")
+HOME = np.array(ROBOT.home)
+PERIOD = 0.002  # s, at the 500 Hz of the robot's profile
+MODES = ("effort", "position", "velocity")
+
+
+@dataclass
+class Simulator:
+    """A simulator process, and what goes to and comes from it.
+
+    Attributes:
+        law: the command for a joint state, sent at once; or None.
+    """
+
+    ros: Ros
+    child: Child
+    commands: dict[str, Any]
+    push: Any
+    states: Any = None
+    wrenches: Any = None
+    clocks: Any = None
+    law: Any = None
+
+    def send(self, mode, values):
+        self.commands[mode].publish(Float64MultiArray(data=[float(value) for value in values]))
+
+    def answer(self, state):
+        if self.law is not None:
+            self.send(*self.law(state))
+
+    def follow(self, law, condition, what, again=None):
+        """Answer every joint state by the law until the condition holds for the last joint state."""
+        self.states.messages.clear()
+        self.law = law
+        try:
+            self.ros.until(lambda: len(self.states) and condition(self.states.last), what, again)
+        finally:
+            self.law = None
+
+    def pause(self, on=True):
+        answer = self.ros.call(SetBool, "/simulator/pause", data=on)
+        assert answer.success
+        return answer.message
+
+    def pause_at_start(self):
+        """Pause one step after a reset, with no older joint state or wrench under way."""
+        self.ros.until(lambda: seconds(self.states.last.header.stamp) > 0.2, "the simulation runs")
+        self.pause()
+        self.ros.trigger("/simulator/reset")
+        self.ros.trigger("/simulator/step")
+        for inbox in (self.states, self.wrenches):
+            self.ros.until(lambda inbox=inbox: seconds(inbox.last.header.stamp) < 0.1, "the first step")
+            inbox.messages[:-1] = []
+
+    def step(self):
+        """One step of a paused simulation; its joint state and wrench are then the last ones."""
+        count = len(self.states)
+        assert self.ros.trigger("/simulator/step").success
+        for inbox in (self.states, self.wrenches):
+            self.ros.until(lambda inbox=inbox: len(inbox) > count, "the message of a step")
+
+
+def make_simulator(ros, **parameters):
+    child = ros.start("simulator", parameters)
+    commands = {mode: ros.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands") for mode in MODES}
+    simulator = Simulator(ros, child, commands, ros.publisher(WrenchStamped, "/simulator/push"))
+    simulator.wrenches = ros.subscribe(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
+    simulator.clocks = ros.subscribe(Clock, "/clock")
+    simulator.states = ros.subscribe(JointState, "joint_states", on_message=simulator.answer)
+    for publisher in (*commands.values(), simulator.push):
+        ros.until(lambda publisher=publisher: publisher.get_subscription_count() == 1, "the simulator listens")
+    for inbox, what in ((simulator.states, "states"), (simulator.wrenches, "wrenches"), (simulator.clocks, "clocks")):
+        ros.until(lambda inbox=inbox: len(inbox), what)
+    return simulator
+
+
+@pytest.fixture(scope="module")
+def shared_simulator(tmp_path_factory):
+    with Ros(tmp_path_factory.mktemp("simulator")) as ros:
+        yield make_simulator(ros)
+
+
+@pytest.fixture
+def simulator(shared_simulator):
+    """At home, held, running."""
+    shared_simulator.pause(False)
+    assert shared_simulator.ros.trigger("/simulator/reset").success
+    shared_simulator.ros.next(shared_simulator.states, "a joint state")
+    return shared_simulator
+
+
+def position(state):
+    return np.array(state.position)
+
+
+def velocity(state):
+    return np.array(state.velocity)
+
+
+# --- outputs ---
+
+
+def test_names_and_frames_are_those_of_the_robot(simulator):
+    state, wrench = simulator.states.last, simulator.wrenches.last
+    assert tuple(state.name) == ROBOT.joints
+    assert len(state.position) == len(state.velocity) == len(state.effort) == ROBOT.n
+    assert wrench.header.frame_id == "ft_frame"
+
+
+def test_the_description_is_there_for_whoever_comes_late(simulator):
+    descriptions = simulator.ros.subscribe(String, "robot_description", latched=True)
+    simulator.ros.until(lambda: len(descriptions), "the description")
+    assert descriptions.last.data == ROBOT.urdf()
+
+
+def test_a_wrench_goes_with_every_joint_state_and_a_clock_with_every_fifth(simulator):
+    simulator.pause_at_start()
+    last = 50
+    for _ in range(last - 1):
+        simulator.step()
+
+    def stamps(inbox, of):
+        return [round(seconds(of(message)) / PERIOD) for message in inbox.messages]
+
+    assert stamps(simulator.states, lambda message: message.header.stamp) == list(range(1, last + 1))
+    assert stamps(simulator.wrenches, lambda message: message.header.stamp) == list(range(1, last + 1))
+    simulator.clocks.messages.clear()
+    for _ in range(last):
+        simulator.step()
+    simulator.ros.until(lambda: len(simulator.clocks) == last // 5, "the clocks")
+    found = stamps(simulator.clocks, lambda message: message.clock)
+    assert last < found[0] <= last + 5
+    assert np.diff(found).tolist() == [5] * (last // 5 - 1)
+
+
+# --- commands ---
+
+
+def test_position_commands_move_the_joints_there(simulator):
+    goal = HOME + [0.2, -0.1, 0.1, 0.3, -0.2, 0.4]
+
+    def law(state):  # a little further each time: no servo is asked to jump
+        way = goal - position(state)
+        return "position", position(state) + np.clip(way, -0.01, 0.01)
+
+    simulator.follow(law, lambda state: np.abs(position(state) - goal).max() < 1e-3, "the goal")
+
+
+def test_velocity_commands_move_the_joints_at_that_speed(simulator):
+    wanted = np.array([0.1, -0.05, 0.05, 0.1, -0.1, 0.2])
+
+    def moving(state):
+        return np.abs(velocity(state) - wanted).max() < 1e-3 and position(state)[5] > HOME[5] + 0.05
+
+    simulator.follow(lambda state: ("velocity", wanted), moving, "the speed")
+    assert (np.sign(position(simulator.states.last) - HOME) == np.sign(wanted)).all()
+
+
+def test_effort_commands_are_the_torques_that_act(simulator):
+    model = RobotModel.of(ROBOT)
+
+    def law(state):
+        return "effort", model.at(position(state)).gravity + [0.0, 0.0, 0.0, 0.0, 0.0, 0.5]
+
+    def turned(state):
+        return position(state)[5] > HOME[5] + 0.1
+
+    simulator.follow(law, turned, "the last joint turns as it is driven")
+    state = simulator.states.last
+    assert velocity(state)[5] > 0.1
+    np.testing.assert_allclose(state.effort[5], model.at(position(state)).gravity[5] + 0.5, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(position(state)[:3], HOME[:3], rtol=0.0, atol=0.02)
+
+
+def test_silence_makes_the_joints_hold(simulator):
+    wanted = np.full(ROBOT.n, 0.1)
+    simulator.follow(lambda state: ("velocity", wanted), lambda state: velocity(state)[0] > 0.09, "the speed")
+    states = simulator.states
+
+    def at_rest():  # for 0.5 s of simulated time
+        last = states.messages[-250:]
+        return len(last) == 250 and np.abs([velocity(state) for state in last]).max() < 1e-4
+
+    simulator.ros.until(at_rest, "rest")
+    held = [position(state) for state in states.messages[-250:]]
+    assert np.ptp(held, axis=0).max() < 1e-5
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("values", "words"), [([0.5], "[0.5]"), ([0.5] * 5 + [float("nan")], "nan")])
+def test_a_command_that_cannot_be_is_refused_in_words_and_moves_nothing(simulator, mode, values, words):
+    expected = f"refused: {mode} command [{', '.join(map(str, values))}]: must be 6 finite numbers, one per joint"
+    assert words in expected
+    simulator.states.messages.clear()
+    simulator.ros.until(lambda: expected in simulator.child.err, expected, lambda: simulator.send(mode, values))
+    simulator.ros.next(simulator.states, "a joint state")
+    for state in simulator.states.messages:
+        np.testing.assert_allclose(position(state), HOME, rtol=0.0, atol=1e-5)
+
+
+# --- pushes ---
+
+
+def push_message(link, force, torque=(0.0, 0.0, 0.0)):
+    message = WrenchStamped()
+    message.header.frame_id = link
+    wrench = message.wrench
+    wrench.force.x, wrench.force.y, wrench.force.z = map(float, force)
+    wrench.torque.x, wrench.torque.y, wrench.torque.z = map(float, torque)
+    return message
+
+
+def test_a_push_shows_in_the_wrench_and_expires(simulator):
+    model = RobotModel.of(ROBOT)
+    model.update(HOME, np.zeros(ROBOT.n))
+    tool, sensor = model.frame_pose("tool0"), model.frame_pose("ft_frame")
+    push, twist = np.array([5.0, -10.0, 20.0]), np.array([0.5, 0.2, -0.4])
+    force = sensor[:3, :3].T @ tool[:3, :3] @ push
+    lever = np.cross(tool[:3, 3] - sensor[:3, 3], tool[:3, :3] @ push)
+    torque = sensor[:3, :3].T @ (tool[:3, :3] @ twist + lever)
+
+    def measured():
+        last = simulator.wrenches.last.wrench
+        return np.concatenate((vector(last.force), vector(last.torque)))
+
+    before = measured()
+    pushed = before + np.concatenate((force, torque))
+    message = push_message("tool0", push, twist)
+
+    def near(expected):
+        return lambda: np.abs(measured() - expected).max() < 0.02
+
+    simulator.ros.until(near(pushed), "the push shows", lambda: simulator.push.publish(message))
+    simulator.ros.until(near(before), "the push expires")
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_a_push_moves_the_arm_its_way(simulator, direction):
+    model = RobotModel.of(ROBOT)
+    start = model.at(HOME).pose[:3, 3]
+    in_link = np.array([0.0, 0.0, -20.0 * direction])  # the tool points down
+
+    def float_freely(state):
+        return "effort", model.at(position(state)).gravity - 5.0 * velocity(state)
+
+    def moved(state):
+        way = model.at(position(state)).pose[:3, 3] - start
+        return way[2] * direction > 0.03
+
+    message = push_message("tool0", in_link)
+    simulator.follow(float_freely, moved, "the tip moves", lambda: simulator.push.publish(message))
+
+
+def test_a_push_on_an_unknown_link_is_refused_in_words(simulator):
+    message = push_message("nowhere", (1.0, 0.0, 0.0))
+    words = "refused: unknown frame 'nowhere'; frames: "
+    simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.push.publish(message))
+    line = next(line for line in simulator.child.err.splitlines() if words in line)
+    assert "tool0" in line
+
+
+def test_a_push_that_is_not_finite_is_refused_in_words(simulator):
+    message = push_message("tool0", (float("nan"), 0.0, 0.0))
+    words = "must be 3 + 3 finite numbers"
+    simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.push.publish(message))
+    simulator.ros.next(simulator.states, "a joint state")
+    np.testing.assert_allclose(position(simulator.states.last), HOME, rtol=0.0, atol=1e-5)
+
+
+# --- services ---
+
+
+def test_a_paused_simulation_moves_on_by_single_steps_only(simulator):
+    simulator.pause_at_start()
+    for count in range(2, 7):
+        simulator.step()
+        assert len(simulator.states) == count
+        assert seconds(simulator.states.last.header.stamp) == pytest.approx(count * PERIOD, abs=1e-6)
+    assert simulator.pause(False) == "running"
+    simulator.ros.until(lambda: len(simulator.states) > 50, "it runs on")
+
+
+def test_a_step_of_a_running_simulation_is_refused_in_words(simulator):
+    answer = simulator.ros.trigger("/simulator/step")
+    assert not answer.success
+    assert "pause it first" in answer.message
+
+
+def test_reset_begins_anew_at_home(simulator):
+    away = HOME + 0.05
+
+    def law(state):
+        return "position", position(state) + np.clip(away - position(state), -0.005, 0.005)
+
+    simulator.follow(law, lambda state: np.abs(position(state) - away).max() < 1e-3, "a place away from home")
+    before = seconds(simulator.states.last.header.stamp)
+    assert simulator.ros.trigger("/simulator/reset").success
+
+    def at_home():
+        state = simulator.states.last
+        return seconds(state.header.stamp) < before and np.abs(position(state) - HOME).max() < 1e-5
+
+    simulator.ros.until(at_home, "home, at an earlier time")
+    simulator.states.messages.clear()
+    simulator.ros.until(lambda: len(simulator.states) > 20, "more joint states")
+    for state in simulator.states.messages:
+        np.testing.assert_allclose(position(state), HOME, rtol=0.0, atol=1e-5)
+
+
+# --- lockstep ---
+
+
+@pytest.fixture
+def new_ros(tmp_path):
+    with Ros(tmp_path) as ros:
+        yield ros
+
+
+def lockstep_run(ros, cycles):
+    """The joint states at each time, answered by a law that moves the arm; as lists by the number of the period."""
+    model = RobotModel.of(ROBOT)
+    simulator = make_simulator(ros, pacing="lockstep")
+    found = {}
+
+    def answer(state):
+        at = round(seconds(state.header.stamp) / PERIOD)
+        first = at not in found
+        found.setdefault(at, []).append((state.position.tolist(), state.velocity.tolist(), state.effort.tolist()))
+        if first and at < cycles:  # where our answer was long in coming, the same state comes again
+            wanted = HOME + 0.2 * np.sin(2.0 * at * PERIOD)
+            torque = model.at(position(state)).gravity + 100.0 * (wanted - position(state)) - 10.0 * velocity(state)
+            simulator.send("effort", torque)
+
+    ros.subscribe(JointState, "joint_states", on_message=answer)
+    ros.until(lambda: cycles in found, f"{cycles} periods")
+    return found
+
+
+def test_lockstep_gives_one_joint_state_per_command_and_the_same_ones_each_time(tmp_path):
+    runs = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        with Ros(folder) as ros:
+            found = lockstep_run(ros, 500)
+        assert sorted(found) == list(range(501))
+        for same in found.values():
+            assert all(state == same[0] for state in same)
+        runs.append(np.array([found[at][0] for at in range(501)]))
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert np.abs(runs[0][-1, 0] - HOME).max() > 0.05
+
+
+def test_lockstep_waits_for_commands(new_ros):
+    simulator = make_simulator(new_ros, pacing="lockstep")
+    simulator.states.messages.clear()
+    simulator.ros.until(lambda: len(simulator.states) >= 2, "the same state again where no command comes")
+    assert {seconds(state.header.stamp) for state in simulator.states.messages} == {0.0}
+
+
+# --- parameters and the end ---
+
+
+@pytest.mark.parametrize("rate", [100.0, 100])
+def test_the_rate_can_be_chosen(new_ros, rate):
+    simulator = make_simulator(new_ros, rate=rate)
+    simulator.pause_at_start()
+    for count in range(2, 5):
+        simulator.step()
+        assert seconds(simulator.states.last.header.stamp) == pytest.approx(count / rate, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: ur5"),
+        ({"pacing": "nonsense"}, "pacing = 'nonsense'; choices: realtime, lockstep"),
+        ({"rate": -1.0}, "rate"),
+    ],
+)
+def test_a_simulator_that_cannot_start_says_why_in_a_line(new_ros, parameters, words):
+    child = new_ros.start("simulator", parameters)
+    assert child.end() == 1
+    assert words in child.err
+    assert "Traceback" not in child.err
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT)],
+    ids=lambda signals: "+".join(number.name for number in signals),
+)
+def test_a_simulator_ends_cleanly(new_ros, signals):
+    simulator = make_simulator(new_ros)
+    assert simulator.child.end(*signals) == 0
+    assert ended_cleanly(simulator.child)
