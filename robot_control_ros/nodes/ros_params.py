@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
@@ -94,10 +95,8 @@ class GainParameters:
         length = spec.length(self._loop.robot.n)
         if length > 1 and isinstance(value, float):
             value = [value] * length  # also where it is out of bounds: ROS would judge a single number in its own words
-        try:
+        with suppress(ConfigError):
             value = plain(spec, check_gain(spec, value, self._loop.robot.n))
-        except ConfigError:
-            pass
         return Parameter(parameter.name, value=value)
 
     def _ours(self, parameters: list[Parameter]) -> dict[str, Any]:
