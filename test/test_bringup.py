@@ -213,7 +213,7 @@ def test_a_process_that_ends_is_named_with_its_exit_status():
 
 def test_processes_end_with_their_block_even_where_they_ignore_the_signal(monkeypatch, tmp_path):
     script, ready = tmp_path / "stubborn", tmp_path / "ready"
-    ignore = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     script.write_text(f"#!{sys.executable}\nimport signal\n{ignore}\nopen({str(ready)!r}, 'w')\nsignal.pause()\n")
     script.chmod(0o755)
     monkeypatch.setattr("robot_control_ros.processes.sys.executable", str(script))

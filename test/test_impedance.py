@@ -214,7 +214,11 @@ def test_damping_is_designed_anew_after_its_period_and_after_other_gains(rng):
     law.reset(state_of(first), first)
     np.testing.assert_allclose(damping(first, soft, 0.001), fresh(first, soft), rtol=0, atol=1e-8)
     np.testing.assert_allclose(damping(second, soft, 0.001), fresh(first, soft), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(damping(second, soft, DAMPING_PERIOD), fresh(second, soft), rtol=0, atol=1e-8)
+    law.settle(second, soft)  # too early
+    np.testing.assert_allclose(damping(second, soft, DAMPING_PERIOD), fresh(first, soft), rtol=0, atol=1e-8)
+    law.settle(second, soft)  # while nobody waits
+    np.testing.assert_allclose(damping(second, soft, 0.001), fresh(second, soft), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(damping(first, soft, 2.0 * DAMPING_PERIOD), fresh(first, soft), rtol=0, atol=1e-8)
     np.testing.assert_allclose(damping(first, stiff, 0.001), fresh(first, stiff), rtol=0, atol=1e-8)
 
 
