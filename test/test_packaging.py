@@ -220,7 +220,17 @@ def installation(tmp_path_factory) -> Installation:
     options = ("--quiet", "--no-deps", "--no-index")
     run_pip("wheel", *options, "--no-build-isolation", "--wheel-dir", wheels, source)
     (wheel,) = wheels.glob("*.whl")
-    run_pip("install", *options, "--no-compile", "--no-warn-script-location", "--prefix", prefix, wheel)
+    # --ignore-installed: pip would uninstall the package from the environment that runs this test
+    run_pip(
+        "install",
+        *options,
+        "--ignore-installed",
+        "--no-compile",
+        "--no-warn-script-location",
+        "--prefix",
+        prefix,
+        wheel,
+    )
     with zipfile.ZipFile(wheel) as archive:
         names = frozenset(archive.namelist())
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
