@@ -21,7 +21,7 @@ from .simulate import simulate
 from .types import RobotState
 
 BATCH = 250  # calls timed together
-BATCHES = 60  # the median of their means counts
+BATCHES = 60  # the median counts
 
 
 def bench(*, seconds: float = 30.0, json_path: str = "bench.json", ros: bool = True) -> int:
@@ -55,42 +55,51 @@ def _states(robot: RobotConfig, count: int, dt: float) -> list[RobotState]:
     return states
 
 
-def _median_us(call: Callable[[int], object], prepare: Callable[[int], None] | None = None) -> float:
-    """Time of one call [us]; `prepare` is called, untimed, before each batch."""
-    means = []
-    for batch in range(BATCHES):
-        if prepare is not None:
-            prepare(batch)
-        begin = time.perf_counter()
-        for i in range(BATCH):
-            call(batch * BATCH + i)
-        means.append((time.perf_counter() - begin) / BATCH)
-    return float(np.median(means)) * 1e6
+def _time_us(call: Callable[[int], object], first: int) -> float:
+    """Mean time of one of BATCH calls [us]."""
+    begin = time.perf_counter()
+    for i in range(first, first + BATCH):
+        call(i)
+    return (time.perf_counter() - begin) / BATCH * 1e6
 
 
 def _compute(robot: RobotConfig) -> dict[str, Any]:
+    return {law: _law(robot, law) for law in law_names()}
+
+
+def _law(robot: RobotConfig, law: str) -> dict[str, float]:
+    """Bare Pinocchio, compute and tick in turns, so that a machine that changes its speed changes all three."""
     dt = robot.period
     states = _states(robot, BATCH * BATCHES, dt)
-    bare = bare_calls(RobotModel.of(robot))
-    results: dict[str, Any] = {"pinocchio_us": _median_us(lambda i: bare(states[i].q)), "laws": {}}
-    for law in law_names():
-        results["laws"][law] = _law(robot, law, states, dt)
-    return results
-
-
-def _law(robot: RobotConfig, law: str, states: list[RobotState], dt: float) -> dict[str, float]:
-    loop = ControlLoop(robot, law)
-    tick = _median_us(lambda i: loop.tick(states[i]))
-    gains, reference = loop.gains.current, loop.reference
+    loop, bare = ControlLoop(robot, law), bare_calls(RobotModel.of(robot))
+    loop.tick(states[0])
+    alone = ControlLoop(robot, law)
+    alone.tick(states[0])
+    gains, reference = alone.gains.current, alone.reference
     kinematics: list[Any] = []
 
-    def prepare(batch: int) -> None:
-        kinematics[:] = [loop.model.update(s.q, s.v) for s in states[batch * BATCH : (batch + 1) * BATCH]]
-
     def compute(i: int) -> None:
-        loop.law.compute(states[i], kinematics[i % BATCH], reference, gains, dt)
+        alone.law.compute(states[i], kinematics[i % BATCH], reference, gains, dt)
 
-    return {"compute_us": _median_us(compute, prepare), "tick_us": tick}
+    rows = []
+    for first in range(0, BATCH * BATCHES, BATCH):
+        kinematics[:] = [alone.model.update(s.q, s.v) for s in states[first : first + BATCH]]
+        rows.append(
+            (
+                _time_us(lambda i: bare(states[i].q), first),
+                _time_us(compute, first),
+                _time_us(lambda i: loop.tick(states[i]), first),
+            )
+        )
+    times = np.array(rows)
+    pinocchio_us, compute_us, tick_us = (float(x) for x in np.median(times, axis=0))
+    return {
+        "pinocchio_us": pinocchio_us,
+        "compute_us": compute_us,
+        "tick_us": tick_us,
+        "compute_per_pinocchio": float(np.median(times[:, 1] / times[:, 0])),
+        "tick_per_compute": float(np.median(times[:, 2] / times[:, 1])),
+    }
 
 
 def _simulation() -> dict[str, float]:
@@ -127,12 +136,12 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
 
 
 def _print_compute(results: dict[str, Any]) -> None:
-    bare = results["pinocchio_us"]
-    print(f"bare Pinocchio (FK, Jacobian, gravity): {bare:.2f} us\n")
-    print(f"{'law':<24}{'compute us':>12}{'/ Pinocchio':>13}{'tick us':>10}{'/ compute':>11}")
-    for law, row in results["laws"].items():
-        compute, tick = row["compute_us"], row["tick_us"]
-        print(f"{law:<24}{compute:>12.2f}{compute / bare:>13.2f}{tick:>10.2f}{tick / compute:>11.2f}")
+    print(f"{'us a call':<24}{'Pinocchio':>11}{'compute':>9}{'ratio':>7}{'tick':>8}{'ratio':>7}")
+    for law, row in results.items():
+        print(
+            f"{law:<24}{row['pinocchio_us']:>11.2f}{row['compute_us']:>9.2f}{row['compute_per_pinocchio']:>7.2f}"
+            f"{row['tick_us']:>8.2f}{row['tick_per_compute']:>7.2f}"
+        )
 
 
 def _print_dds(results: dict[str, Any], memory: dict[str, float]) -> None:
