@@ -52,14 +52,6 @@ class Processes:
             if process.poll() is not None:
                 raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
 
-    def names(self) -> list[str]:
-        """Names of the nodes started."""
-        return list(self._running)
-
-    def signal(self, name: str, number: int) -> None:
-        """Send a signal to one."""
-        self._running[name].send_signal(number)
-
     def memory(self, name: str) -> float:
         """Resident memory of one [MB] (Linux)."""
         status = Path(f"/proc/{self._running[name].pid}/status").read_text(encoding="ascii")

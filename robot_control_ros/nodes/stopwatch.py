@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from array import array
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..errors import HardwareFault
-from ..processes import Processes
 from ..robots import RobotConfig
 from .entities import Entities
 from .messages import to_stamp
@@ -34,7 +32,7 @@ def stopwatch_node() -> Node:
 
 
 class Stopwatch:
-    """Plays the robot for one node at a time. The nodes that are not measured are stopped meanwhile (SIGSTOP).
+    """Plays the robot for one node at a time; the others idle meanwhile.
 
     Args:
         robot: whose joint states are sent, at home.
@@ -47,20 +45,16 @@ class Stopwatch:
         self._message = JointState(name=list(robot.joints))
         self._message.position, self._message.velocity = array("d", robot.home), array("d", [0.0] * robot.n)
 
-    def compare(self, processes: Processes, nodes: dict[str, str], rate: float, seconds: float) -> dict[str, Any]:
+    def compare(self, nodes: dict[str, str], rate: float, seconds: float) -> dict[str, Any]:
         """Measure each node, named with its topics' namespace, for `seconds` in all, in turns."""
         taken: dict[str, list[float]] = {name: [] for name in nodes}
         counts = {name: [0, 0] for name in nodes}
         for _ in range(max(1, round(seconds / BLOCK))):
             for name, namespace in nodes.items():
-                for other in processes.names():
-                    processes.signal(other, signal.SIGCONT if other == name else signal.SIGSTOP)
                 latencies, sent, lost = self._block(namespace, rate, min(BLOCK, seconds))
                 taken[name] += latencies
                 counts[name][0] += sent
                 counts[name][1] += lost
-        for name in processes.names():
-            processes.signal(name, signal.SIGCONT)
         return {name: _row(np.array(taken[name]), *counts[name]) for name in nodes}
 
     def wait_for_joint_state(self) -> None:
