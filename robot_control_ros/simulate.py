@@ -11,6 +11,7 @@ import numpy as np
 from .errors import ConfigError
 from .log import Log, LogWriter
 from .loop import ControlLoop
+from .model import RobotModel
 from .plants.mujoco import MujocoPlant
 from .robots import RobotConfig, load_robot
 from .trajectories import Trajectory
@@ -74,7 +75,7 @@ def simulate(
         raise ConfigError(f"duration = {duration}: must be above 0 s")
     config = config.at_rate(rate)
     plant = MujocoPlant(config, urdf=urdf, rate=rate)
-    loop = ControlLoop(config, law, gains, model=None if urdf is None else _model(config, urdf))
+    loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(_start(config, q0))
     writer = LogWriter(config.joints, loop.law.mode)
     plant.open()
@@ -105,12 +106,6 @@ def simulate(
     finally:
         plant.close()
     return writer.log()
-
-
-def _model(config: RobotConfig, urdf: str) -> Any:
-    from .model import RobotModel
-
-    return RobotModel.of(config, urdf)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:
