@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .errors import ConfigError
-from .laws import law_class
 from .robots import load_robot
+from .running_law import RunningLaw
 
 SENSOR_TOPIC = "/force_torque_sensor_broadcaster/wrench"
 
@@ -79,7 +79,7 @@ def simulation(
         ConfigError: unknown robot, law or file, or a law whose commands the simulator doesn't take.
     """
     config = load_robot(robot)
-    config.check_mode(law_class(law).mode, law)
+    RunningLaw(config, law)
     simulator = NodeSpec(
         "simulator", "simulator", {"robot": _portable(robot), "pacing": pacing, "rate": _number("rate", rate)}
     )
@@ -96,7 +96,7 @@ def controller(
         ConfigError: see :func:`simulation`.
     """
     config = load_robot(robot, profile)
-    config.check_mode(law_class(law).mode, law)
+    RunningLaw(config, law)
     parameters: dict[str, Value] = {
         "robot": _portable(robot),
         "profile": profile,

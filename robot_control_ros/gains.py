@@ -6,6 +6,7 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
     class Gains:
         stiffness: Array = gain(500.0, size=TASK, unit="N/m, N·m/rad", lower=0.0, upper=1e4, doc="…")
         coriolis: float = gain(False, doc="…")
+        output: str = choice("effort", ("effort", "position"), doc="…")
 
 From that one declaration come the validation (:func:`make_gains`), the bumpless change
 (:class:`GainSchedule`), the ROS parameters with their ranges, the sliders of the page and the tables of the
@@ -15,8 +16,8 @@ documentation. A switch is a number between 0 (off) and 1 (on), so that it, too,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from .types import Array
 SCALAR = "scalar"
 TASK = "task"  # six values: x y z [m or N] then rx ry rz [rad or N·m]
 JOINT = "joint"  # one value per joint
+VECTOR = "vector"  # three values: x y z
+MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, or all 36 row by row
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 _KEY = "robot_control_gain"
@@ -34,15 +37,16 @@ _KEY = "robot_control_gain"
 
 @dataclass(frozen=True)
 class GainSpec:
-    """What one gain is: its name, default, size, unit, bounds and text."""
+    """What one gain is: its name, default, size, unit, bounds and text; `choices` where it is a word."""
 
     name: str
-    default: float | bool | tuple[float, ...]
+    default: float | bool | str | tuple[float, ...]
     doc: str
     unit: str
     size: str
     lower: float
     upper: float
+    choices: tuple[str, ...] = ()
 
     @property
     def switch(self) -> bool:
@@ -51,14 +55,21 @@ class GainSpec:
 
     def length(self, joints: int) -> int:
         """Number of values for a robot with `joints` joints."""
-        return {SCALAR: 1, TASK: 6, JOINT: joints}[self.size]
+        return {SCALAR: 1, TASK: 6, JOINT: joints, VECTOR: 3, MATRIX: 36}[self.size]
+
+    def lengths(self, joints: int) -> tuple[int, ...]:
+        """The numbers of values that may be given: one stands for all."""
+        all_values = self.length(joints)
+        return tuple(sorted({1, 6, all_values} if self.size == MATRIX else {1, all_values}))
 
     def label(self, index: int | None) -> str:
         """`stiffness` or, for one of several values, `stiffness[2]`."""
         return self.name if index is None else f"{self.name}[{index}]"
 
     def bounds(self) -> str:
-        """The valid range in words."""
+        """What is valid, in words."""
+        if self.choices:
+            return f"must be one of: {', '.join(self.choices)}"
         unit = f" {self.unit}" if self.unit else ""
         return f"must be within [{self.lower:g}, {self.upper:g}]{unit}"
 
@@ -79,7 +90,8 @@ def gain(
             stands for all values.
         doc: one sentence: what it does, and what a zero does.
         unit: SI unit in words.
-        size: SCALAR, TASK (six values) or JOINT (one per joint).
+        size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three) or MATRIX (6x6; its bounds are those of
+            the diagonal).
         lower, upper: bounds, inclusive.
     """
     value = default if isinstance(default, (bool, int, float)) else tuple(float(x) for x in default)
@@ -87,53 +99,100 @@ def gain(
     return field(default=value, metadata={_KEY: spec})
 
 
+def choice(default: str, choices: Sequence[str], *, doc: str) -> Any:
+    """Declare a field of a Gains dataclass that is one of a few words; a change is taken over at once.
+
+    Args:
+        default: one of `choices`.
+        choices: the words.
+        doc: one sentence on what they do.
+    """
+    spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices))
+    return field(default=default, metadata={_KEY: spec})
+
+
 def gain_specs(gains_type: type) -> tuple[GainSpec, ...]:
     """The declarations of a Gains dataclass, in their order."""
     found = []
     for item in fields(gains_type):
         spec: GainSpec = item.metadata[_KEY]
-        found.append(GainSpec(item.name, spec.default, spec.doc, spec.unit, spec.size, spec.lower, spec.upper))
+        found.append(replace(spec, name=item.name))
     return tuple(found)
 
 
-def check_gain(spec: GainSpec, value: Any, joints: int) -> float | Array:
-    """The value in the form a law wants: a float, or a read-only (6,) or (n,) array.
+def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
+    """The value in the form a law wants: a float, a word, or a read-only (3,), (6,), (n,) or (6, 6) array.
 
     Raises:
         ConfigError: wrong type, wrong size, not finite or out of bounds; names value, bound and choices.
     """
+    if spec.choices:
+        if value not in spec.choices:
+            raise ConfigError(f"{spec.name} = {value!r}: {spec.bounds()}")
+        return str(value)
     if spec.switch and not (
         isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
     ):
         raise ConfigError(f"{spec.name} = {value!r}: it is a switch, must be true or false")
-    wanted = spec.length(joints)
+    values = _numbers(spec, value, joints)
+    if spec.size == MATRIX:
+        return _frozen(_matrix(spec, values))
+    _check_bounds(spec, values)
+    if spec.size == SCALAR:
+        return float(values[0])
+    return _frozen(np.full(spec.length(joints), values[0]) if values.size == 1 else values)
+
+
+def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
+    words = _shape_words(spec, joints)
     try:
-        raw = np.atleast_1d(np.array(value))
+        raw = np.array(value)
+        raw = raw.ravel() if spec.size == MATRIX and raw.shape == (6, 6) else np.atleast_1d(raw)
         values = raw.astype(float)
     except (TypeError, ValueError):
-        raw = np.array("not numbers")
+        raw = values = np.array("not numbers")
     if raw.dtype.kind not in ("iuf" if not spec.switch else "iufb"):
-        raise ConfigError(f"{spec.name} = {value!r}: must be {_shape_words(spec, wanted)}")
-    if values.ndim != 1 or values.size not in (1, wanted):
-        raise ConfigError(
-            f"{spec.name} has {values.size} values {values.tolist()}: must have {_shape_words(spec, wanted)}"
-        )
+        raise ConfigError(f"{spec.name} = {value!r}: must be {words}")
+    if values.ndim != 1 or values.size not in spec.lengths(joints):
+        raise ConfigError(f"{spec.name} has {values.size} values {values.tolist()}: must have {words}")
+    return values
+
+
+def _check_bounds(spec: GainSpec, values: Array) -> None:
     for index, number in enumerate(values):
         if not (math.isfinite(number) and spec.lower <= number <= spec.upper):
             label = spec.label(index if values.size > 1 else None)
             raise ConfigError(f"{label} = {number:g}: {spec.bounds()}")
-    if spec.size == SCALAR:
-        return float(values[0])
-    result = np.full(wanted, values[0]) if values.size == 1 else values
-    result.flags.writeable = False
-    return result
 
 
-def _shape_words(spec: GainSpec, wanted: int) -> str:
+def _matrix(spec: GainSpec, values: Array) -> Array:
+    matrix = values.reshape(6, 6) if values.size == 36 else np.diag(np.broadcast_to(values, 6))
+    _check_bounds(spec, np.diag(matrix))
+    if not (np.abs(matrix) <= spec.upper).all():  # false for NaN as well
+        row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
+        raise ConfigError(
+            f"{spec.name}[{row}, {column}] = {matrix[row, column]:g}: must be within +-{spec.upper:g} {spec.unit}".rstrip()
+        )
+    smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
+    if smallest < -1e-9 * spec.upper:
+        raise ConfigError(
+            f"{spec.name}: its symmetric part has the eigenvalue {smallest:g}: must be positive semidefinite"
+        )
+    return matrix
+
+
+def _frozen(values: Array) -> Array:
+    values.flags.writeable = False
+    return values
+
+
+def _shape_words(spec: GainSpec, joints: int) -> str:
     if spec.size == SCALAR:
         return "one number"
-    what = "x, y, z, rx, ry, rz" if spec.size == TASK else "one per joint"
-    return f"1 or {wanted} numbers ({what})"
+    if spec.size == MATRIX:
+        return "1, 6 (the diagonal) or 36 numbers (6x6, row by row)"
+    what = {TASK: "x, y, z, rx, ry, rz", JOINT: "one per joint", VECTOR: "x, y, z"}[spec.size]
+    return f"1 or {spec.length(joints)} numbers ({what})"
 
 
 def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: Any = None) -> Any:
@@ -164,24 +223,28 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
     return gains_type(**checked)
 
 
-def plain_value(spec: GainSpec, gains: Any) -> bool | float | list[float]:
+def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
     """The gain as a plain Python value, as ROS parameters and YAML files hold it."""
     return plain(spec, getattr(gains, spec.name))
 
 
-def plain(spec: GainSpec, value: float | Array) -> bool | float | list[float]:
-    """A checked value (see :func:`check_gain`) as a plain Python value."""
+def plain(spec: GainSpec, value: float | str | Array) -> bool | float | str | list[float]:
+    """A checked value (see :func:`check_gain`) as a plain Python value; a diagonal matrix as its diagonal."""
     if isinstance(value, np.ndarray):
-        return [float(x) for x in value]
+        if spec.size == MATRIX and np.array_equal(value, np.diag(np.diag(value))):
+            value = np.diag(value)
+        return [float(x) for x in value.ravel()]
+    if isinstance(value, str):
+        return value
     return value > 0.5 if spec.switch else float(value)
 
 
 def interpolate(old: Any, new: Any, share: float) -> Any:
-    """Gains at `share` (0 old, 1 new) of the way; linear in each value."""
+    """Gains at `share` (0 old, 1 new) of the way: linear in each number, words at once."""
     mixed = {}
     for item in fields(old):
         a, b = getattr(old, item.name), getattr(new, item.name)
-        mixed[item.name] = a + share * (b - a)
+        mixed[item.name] = b if isinstance(b, str) else a + share * (b - a)
     return type(old)(**mixed)
 
 
@@ -223,3 +286,46 @@ class GainSchedule:
     def finish(self) -> None:
         """Be at the target at once: for a robot that is not being commanded."""
         self._left, self.current = 0.0, self.target
+
+
+class Tuning(GainSchedule):
+    """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
+
+    Args:
+        gains_type: their dataclass.
+        joints: number of joints n.
+        defaults: what differs from the declared defaults.
+        validate: refuses, by ConfigError, gains that are valid each for itself but not here.
+        time_constant: see :class:`GainSchedule`.
+
+    Raises:
+        ConfigError: a default is refused.
+    """
+
+    def __init__(
+        self,
+        gains_type: type,
+        joints: int,
+        defaults: Mapping[str, Any],
+        validate: Callable[[Any], None] = lambda gains: None,
+        time_constant: float = 0.0,
+    ) -> None:
+        self.specs = gain_specs(gains_type)
+        self.joints = joints
+        self._type, self._validate = gains_type, validate
+        self._defaults = make_gains(gains_type, defaults, joints)
+        super().__init__(self._defaults, time_constant)
+
+    def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
+        """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
+
+        Raises:
+            ConfigError: names the gain, its value and the bound.
+        """
+        gains = make_gains(self._type, values, self.joints, self._defaults if base is None else base)
+        self._validate(gains)
+        return gains
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Change some, all or none; see :meth:`check`."""
+        self.change(self.check(values, self.target))

@@ -5,64 +5,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .cycle_times import CycleTimes
 from .errors import ConfigError
-from .gains import GainSchedule, gain_specs, make_gains
-from .laws import law_class, law_names
+from .gains import Tuning
+from .handover import Handover
+from .joint_reference import JointReference
 from .laws.law import ControlLaw
 from .model import Kinematics, RobotModel
 from .robots import RobotConfig
+from .running_law import RunningLaw
 from .safety import Safety
 from .spatial import pose_error
 from .trajectories import Hold, Jog, JointMove, JointPath, Pursuit, Trajectory
 from .types import Array, Command, Reference, RobotState
-from .wrench import WrenchPipeline, check_wrench
+from .wrench import WrenchPipeline
 
 LONGEST_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
-
-
-class CycleTimes:
-    """How long the last cycles took and how far apart they were, in rings of fixed size.
-
-    Attributes:
-        count: cycles since the start.
-        missed: cycles that came later than 1.5 periods after the one before.
-    """
-
-    SIZE = 2000
-
-    def __init__(self, period: float) -> None:
-        self._period = period
-        self._spent = [0.0] * self.SIZE
-        self._gaps = [0.0] * self.SIZE
-        self.count = 0
-        self.missed = 0
-
-    def add(self, spent: float, gap: float) -> None:
-        """One cycle: the time it took and the time since the one before [s]."""
-        at = self.count % self.SIZE
-        self._spent[at], self._gaps[at] = spent, gap
-        self.count += 1
-        if gap > 1.5 * self._period:
-            self.missed += 1
-
-    def summary(self) -> dict[str, float]:
-        """Percentiles over the ring [s], and the counters."""
-        filled = min(self.count, self.SIZE)
-        if filled == 0:
-            return {"cycles": 0.0, "missed": 0.0}
-        spent, gaps = self._spent[:filled], self._gaps[:filled]
-        return {
-            "cycles": float(self.count),
-            "missed": float(self.missed),
-            "compute_p50": float(np.percentile(spent, 50)),
-            "compute_p99": float(np.percentile(spent, 99)),
-            "period_p50": float(np.percentile(gaps, 50)),
-            "period_p99": float(np.percentile(gaps, 99)),
-        }
 
 
 class ControlLoop:
@@ -86,61 +49,59 @@ class ControlLoop:
     def __init__(
         self,
         robot: RobotConfig,
-        law: str,
+        law: str | RunningLaw,
         gains: Mapping[str, Any] | None = None,
         *,
         model: RobotModel | None = None,
         gain_time_constant: float = 0.2,
     ) -> None:
         self.robot = robot
-        self.law_name = law
-        law_type = law_class(law)
-        self.law: ControlLaw = law_type()
-        self._settle = getattr(self.law, "settle", None)
-        robot.check_mode(self.law.mode, law)
-        unknown = [name for name in robot.law_gains if ":" not in name and name not in law_names()]
-        if unknown:
-            raise ConfigError(
-                f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(law_names())}"
-            )
+        self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
         self.model = RobotModel.of(robot) if model is None else model
         self.safety = Safety(robot, self.model.limits)
-        self.wrench = WrenchPipeline()
+        self.wrench = WrenchPipeline(robot.profile.wrench)
         self.times = CycleTimes(robot.period)
-        self.gains = GainSchedule(self.check_gains(gains or {}), gain_time_constant)
         self.trajectory: Trajectory | None = None
         self.feedforward_wrench: Array | None = None
         self.state: RobotState | None = None
         self.kin: Kinematics | None = None
         self.reference = Reference()
+        self._handover = Handover(gain_time_constant)
+        self._joint_reference = JointReference(self.model, np.array(robot.axes))
+        self._law_is_new = False
 
-    def check_gains(self, values: Mapping[str, Any], base: Any = None) -> Any:
-        """A complete, valid set of gains; `base` gives those not named, else the robot's defaults, else the law's.
+    @property
+    def law(self) -> ControlLaw:
+        """The law that runs."""
+        return self.running.law
+
+    @property
+    def law_name(self) -> str:
+        """Its name."""
+        return self.running.name
+
+    @property
+    def gains(self) -> Tuning:
+        """Its gains."""
+        return self.running.gains
+
+    def switch_law(self, running: RunningLaw) -> None:
+        """Let another law take over with the next tick, without a jump; targets and moves go on as they are."""
+        self.running = running
+        self._law_is_new = True
+
+    def set_gains(self, values: Mapping[str, Any]) -> None:
+        """Change some gains, all or none; they are taken over with the time constant.
 
         Raises:
             ConfigError: names the gain, its value and the bound.
         """
-        law_type = type(self.law)
-        if base is None:
-            defaults = dict(self.robot.law_gains.get(self.law_name, {}))
-            if self.robot.profile.gravity_by_robot and any(s.name == "gravity" for s in gain_specs(law_type.Gains)):
-                defaults["gravity"] = False
-            base = make_gains(law_type.Gains, defaults, self.robot.n)
-        gains = make_gains(law_type.Gains, values, self.robot.n, base)
-        if self.robot.profile.gravity_by_robot and getattr(gains, "gravity", 0.0) > 0.0:
-            raise ConfigError(
-                f"gravity = true: {self.robot.description or self.robot.name} (profile {self.robot.profile_name}) "
-                "compensates gravity itself; must be false"
-            )
-        return gains
-
-    def set_gains(self, values: Mapping[str, Any]) -> None:
-        """Change some gains, all or none; they are taken over with the time constant."""
-        self.gains.change(self.check_gains(values, self.gains.target))
+        self.gains.set(values)
 
     def reset(self) -> None:
         """Start anew: the next tick holds the robot where it is then."""
         self.trajectory = None
+        self.safety.fault = ""
 
     def tick(self, state: RobotState) -> Command:
         """The command for one sample.
@@ -149,25 +110,32 @@ class ControlLoop:
             state: arrays (n,) in the order of the robot's joints; `wrench` in a frame of the description.
 
         Raises:
-            ConfigError: a sample of the wrong size or with a number that isn't finite.
-            ModelError: a wrench in an unknown frame. In both cases nothing has changed.
+            ConfigError: a sample of the wrong size or with a number that isn't finite; nothing has changed then. (A wrench
+                that can't be used isn't an error of the sample: see :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
         self._check(state)
         gap = dt = self.robot.period if self.state is None else state.time - self.state.time
         kin = self.model.update(state.q, state.v)
         state.wrench_on_tip = self.wrench.on_tip(state, kin)
-        fresh = self.trajectory is None or self.state is None or not 0.0 < dt <= LONGEST_GAP
-        if fresh:
+        running, law = self.running, self.running.law
+        if self.trajectory is None or self.state is None or not 0.0 < dt <= LONGEST_GAP:
             dt = self.robot.period
             self._start(state, kin)
+        elif self._law_is_new:
+            law.reset(state, kin)
+            self._joint_reference.reset(state.q)
         assert self.trajectory is not None
         reference = self.trajectory.sample(state.time)
         if self.feedforward_wrench is not None:
-            reference = _with_wrench(reference, self.feedforward_wrench)
-        gains = self.gains.advance(dt)
-        command = self.law.compute(state, kin, reference, gains, dt)
-        sent = self.safety.apply(command, state, kin, dt)
+            reference = replace(reference, wrench=self.feedforward_wrench)
+        if running.joint_space:
+            reference = self._joint_reference.complete(reference, self.trajectory, state.time, dt)
+        gains = running.gains.advance(dt)
+        if running.needs_wrench and state.wrench_on_tip is None:
+            sent = self.safety.stop(running.mode, state, kin, f"law {running.name}: {self.wrench.reason}")
+        else:
+            sent = self._guard(law.compute(state, kin, reference, gains, dt), state, kin, dt)
         self.state, self.kin, self.reference = state, kin, reference
         if self.safety.fault:
             self.trajectory = None
@@ -176,14 +144,16 @@ class ControlLoop:
 
     def settle(self) -> None:
         """What can wait until the command is sent; whoever owns time calls it then, or not at all."""
-        if self._settle is not None and self.kin is not None:
-            self._settle(self.kin, self.gains.current)
+        settle = self.running.settle
+        if settle is not None and self.kin is not None and not self._law_is_new:
+            settle(self.kin, self.gains.current)
 
-    def safe_command(self) -> Command | None:
-        """The robot's safe output at the last known state, or None where nothing is known yet."""
+    def stop(self) -> Command | None:
+        """The robot's safe output at the last known state, None where none is known; the next tick starts anew."""
+        self.trajectory = None
         if self.state is None or self.kin is None:
             return None
-        return self.safety.safe_output(self.law.mode, self.state, self.kin)
+        return self.safety.safe_output(self.running.mode, self.state, self.kin)
 
     def hold(self) -> None:
         """Make the present pose the reference."""
@@ -266,7 +236,19 @@ class ControlLoop:
         self.feedforward_wrench = None
         self.gains.finish()
         self.law.reset(state, kin)
-        self.safety.reset()
+        self._joint_reference.reset(state.q)
+        self._handover.reset()
+        self._law_is_new = False
+        if not self.safety.fault:
+            self.safety.reset()
+
+    def _guard(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
+        """What may be sent of a law's command."""
+        if self._law_is_new or self.safety.mode not in (None, command.mode):
+            self._law_is_new = False
+            self._handover.begin(self.safety.start(command.mode, state, kin) - command.values)
+        command.values = self._handover.add_to(command.values, dt)
+        return self.safety.apply(command, state, kin, dt)
 
     def _check(self, state: RobotState) -> None:
         n = self.robot.n
@@ -275,11 +257,3 @@ class ControlLoop:
                 raise ConfigError(f"joint state: {name} = {values.tolist()}: must be {n} finite numbers")
         if not math.isfinite(state.time):
             raise ConfigError(f"joint state: time = {state.time}: must be finite")
-        if state.wrench is not None:
-            check_wrench(state.wrench, self.model)
-
-
-def _with_wrench(reference: Reference, wrench: Array) -> Reference:
-    return Reference(
-        reference.pose, reference.twist, reference.acceleration, wrench, reference.q, reference.v, reference.a
-    )

@@ -91,6 +91,12 @@ class RobotModel:
         gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a wall (by the
             fixed joint above its base) is right without any setting.
 
+    Attributes:
+        limits: see :class:`JointLimits`.
+        gravity: (3,) [m/s²] in base axes.
+        revolute, cyclic: (n,) bool: joints that turn, and those of them that turn without end (`continuous`).
+        viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
+
     Raises:
         ModelError: an unreadable description, an unknown joint or frame (lists the valid ones).
     """
@@ -116,6 +122,7 @@ class RobotModel:
         self._tip_id = self._frame_ids[tip]
         _move_origin(model, self._frame_ids[base], np.asarray(gravity, dtype=float))
         self._model = model
+        self.gravity: Array = np.array(model.gravity.linear)
         self._index_joints()
         if rotor_inertia is not None:
             model.armature = self._velocity(np.asarray(rotor_inertia, dtype=float))
@@ -179,6 +186,19 @@ class RobotModel:
         m = pin.crba(self._model, self._aside, self._configuration(q))
         return np.array(m if self._order is None else m[np.ix_(self._order, self._order)])
 
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
+        x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
+        tau = pin.rnea(self._model, self._aside, x, w, b)
+        return np.array(tau if self._order is None else tau[self._order])
+
+    def coriolis_transposed(self, q: Array, v: Array) -> Array:
+        """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
+        w = self._velocity(v)
+        c = pin.computeCoriolisMatrix(self._model, self._aside, self._configuration(q), w)
+        b = c.T.dot(w)
+        return np.asarray(b if self._order is None else b[self._order])
+
     def jdot_v(self, q: Array, v: Array) -> Array:
         """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
         x, w = self._configuration(q), self._velocity(v)
@@ -216,6 +236,9 @@ class RobotModel:
         self._scalar = np.array([self._model.nqs[i] == 1 for i in ids])
         self._q_index = np.array([self._model.idx_qs[i] for i in ids])
         self._plain = self._order is None and bool(self._scalar.all())
+        kinds = [self._model.joints[i].shortname() for i in ids]
+        self.revolute = np.array(["JointModelP" not in kind for kind in kinds])
+        self.cyclic = ~self._scalar
 
     def _configuration(self, q: Array) -> Array:
         if self._plain:

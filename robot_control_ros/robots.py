@@ -30,12 +30,14 @@ class Profile:
         gravity_by_robot: True where the robot compensates gravity itself; ours is then off and may not be
             switched on.
         remedy: what to do instead, said when an interface is asked for that isn't there.
+        wrench: settings of the wrench pipeline by name, where they aren't the defaults.
     """
 
     rate: float
     commands: tuple[CommandMode, ...]
     gravity_by_robot: bool
     remedy: str = ""
+    wrench: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class RobotConfig:
         effort_rate: largest change of each joint torque [N·m/s].
         tip_speed, tip_acceleration: limits of a commanded move: (linear [m/s], angular [rad/s]) and the same per s.
         joint_speed: share of the joints' velocity limits used by joint moves.
+        axes: (6,) 1 for each axis of the tip that the arm can move, 0 for the others: a planar arm has x and y only.
+        law_gains: by law and gain, what differs from the law's defaults.
         profile_name, profile: see :class:`Profile`.
     """
 
@@ -71,6 +75,7 @@ class RobotConfig:
     joint_speed: float
     profile_name: str
     profile: Profile
+    axes: tuple[float, ...] = (1.0,) * 6
     law_gains: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -146,9 +151,10 @@ _OPTIONAL: dict[str, Any] = {
     "tip_speed": [0.25, 1.0],
     "tip_acceleration": [1.0, 4.0],
     "joint_speed": 0.3,
+    "axes": [1, 1, 1, 1, 1, 1],
     "law_gains": {},
 }
-_PROFILE_KEYS = ("rate", "commands", "gravity_by_robot", "remedy")
+_PROFILE_KEYS = ("rate", "commands", "gravity_by_robot", "remedy", "wrench")
 
 
 class _Reader:
@@ -189,6 +195,7 @@ class _Reader:
             joint_speed=self._numbers("joint_speed", 1, 0.0)[0],
             profile_name=profile,
             profile=self._profile(profile),
+            axes=self._axes(),
             law_gains=self._mapping("law_gains", data["law_gains"]),
         )
 
@@ -196,6 +203,12 @@ class _Reader:
         if self.data["rotor_inertia"] is None:
             return (0.0,) * n
         return self._numbers("rotor_inertia", n, 0.0, inclusive=True)
+
+    def _axes(self) -> tuple[float, ...]:
+        axes = self._numbers("axes", 6, 0.0, inclusive=True)
+        if not set(axes) <= {0.0, 1.0} or not any(axes):
+            raise ConfigError(f"{self.path}: axes = {list(axes)}: must be 1 or 0 each, and not all 0")
+        return axes
 
     def _mapping(self, what: str, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -239,7 +252,9 @@ class _Reader:
             raise ConfigError(f"{self.path}: profile {name}: rate = {rate!r}: must be a number of Hz above 0")
         if not isinstance(by_robot, bool):
             raise ConfigError(f"{self.path}: profile {name}: gravity_by_robot = {by_robot!r}: must be true or false")
-        return Profile(float(rate), self._commands(name, entry["commands"]), by_robot, str(entry.get("remedy") or ""))
+        wrench = self._mapping(f"profile {name}: wrench", entry.get("wrench") or {})
+        commands = self._commands(name, entry["commands"])
+        return Profile(float(rate), commands, by_robot, str(entry.get("remedy") or ""), wrench)
 
     def _commands(self, profile: str, given: Any) -> tuple[CommandMode, ...]:
         valid = [mode.value for mode in CommandMode]

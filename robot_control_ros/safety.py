@@ -19,10 +19,12 @@ class Safety:
     Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
     beginning from the torque that holds the robot. Position commands stay within the position limits and move
     at most at the velocity limits. Velocity commands stay within the velocity limits, change within a quarter
-    of a second from 0 to the limit at most, and end before a position limit is passed.
+    of a second from 0 to the limit at most, and end before a position limit is passed. Torque that is fed forward keeps
+    the effort limits and ``effort_rate``, beginning at 0.
 
     Attributes:
         fault: why the last command was replaced by the safe output; empty where it was not.
+        mode: of the last command; None after a reset.
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
@@ -35,13 +37,23 @@ class Safety:
         self._effort_rate = np.array(robot.effort_rate)
         self._acceleration = limits.velocity * 4.0
         self._last: Array | None = None
+        self.mode: CommandMode | None = None
+        self._stopped = False
+        self._last_extra = np.zeros(robot.n)
         self._effort_bounds = -limits.effort, limits.effort
         self._asked = self._bounded = self._sent = np.zeros(robot.n)
         self.fault = ""
 
     def reset(self) -> None:
         """Forget the last command: the next one is measured against what holds the robot now."""
-        self._last = None
+        self._last, self.mode, self._stopped = None, None, False
+        self._last_extra = np.zeros(self._robot.n)
+
+    def start(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Array:
+        """What the next command (n,) in this mode is measured against: the last one, or else what holds the robot."""
+        if self._last is None or mode is not self.mode:
+            return self.holding(mode, state, kin)
+        return self._last
 
     def holding(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Array:
         """The command (n,) that holds the robot where it is: gravity torque where that is ours, q, or 0 rad/s."""
@@ -52,28 +64,45 @@ class Safety:
         return np.zeros(self._robot.n)
 
     def safe_output(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Command:
-        """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from."""
-        values = self.holding(mode, state, kin)
+        """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from.
+
+        A position, once held, stays: it doesn't give way, sample by sample, to a load.
+        """
+        latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
+        values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
         self._last = self._asked = self._bounded = self._sent = values
+        self.mode, self._stopped, self._last_extra = mode, True, np.zeros(self._robot.n)
         return Command(mode, values)
+
+    def stop(self, mode: CommandMode, state: RobotState, kin: Kinematics, reason: str) -> Command:
+        """The safe output, with the reason as the fault."""
+        self.fault = reason
+        return self.safe_output(mode, state, kin)
 
     def apply(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
         values, extra = command.values, command.feedforward
-        if not self._usable(values) or not (extra is None or self._usable(extra)):
-            given = values.tolist() if extra is None else f"{values.tolist()} with feed-forward {extra.tolist()}"
-            self.fault = f"the law gave {given}: must be {self._robot.n} finite numbers"
-            return self.safe_output(command.mode, state, kin)
-        last = self.holding(command.mode, state, kin) if self._last is None else self._last
+        if not (self._usable(values) and self._usable(extra) and self._usable(command.velocity)):
+            return self.stop(command.mode, state, kin, self._complaint(command))
+        last = self.start(command.mode, state, kin)
         lower, upper, rate = self._bounds(command.mode, state, dt)
         bounded = np.minimum(np.maximum(values, lower), upper)
         step = rate * dt
         sent = np.minimum(np.maximum(bounded, last - step), last + step)
-        self._last = sent
+        self._last, self.mode, self._stopped = sent, command.mode, False
         self._asked, self._bounded, self._sent, self.fault = values, bounded, sent, ""
         if extra is not None:
-            extra = np.clip(extra, *self._effort_bounds)
-        return Command(command.mode, sent, extra)
+            extra = self._limited_feedforward(extra, dt)
+        velocity = command.velocity
+        if velocity is not None:
+            velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
+        return Command(command.mode, sent, extra, velocity)
+
+    def _limited_feedforward(self, extra: Array, dt: float) -> Array:
+        step = self._effort_rate * dt
+        bounded = np.clip(extra, *self._effort_bounds)
+        self._last_extra = np.minimum(np.maximum(bounded, self._last_extra - step), self._last_extra + step)
+        return self._last_extra
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
@@ -85,8 +114,15 @@ class Safety:
         """(n,) True where the last command changed as fast as it may."""
         return np.asarray(self._bounded != self._sent)
 
-    def _usable(self, values: Array) -> bool:
-        return values.shape == (self._robot.n,) and math.isfinite(values.dot(values))
+    def _usable(self, values: Array | None) -> bool:
+        return values is None or (values.shape == (self._robot.n,) and math.isfinite(values.dot(values)))
+
+    def _complaint(self, command: Command) -> str:
+        given = str(command.values.tolist())
+        for name, part in (("feed-forward", command.feedforward), ("velocity", command.velocity)):
+            if part is not None:
+                given += f" with {name} {part.tolist()}"
+        return f"the law gave {given}: must be {self._robot.n} finite numbers"
 
     def _bounds(self, mode: CommandMode, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
         limits = self._limits

@@ -7,6 +7,7 @@ Twists and wrenches are (6,) arrays, linear part first, in base axes at the tip 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+JointPathFunction = Callable[[float], tuple[Array, Array, Array]]
 
 
 class CommandMode(str, Enum):
@@ -32,11 +34,13 @@ class Wrench:
         force: (3,) [N], in the axes of `frame`.
         torque: (3,) [N·m], about the origin of `frame`.
         frame: name of a frame of the robot description.
+        time: when it was measured [s], by the clock of RobotState.time; None: it is as old as the state it comes with.
     """
 
     force: Array
     torque: Array
     frame: str
+    time: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +73,8 @@ class Reference:
         twist: (6,) [m/s, rad/s].
         acceleration: (6,) [m/s², rad/s²].
         wrench: (6,) feed-forward wrench that the robot shall exert on the environment [N, N·m].
-        q, v, a: (n,) joint position, velocity, acceleration.
+        q, v, a: (n,) joint position, velocity, acceleration; always given to a law that works in joint space.
+        path: (q, v, a) at any time near now [s], by the clock of RobotState.time; for laws that work in joint space.
     """
 
     pose: Array | None = None
@@ -79,6 +84,7 @@ class Reference:
     q: Array | None = None
     v: Array | None = None
     a: Array | None = None
+    path: JointPathFunction | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -89,8 +95,10 @@ class Command:
         mode: what `values` means.
         values: (n,) N·m, rad or rad/s.
         feedforward: (n,) torque offset [N·m] that goes with a position or velocity command, or None.
+        velocity: (n,) velocity [rad/s] that goes with a position command, or None.
     """
 
     mode: CommandMode
     values: Array
     feedforward: Array | None = None
+    velocity: Array | None = None

@@ -20,8 +20,10 @@ LAYERS = (
     ("errors", "types", "gains"),
     ("spatial",),
     ("share", "robots", "model"),
-    ("laws", "wrench", "trajectories", "safety"),
-    ("loop",),
+    ("inverse_kinematics",),
+    ("laws", "wrench", "payload", "momentum_observer", "trajectories", "safety"),
+    ("running_law", "joint_reference"),
+    ("cycle_times", "handover", "loop"),
     ("log", "plants", "simulate"),
     ("reproduce", "nodes", "bringup", "processes", "bench", "demo", "reference_docs", "cli", "dashboard"),
 )

@@ -157,9 +157,13 @@ def test_a_feedforward_that_can_not_be_sent_is_not_sent(bad):
     assert "must be 2 finite numbers" in safety.fault
 
 
-def test_a_feedforward_stays_within_the_effort_limits():
-    sent = send(gate(), POSITION, [0.3, 0.4], feedforward=np.array([-70.0, 5.0]))
-    assert np.array_equal(sent.feedforward, [-50.0, 5.0])
+def test_a_feedforward_begins_at_zero_and_keeps_the_effort_rate_and_limits():
+    safety, wanted, last = gate(), np.array([-70.0, 5.0]), np.zeros(2)
+    for _ in range(round(50.0 / (RATE * DT).min()) + 2):
+        sent = send(safety, POSITION, [0.3, 0.4], feedforward=wanted).feedforward
+        assert (np.abs(sent - last) <= RATE * DT + 1e-12).all()
+        last = sent
+    assert np.array_equal(last, [-50.0, 5.0])
 
 
 # --- position ---

@@ -3,9 +3,9 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .law import ControlLaw, law_class, law_names, register
+from .law import ControlLaw, command_mode, law_class, law_names, register
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["ControlLaw", "law_class", "law_names", "register"]
+__all__ = ["ControlLaw", "command_mode", "law_class", "law_names", "register"]

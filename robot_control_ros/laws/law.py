@@ -22,12 +22,16 @@ ENTRY_POINT_GROUP = "robot_control_ros.laws"
 class ControlLaw(Protocol):
     """The protocol of a law.
 
-    A law may also have ``settle(kin, gains) -> None``: work that can wait until the command is sent. It must do without
-    being called.
+    A law may also have
+
+    - ``settle(kin, gains) -> None``: work that can wait until the command is sent. It must do without being called.
+    - ``joint_space = True``: the reference then always has q, v, a and `path`, where it is given as poses, too.
+    - ``needs_wrench = True``: it is not run without a fresh wrench, and finds it in ``state.wrench_on_tip``.
+    - a gain ``output``, declared by choice(...), of "effort", "position" and "velocity": what it commands then.
 
     Attributes:
-        Gains: frozen dataclass whose fields are declared by gain(...).
-        mode: what the law commands.
+        Gains: frozen dataclass whose fields are declared by gain(...) and choice(...).
+        mode: what the law commands, where `output` doesn't say.
         terms: the parts that the last command was summed from, by name, each (n,); for telemetry.
     """
 
@@ -60,6 +64,12 @@ def law_names(plugins: bool = True) -> list[str]:
     """Names of all laws: the package's own and, with `plugins`, those of installed plug-ins."""
     found = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)} if plugins else set()
     return sorted(set(_registry) | found)
+
+
+def command_mode(law: Any, gains: Any) -> CommandMode:
+    """What a law (class or object) commands with these gains."""
+    output = getattr(gains, "output", None)
+    return law.mode if output is None else CommandMode(output)
 
 
 def law_class(name: str) -> type[Any]:

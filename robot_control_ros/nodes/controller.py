@@ -12,17 +12,18 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
 from ..errors import ConfigError, RobotControlError
-from ..laws import law_class, law_names
+from ..laws import law_names
 from ..loop import ControlLoop
 from ..model import RobotModel
 from ..robots import load_robot, robot_names
+from .laws import Laws
 from .ros_params import GainParameters, declare_number
 from .running import LATCHED_QOS, run, steady_clock, take_priority
 from .session import Session
 
 START_PERIOD = 0.2  # s between two looks for what is needed to start
 
-# What a controller is made of: changes need a clean-up first.
+# What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
 _STRUCTURE = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "What is in front of the robot: a profile of its file."),
@@ -49,10 +50,12 @@ class ControllerNode(LifecycleNode):
         self.failed = False
         self._declare_parameters()
         self._session: Session | None = None
-        self._gains: GainParameters | None = None
+        self._laws: Laws | None = None
+        self._wrench: GainParameters | None = None
         self._description: str | None = None
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.add_on_set_parameters_callback(self._check_structure)
+        self.add_post_set_parameters_callback(self._switch_law)
         if self.get_parameter("autostart").value:
             self._starter = self.create_timer(START_PERIOD, self._autostart, clock=steady_clock())
 
@@ -115,20 +118,18 @@ class ControllerNode(LifecycleNode):
 
         numbers = self._numbers
         robot = load_robot(value("robot"), value("profile")).at_rate(numbers["rate"])
-        law = law_class(value("law"))
-        robot.check_mode(law.mode, value("law"))
+        self._laws = Laws(self, robot, numbers["gain_time_constant"])
+        law = self._laws.get(value("law"))
         model = RobotModel.of(robot, self._chosen_description())
-        loop = ControlLoop(robot, value("law"), model=model, gain_time_constant=numbers["gain_time_constant"])
-        self._gains = GainParameters(self, value("law"), law.Gains)
-        self._gains.connect(loop)
+        loop = ControlLoop(robot, law, model=model, gain_time_constant=numbers["gain_time_constant"])
+        self._wrench = GainParameters(self, "wrench", loop.wrench.settings)
         self._session = Session(self, loop, numbers["telemetry_rate"], numbers["state_timeout"])
 
     def _clean_up(self) -> None:
-        if self._session is not None:
-            self._session.close()
-        if self._gains is not None:
-            self._gains.remove()
-        self._session, self._gains = None, None
+        for part in (self._session, self._laws, self._wrench):
+            if part is not None:
+                part.close()
+        self._session, self._laws, self._wrench = None, None, None
 
     def _chosen_description(self) -> str | None:
         choice = self.get_parameter("description").value
@@ -148,10 +149,22 @@ class ControllerNode(LifecycleNode):
 
     def _check_structure(self, parameters: list[Parameter]) -> SetParametersResult:
         for parameter in parameters:
-            if parameter.name in _STRUCTURE and self._session is not None:
+            if parameter.name not in _STRUCTURE or self._session is None:
+                continue
+            if parameter.name != "law":
                 reason = f"{parameter.name} = {parameter.value!r}: deactivate, clean up, then set and configure"
                 return SetParametersResult(successful=False, reason=reason)
+            try:
+                assert self._laws is not None
+                self._laws.get(str(parameter.value))
+            except (RobotControlError, ParameterException) as error:
+                return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
+
+    def _switch_law(self, parameters: list[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == "law" and self._session is not None and self._laws is not None:
+                self._session.switch_law(self._laws.get(str(parameter.value)))
 
 
 def main() -> None:

@@ -51,12 +51,12 @@ class Entities:
         self.on_close(lambda: self.node.destroy_service(made))
 
     def trigger(self, name: str, action: Callable[[], Any]) -> None:
-        """A std_srvs/Trigger service around an action; an error of this package becomes the answer."""
+        """A std_srvs/Trigger service around an action; a text it returns, or an error of this package, is the answer."""
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
-                action()
-                response.success = True
+                said = action()
+                response.success, response.message = True, said if isinstance(said, str) else ""
             except RobotControlError as error:
                 response.success, response.message = False, str(error)
             return response

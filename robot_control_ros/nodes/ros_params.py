@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..errors import ConfigError, RobotControlError
-from ..gains import GainSpec, check_gain, gain_specs, plain, plain_value
-from ..loop import ControlLoop
+from ..gains import MATRIX, GainSpec, Tuning, check_gain, plain, plain_value
 
 
 def declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
@@ -30,51 +30,54 @@ def declare_number(node: Node, name: str, default: float, lower: float, upper: f
 
 
 class GainParameters:
-    """The parameters ``<law>.<gain>`` of a node.
+    """The parameters ``<prefix>.<gain>`` of a node.
 
     A set of parameters is taken as a whole or not at all; the reason of a refusal names value and bound.
     Integers and, for arrays, single numbers are taken as what they mean.
 
     Args:
         node: that owns the parameters.
-        law: name of the law.
-        gains_type: its Gains.
+        prefix: name of the law, or of what else is tuned.
+        tuning: what the parameters go to.
+
+    Raises:
+        ConfigError, ParameterException: a value from the command line or a file is refused.
     """
 
-    def __init__(self, node: Node, law: str, gains_type: type) -> None:
-        self._node = node
-        self._prefix = f"{law}."
-        self._specs = {self._prefix + spec.name: spec for spec in gain_specs(gains_type)}
-        self._loop: ControlLoop | None = None
+    def __init__(self, node: Node, prefix: str, tuning: Tuning) -> None:
+        self._node, self._tuning = node, tuning
+        self._prefix = f"{prefix}."
+        self._specs = {self._prefix + spec.name: spec for spec in tuning.specs}
+        self._following = False
+        try:
+            self._declare()
+        except (ConfigError, ParameterException):
+            self.close()
+            raise
 
-    def connect(self, loop: ControlLoop) -> None:
-        """Declare them all, bring what the command line and files say into the loop, and keep following changes.
-
-        Raises:
-            ConfigError, ParameterException: such a value is refused.
-        """
-        node = self._node
+    def _declare(self) -> None:
+        """Declare them all, take over what the command line and files say, and keep following changes."""
+        node, tuning = self._node, self._tuning
         self._refuse_unknown(node._parameter_overrides)
         given: dict[str, Any] = {}
         for name, spec in self._specs.items():
-            default = plain_value(spec, loop.gains.target)
-            given[spec.name] = node.declare_parameter(name, default, _descriptor(spec, loop.robot.n)).value
-        loop.gains.change(loop.check_gains(given))
-        loop.gains.finish()
-        complete = [Parameter(name, value=plain_value(spec, loop.gains.target)) for name, spec in self._specs.items()]
-        node.set_parameters(complete)
-        self._loop = loop
+            default = plain_value(spec, tuning.target)
+            given[spec.name] = node.declare_parameter(name, default, _descriptor(spec, tuning.joints)).value
+        tuning.set(given)
+        tuning.finish()
+        node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in self._specs.items()])
         node.add_pre_set_parameters_callback(self._complete)
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
+        self._following = True
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Undeclare them all."""
-        if self._loop is not None:
+        if self._following:
             self._node.remove_pre_set_parameters_callback(self._complete)
             self._node.remove_on_set_parameters_callback(self._check)
             self._node.remove_post_set_parameters_callback(self._apply)
-            self._loop = None
+            self._following = False
         for name in self._specs:
             if self._node.has_parameter(name):
                 self._node.undeclare_parameter(name)
@@ -90,13 +93,14 @@ class GainParameters:
     def _completed(self, parameter: Parameter) -> Parameter:
         """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""
         spec, value = self._specs.get(parameter.name), parameter.value
-        if spec is None or self._loop is None:
+        if spec is None:
             return parameter
-        length = spec.length(self._loop.robot.n)
-        if length > 1 and isinstance(value, float):
+        joints = self._tuning.joints
+        length = 1 if spec.choices else spec.lengths(joints)[-1]
+        if length > 1 and spec.size != MATRIX and isinstance(value, float):
             value = [value] * length  # also where it is out of bounds: ROS would judge a single number in its own words
         with suppress(ConfigError):
-            value = plain(spec, check_gain(spec, value, self._loop.robot.n))
+            value = plain(spec, check_gain(spec, value, joints))
         return Parameter(parameter.name, value=value)
 
     def _ours(self, parameters: list[Parameter]) -> dict[str, Any]:
@@ -104,17 +108,16 @@ class GainParameters:
 
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
         values = self._ours(parameters)
-        assert self._loop is not None
         try:
-            self._loop.check_gains(values, self._loop.gains.target)
+            self._tuning.check(values, self._tuning.target)
         except RobotControlError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply(self, parameters: list[Parameter]) -> None:
         values = self._ours(parameters)
-        if values and self._loop is not None:
-            self._loop.set_gains(values)
+        if values:
+            self._tuning.set(values)
 
 
 def _descriptor(spec: GainSpec, joints: int) -> ParameterDescriptor:
@@ -123,8 +126,12 @@ def _descriptor(spec: GainSpec, joints: int) -> ParameterDescriptor:
     if spec.switch:
         descriptor.additional_constraints = "true or false"
         return descriptor
-    length = spec.length(joints)
-    size = "one number" if length == 1 else f"{length} numbers or one for all"
+    if spec.choices:
+        descriptor.additional_constraints = spec.bounds()
+        return descriptor
+    *_, length = lengths = spec.lengths(joints)
+    size = "one number" if length == 1 else f"{' or '.join(map(str, lengths[1:]))} numbers or one for all"
     descriptor.additional_constraints = f"{size}, each {spec.bounds().removeprefix('must be ')}"
-    descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]
+    lowest = -spec.upper if spec.size == MATRIX else spec.lower  # a matrix has more than its diagonal
+    descriptor.floating_point_range = [FloatingPointRange(from_value=lowest, to_value=spec.upper)]
     return descriptor

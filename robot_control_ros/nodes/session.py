@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -15,11 +16,13 @@ from std_msgs.msg import Float64MultiArray
 
 from ..errors import ConfigError, RobotControlError
 from ..loop import ControlLoop
+from ..running_law import RunningLaw
 from ..types import Command, Wrench
 from ..wrench import check_wrench
 from .diagnostics import LoopMonitor
 from .entities import Entities
 from .messages import JointStateReader, read_wrench
+from .payload_services import PayloadServices
 from .running import STATE_QOS
 from .targets import Targets
 from .telemetry import Telemetry
@@ -53,14 +56,23 @@ class Session:
         self._wrench: Wrench | None = None
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
-        mode = loop.law.mode.value
-        self._commands = entities.publisher(Float64MultiArray, f"/forward_{mode}_controller/commands")
+        self._commands = {
+            mode: entities.publisher(Float64MultiArray, f"/forward_{mode.value}_controller/commands")
+            for mode in loop.robot.profile.commands
+        }
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
         Targets(entities, loop, self._guarded)
-        for name, action in (("zero_wrench", loop.wrench.zero), ("hold", loop.hold), ("go_home", loop.go_home)):
+        payload = PayloadServices(node, loop)
+        for name, action in (
+            ("zero_wrench", loop.wrench.zero),
+            ("add_payload_sample", payload.add_sample),
+            ("identify_payload", payload.identify),
+            ("hold", loop.hold),
+            ("go_home", loop.go_home),
+        ):
             entities.trigger(f"~/{name}", self._when_active(action))
         entities.timer(1.0, lambda: self._diagnostics.publish(self._monitor.message(node)))
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
@@ -78,8 +90,12 @@ class Session:
             for _ in range(FAREWELLS):  # best-effort readers may miss one
                 self._send_safe()
                 time.sleep(FAREWELL_GAP)
-            self._commands.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            self._commands[self._loop.running.mode].wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self.active = False
+
+    def switch_law(self, law: RunningLaw) -> None:
+        """Go on with another law; see :meth:`ControlLoop.switch_law`."""
+        self._loop.switch_law(law)
 
     def close(self) -> None:
         """Take the topics back."""
@@ -111,15 +127,16 @@ class Session:
     def _on_wrench(self, message: WrenchStamped) -> None:
         wrench = read_wrench(message.wrench, message.header.frame_id)
         check_wrench(wrench, self._loop.model)
+        if self._loop.state is not None:  # its age counts by the robot's clock: the sensor's may be another
+            wrench = replace(wrench, time=self._loop.state.time)
         self._wrench = wrench
 
     def _send(self, command: Command) -> None:
-        self._commands.publish(self._writer.write(command.values))
+        self._commands[command.mode].publish(self._writer.write(command.values))
 
     def _send_safe(self) -> None:
         """The safe output; the next good joint state makes a fresh start."""
-        command = self._loop.safe_command()
-        self._loop.reset()
+        command = self._loop.stop()
         if command is not None:
             self._send(command)
 

@@ -1,10 +1,33 @@
 """References over time: where the robot should be, for every time."""
 
 from .circle import Circle
+from .contours import CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
 from .jog import Jog
 from .joint import JointMove, JointPath
 from .minimum_jerk import MinimumJerk, Quintic
-from .pursuit import Pursuit
+from .profiles import Chain, Profile, QuinticProfile, Trapezoid
+from .pursuit import JointPursuit, Pursuit
 from .trajectory import Hold, Trajectory
 
-__all__ = ["Circle", "Hold", "Jog", "JointMove", "JointPath", "MinimumJerk", "Pursuit", "Quintic", "Trajectory"]
+__all__ = [
+    "Chain",
+    "Circle",
+    "CircleContour",
+    "Contour",
+    "ContourMove",
+    "Hold",
+    "Jog",
+    "JointMove",
+    "JointPath",
+    "JointPursuit",
+    "MinimumJerk",
+    "Polyline",
+    "PolylineMove",
+    "Profile",
+    "Pursuit",
+    "Quintic",
+    "QuinticProfile",
+    "TimedContour",
+    "Trajectory",
+    "Trapezoid",
+]

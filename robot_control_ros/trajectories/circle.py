@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from ..errors import ConfigError
-from ..spatial import cross
 from ..types import Array, Reference
+from .contours import CircleContour, along, tip_reference
+from .trajectory import check_positive
 
 
 class Circle:
-    """A circle of the tip through the start pose, orientation kept, faded in so that it begins at rest.
+    """A circle of the tip through the start pose, orientation kept, faded in so that it begins at rest; without end.
 
     Args:
         start: (4, 4) pose to begin at.
@@ -35,38 +33,21 @@ class Circle:
         fade: float = 1.0,
         q: Array | None = None,
     ) -> None:
-        for name, value in (("radius", radius), ("period", period), ("fade", fade)):
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"circle: {name} = {value}: must be above 0")
-        axis = np.asarray(normal, dtype=float)
-        if axis.shape != (3,) or not 0.0 < np.linalg.norm(axis) < math.inf:
-            raise ConfigError(f"circle: normal = {axis.tolist()}: must be 3 finite numbers, not all 0")
-        axis = axis / np.linalg.norm(axis)
-        helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
-        first = helper - axis * (axis @ helper)
-        self._first = first / np.linalg.norm(first)
-        self._second = cross(axis, self._first)
-        self._start, self._radius, self._time, self._q = start, radius, time, q
-        self._rate, self._fade = 2.0 * math.pi / period, fade
+        check_positive("circle", radius=radius, period=period, fade=fade)
+        there = CircleContour((0.0, 0.0, 0.0), radius, normal).point(0.0)
+        self._contour = CircleContour(start[:3, 3] - there, radius, normal)
+        self._start, self._time, self._q = start, time, q
+        self._speed, self._fade = 2.0 * math.pi * radius / period, fade
 
     def sample(self, t: float) -> Reference:
-        angle, rate, change = self._phase(t - self._time)
-        cosine, sine = math.cos(angle), math.sin(angle)
-        along = self._radius * (-sine * self._first + cosine * self._second)
-        inward = -self._radius * (cosine * self._first + sine * self._second)
-        pose = self._start.copy()
-        pose[:3, 3] += -self._radius * self._first - inward
-        twist, acceleration = np.zeros(6), np.zeros(6)
-        twist[:3] = rate * along
-        acceleration[:3] = change * along + rate**2 * inward
-        return Reference(pose, twist, acceleration, None, self._q)
+        return tip_reference(self._start, along(self._contour, *self._way(t - self._time)), self._q)
 
-    def _phase(self, t: float) -> tuple[float, float, float]:
-        """Angle, angular rate and its derivative: the rate rises as 3 s² - 2 s³ over the fade."""
+    def _way(self, t: float) -> tuple[float, float, float]:
+        """Way along the circle, speed and its derivative: the speed rises as 3 s² - 2 s³ over the fade."""
         if t <= 0.0:
             return 0.0, 0.0, 0.0
         if t >= self._fade:
-            return self._rate * (t - self._fade / 2.0), self._rate, 0.0
+            return self._speed * (t - self._fade / 2.0), self._speed, 0.0
         s = t / self._fade
-        angle = self._rate * self._fade * (s**3 - s**4 / 2.0)
-        return angle, self._rate * (3.0 - 2.0 * s) * s**2, self._rate * 6.0 * s * (1.0 - s) / self._fade
+        way = self._speed * self._fade * (s**3 - s**4 / 2.0)
+        return way, self._speed * (3.0 - 2.0 * s) * s**2, self._speed * 6.0 * s * (1.0 - s) / self._fade

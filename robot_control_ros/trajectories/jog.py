@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..spatial import cross, make_pose, rotation_exp, rotation_exp_jacobian
 from ..types import Array, Reference
+from .trajectory import beginning
 
 
 class Jog:
@@ -25,10 +25,8 @@ class Jog:
     def __init__(
         self, start: Reference, twist: Array, time: float, acceleration: Sequence[float], lasting: float
     ) -> None:
-        if start.pose is None:
-            raise ConfigError("jogging needs a reference pose to start from")
-        self._pose, self._time, self._twist, self._lasting = start.pose, time, twist, lasting
-        self._before = np.zeros(6) if start.twist is None else start.twist
+        self._pose, self._before = beginning(start, "jogging")
+        self._time, self._twist, self._lasting = time, twist, lasting
         self._rise = _ramp_time(twist - self._before, acceleration)
         self._brake = _ramp_time(twist, acceleration)
 

@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator, PPoly
 
 from ..errors import ConfigError
 from ..model import RobotModel
 from ..types import Array, Reference
-from .minimum_jerk import PEAK_SPEED, SHORTEST, Quintic
+from .profiles import Profile, QuinticProfile
 from .trajectory import Hold
 
 
 class JointMove:
-    """A minimum-jerk move of the joints.
+    """A move of the joints that begins and ends at rest; all start and stop together.
 
     Args:
         model: of the robot.
         q0, goal: (n,) joint angles [rad].
         time: of the start [s].
         speed: (n,) largest joint speeds [rad/s].
+        acceleration: (n,) largest joint accelerations [rad/s²], or None: not limited.
+        profile: of the way from 0 to 1, from its length and its limits of speed and acceleration:
+            QuinticProfile.within or Trapezoid, which needs an acceleration.
     """
 
-    def __init__(self, model: RobotModel, q0: Array, goal: Array, time: float, speed: Array) -> None:
-        duration = max(SHORTEST, float((PEAK_SPEED * np.abs(goal - q0) / speed).max()))
-        still = np.zeros_like(q0)
-        self._model, self._time = model, time
-        self._path = Quintic(q0, still, still, goal, duration)
+    def __init__(
+        self,
+        model: RobotModel,
+        q0: Array,
+        goal: Array,
+        time: float,
+        speed: Array,
+        acceleration: Array | None = None,
+        profile: Callable[[float, float, float], Profile] = QuinticProfile.within,
+    ) -> None:
+        distance = np.abs(goal - q0)
+        limit = math.inf if acceleration is None else _share(distance, acceleration)
+        self._profile = profile(1.0, _share(distance, speed), limit)
+        self._model, self._time, self._q0, self._way = model, time, q0, goal - q0
         self._rest = Hold(model.at(goal).pose, goal)
-        self.end = time + duration
+        self.end = time + self._profile.duration
 
     def sample(self, t: float) -> Reference:
         if t >= self.end:
             return self._rest.sample(t)
-        q, v, a = self._path.at(t - self._time)
-        kin = self._model.at(q, v)
-        return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+        s, speed, acceleration = self._profile.at(t - self._time)
+        return joint_reference(self._model, self._q0 + s * self._way, speed * self._way, acceleration * self._way)
 
 
 class JointPath:
@@ -94,9 +108,18 @@ class JointPath:
         if t >= self.end:
             return self._rest.sample(t)
         at = max(t - self._time, 0.0)
-        q, v, a = self._position(at), self._velocity(at), self._acceleration(at)
-        kin = self._model.at(q, v)
-        return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+        return joint_reference(self._model, self._position(at), self._velocity(at), self._acceleration(at))
+
+
+def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Reference:
+    """Reference of joint positions, velocities and accelerations (n,), and of the tip that goes with them."""
+    kin = model.at(q, v)
+    return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+
+
+def _share(distance: Array, limits: Array) -> float:
+    """What share of their distances (n,) the joints, together, may go per second, each within its limit (n,)."""
+    return 1.0 / max(float((distance / limits).max()), 1e-9)
 
 
 def _fastest(velocity: PPoly) -> Array:

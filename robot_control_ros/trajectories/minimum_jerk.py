@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..spatial import make_pose, rotation_exp, rotation_exp_jacobian, rotation_log, rotation_log_jacobian
 from ..types import Array, Reference
+from .trajectory import beginning
 
 SHORTEST = 0.1  # s, of a move
 LONGEST = 600.0  # s, of a move
@@ -87,16 +87,13 @@ class MinimumJerk:
         acceleration: Sequence[float],
         q: Array | None = None,
     ) -> None:
-        if start.pose is None:
-            raise ConfigError("a move of the tip needs a reference pose to start from")
+        pose, twist = beginning(start, "a move of the tip")
         self._goal, self._time, self._q = goal, time, q
-        x0, v0, a0 = np.zeros(6), np.zeros(6), np.zeros(6)
-        offset_rotation = start.pose[:3, :3] @ goal[:3, :3].T
-        x0[:3], x0[3:] = start.pose[:3, 3] - goal[:3, 3], rotation_log(offset_rotation)
+        acceleration0 = np.zeros(6) if start.acceleration is None else start.acceleration
+        offset_rotation = pose[:3, :3] @ goal[:3, :3].T
         to_rates = rotation_log_jacobian(offset_rotation).T  # Jl⁻¹
-        for given, out in ((start.twist, v0), (start.acceleration, a0)):
-            if given is not None:
-                out[:3], out[3:] = given[:3], to_rates @ given[3:]
+        x0 = np.concatenate((pose[:3, 3] - goal[:3, 3], rotation_log(offset_rotation)))
+        v0, a0 = (np.concatenate((x[:3], to_rates @ x[3:])) for x in (twist, acceleration0))
         self._brake, self._move = _brake_and_move(x0, v0, a0, np.asarray(speed), np.asarray(acceleration))
         self.end = time + max(self._brake.duration, self._move.duration)
         self._rest = Reference(goal, np.zeros(6), np.zeros(6), None, q)

@@ -1,15 +1,25 @@
-"""Following a target that may be moved at any time, as a person drags it or a program streams it."""
+"""Following a target that may be moved at any time, as a person drags it or a program streams it.
+
+Position and rotation of a pose, and each joint of a posture, are pursued alike, each on its own. The wanted velocity
+points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law near the
+target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So velocity is
+continuous whatever the target does, the speed limit is never passed, and at constant target there is no overshoot.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..errors import ConfigError
+from ..model import RobotModel
 from ..spatial import make_pose, rotation_exp, rotation_log
 from ..types import Array, Reference
+from .joint import joint_reference
+from .trajectory import beginning
 
 GAIN = 8.0  # 1/s, from distance to speed near the target: a moving target is followed 1/8 s behind
 RESPONSE = 4.0 * GAIN  # 1/s, from speed error to acceleration: near the target critically damped, poles at -16/s
@@ -18,14 +28,69 @@ STEP = 0.005  # s, longest step of integration
 ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
 
-class Pursuit:
+class _Pursuit(ABC):
+    """What has m parts of d coordinates each goes after a target, step by step."""
+
+    def __init__(self, target: Array, time: float, rate: Array, speed: Array, acceleration: Array) -> None:
+        self.target = target
+        self._time, self._rate, self._change = time, rate, np.zeros_like(rate)  # (m, d) each
+        self._speed, self._acceleration = speed, acceleration  # (m,) each
+        self._braking = BRAKING * acceleration
+        self._joint = self._braking / GAIN**2  # where the linear law meets the braking curve
+        self._reached: Array | None = None  # the target that was
+        self._now = self._reference()
+
+    def sample(self, t: float) -> Reference:
+        left = t - self._time
+        if left > 0.0 and self._reached is not self.target:
+            steps = math.ceil(left / STEP)
+            for _ in range(steps):
+                self._advance(left / steps)
+            self._now = self._reference()
+        self._time = max(t, self._time)
+        return self._now
+
+    def _advance(self, dt: float) -> None:
+        away = self._away()
+        if max(np.abs(away).max(), np.abs(self._rate).max()) < ARRIVED:
+            self._reached = self.target
+            self._rate, self._change = np.zeros_like(away), np.zeros_like(away)
+            self._arrive()
+            return
+        self._change = self._wanted_change(away)
+        self._rate = self._rate + dt * self._change
+        self._move(dt * self._rate)
+
+    def _wanted_change(self, away: Array) -> Array:
+        """Acceleration (m, d) for the way that is left (m, d)."""
+        distance = np.sqrt((away * away).sum(axis=1))
+        curve = np.sqrt(2.0 * self._braking * np.maximum(distance - self._joint / 2.0, 0.0))
+        wanted = np.minimum(np.where(distance <= self._joint, GAIN * distance, curve), self._speed)
+        change = RESPONSE * ((wanted / np.maximum(distance, 1e-12))[:, None] * away - self._rate)
+        size = np.sqrt((change * change).sum(axis=1))
+        return np.asarray(change * (self._acceleration / np.maximum(size, self._acceleration))[:, None])
+
+    @abstractmethod
+    def _away(self) -> Array:
+        """Way (m, d) to the target."""
+
+    @abstractmethod
+    def _move(self, step: Array) -> None:
+        """Go a small way (m, d)."""
+
+    @abstractmethod
+    def _arrive(self) -> None:
+        """Be at the target."""
+
+    @abstractmethod
+    def _reference(self) -> Reference:
+        """The present one."""
+
+
+class Pursuit(_Pursuit):
     """Goes after a target pose within limits of speed and acceleration; the target may change at any time.
 
-    The wanted velocity points at the target, with the speed min(k d, sqrt(2 b (d - b / 2 k²)), v_max) at distance d: a
-    linear law near the target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error,
-    bounded. So velocity is continuous whatever the target does, the speed limit is never passed, and at constant
-    target there is no overshoot. Position and rotation (rotation vector of R_target Rᵀ) alike, each on its own.
-
+    The rotation goes along the rotation vector of R_target Rᵀ.
     It remembers where it is: sample() must be called with rising times.
 
     Args:
@@ -45,48 +110,54 @@ class Pursuit:
         acceleration: Sequence[float],
         q: Array | None = None,
     ) -> None:
-        if start.pose is None:
-            raise ConfigError("a pursuit needs a reference pose to start from")
-        self.target = target
-        self._speed, self._acceleration, self._q, self._time = speed, acceleration, q, time
-        still = np.zeros(6)
-        self._now = Reference(start.pose, still if start.twist is None else start.twist, still, None, q)
-        self._rest: Array | None = None  # the target that was reached
+        self._pose, twist = beginning(start, "a pursuit")
+        self._q = q
+        super().__init__(target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
 
-    def sample(self, t: float) -> Reference:
-        left = t - self._time
-        if left > 0.0 and self._rest is not self.target:
-            steps = math.ceil(left / STEP)
-            for _ in range(steps):
-                self._advance(left / steps)
-        self._time = max(t, self._time)
-        return self._now
+    def _away(self) -> Array:
+        turn = rotation_log(self.target[:3, :3] @ self._pose[:3, :3].T)
+        return np.array((self.target[:3, 3] - self._pose[:3, 3], turn))
 
-    def _advance(self, dt: float) -> None:
-        pose, twist = self._now.pose, self._now.twist
-        assert pose is not None
-        assert twist is not None
-        away = self.target[:3, 3] - pose[:3, 3]
-        turn = rotation_log(self.target[:3, :3] @ pose[:3, :3].T)
-        linear = _pursue(away, twist[:3], self._speed[0], self._acceleration[0])
-        angular = _pursue(turn, twist[3:], self._speed[1], self._acceleration[1])
-        acceleration = np.concatenate((linear, angular))
-        after = twist + dt * acceleration
-        if max(abs(np.concatenate((away, turn, twist)))) < ARRIVED:
-            self._rest = self.target
-            self._now = Reference(self.target, np.zeros(6), np.zeros(6), None, self._q)
-            return
-        moved = make_pose(pose[:3, 3] + dt * after[:3], rotation_exp(dt * after[3:]) @ pose[:3, :3])
-        self._now = Reference(moved, after, acceleration, None, self._q)
+    def _move(self, step: Array) -> None:
+        self._pose = make_pose(self._pose[:3, 3] + step[0], rotation_exp(step[1]) @ self._pose[:3, :3])
+
+    def _arrive(self) -> None:
+        self._pose = self.target
+
+    def _reference(self) -> Reference:
+        return Reference(self._pose, self._rate.reshape(6), self._change.reshape(6), None, self._q)
 
 
-def _pursue(away: Array, velocity: Array, speed: float, acceleration: float) -> Array:
-    """Acceleration (3,) for the way that is left (3,) and the velocity (3,)."""
-    distance = math.sqrt(away.dot(away))
-    braking = BRAKING * acceleration
-    joint = braking / GAIN**2  # where the linear law meets the braking curve
-    wanted = GAIN * distance if distance <= joint else math.sqrt(2.0 * braking * (distance - joint / 2.0))
-    error = (min(wanted, speed) / max(distance, 1e-12)) * away - velocity
-    result = RESPONSE * error
-    size = math.sqrt(result.dot(result))
-    return np.asarray(result if size <= acceleration else result * (acceleration / size))
+class JointPursuit(_Pursuit):
+    """Goes after target joint angles within each joint's limits; the target may change at any time.
+
+    It remembers where it is: sample() must be called with rising times.
+
+    Args:
+        model: of the robot.
+        start: the reference at `time`; its q must be given, its v may be None (at rest).
+        goal: (n,) joint angles, the first target [rad].
+        time: of the start [s].
+        speed, acceleration: (n,) limits [rad/s, rad/s²].
+    """
+
+    def __init__(
+        self, model: RobotModel, start: Reference, goal: Array, time: float, speed: Array, acceleration: Array
+    ) -> None:
+        if start.q is None:
+            raise ConfigError("a pursuit of joint angles needs reference joint angles to start from")
+        self._model, self._q = model, start.q
+        v = np.zeros_like(start.q) if start.v is None else start.v
+        super().__init__(goal, time, v[:, None], speed, acceleration)
+
+    def _away(self) -> Array:
+        return (self.target - self._q)[:, None]
+
+    def _move(self, step: Array) -> None:
+        self._q = self._q + step[:, 0]
+
+    def _arrive(self) -> None:
+        self._q = self.target
+
+    def _reference(self) -> Reference:
+        return joint_reference(self._model, self._q, self._rate[:, 0], self._change[:, 0])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..types import Array, Reference
 
 
@@ -30,3 +32,21 @@ class Hold:
 
     def sample(self, t: float) -> Reference:
         return self._reference
+
+
+def beginning(start: Reference, what: str) -> tuple[Array, Array]:
+    """Pose (4, 4) and twist (6,) that `what` starts with; at rest where the reference has no twist.
+
+    Raises:
+        ConfigError: the reference has no pose.
+    """
+    if start.pose is None:
+        raise ConfigError(f"{what} needs a reference pose to start from")
+    return start.pose, np.zeros(6) if start.twist is None else start.twist
+
+
+def check_positive(what: str, **values: float) -> None:
+    """Raise ConfigError for the first of the values that isn't a finite number above 0."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0.0):
+            raise ConfigError(f"{what}: {name} = {value}: must be a finite number above 0")

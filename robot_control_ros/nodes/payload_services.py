@@ -1,0 +1,51 @@
+"""What hangs on the sensor, identified by services of the controller."""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ..errors import ConfigError
+from ..loop import ControlLoop
+from ..payload import PayloadIdentification
+
+
+class PayloadServices:
+    """Take a sample in each of six or more poses at rest, then identify: mass, centre and tare are set from them.
+
+    Args:
+        node: that has the parameters wrench.payload_mass and wrench.payload_center.
+        loop: whose wrench is meant.
+    """
+
+    def __init__(self, node: Node, loop: ControlLoop) -> None:
+        self._node, self._loop = node, loop
+        self._samples: PayloadIdentification | None = None
+
+    def add_sample(self) -> str:
+        """Take the present pose."""
+        loop = self._loop
+        loop.tip()  # there is a fresh state
+        if self._samples is None:
+            self._samples = PayloadIdentification(loop.wrench.settings.target.convention)
+        assert loop.state is not None
+        assert loop.kin is not None
+        self._samples.add(loop.state, loop.kin)
+        return f"{len(self._samples)} samples"
+
+    def identify(self) -> str:
+        """Identify, take the result over, and begin anew."""
+        if self._samples is None:
+            raise ConfigError("no payload samples: move to six or more poses and call add_payload_sample at rest in each")
+        payload = self._samples.result()
+        values = {"wrench.payload_mass": payload.mass, "wrench.payload_center": [float(x) for x in payload.center]}
+        done = self._node.set_parameters_atomically([Parameter(name, value=value) for name, value in values.items()])
+        if not done.successful:
+            raise ConfigError(done.reason)
+        self._loop.wrench.tare = payload.bias
+        self._samples = None
+        center = ", ".join(f"{x:.4f}" for x in payload.center)
+        return (
+            f"mass {payload.mass:.4f} kg, centre ({center}) m; left unexplained: {payload.force_residual:.3f} N, "
+            f"{payload.torque_residual:.4f} N·m rms"
+        )

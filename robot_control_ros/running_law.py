@@ -1,0 +1,82 @@
+"""A law on a robot: the object, its gains, and whether the two go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import ConfigError
+from .gains import Tuning, gain_specs
+from .laws import command_mode, law_class, law_names
+from .laws.law import ControlLaw
+from .model import Kinematics
+from .robots import RobotConfig
+from .types import CommandMode
+
+
+class RunningLaw:
+    """One law with its gains on one robot.
+
+    The gains begin with the law's defaults; over them what the robot makes necessary (its `axes`; an `output` that it takes;
+    `gravity` off where it compensates gravity itself); over them the robot's ``law_gains``; over them `values`.
+
+    Args:
+        robot: its configuration.
+        name: of the law, or ``package.module:Class``.
+        values: gains by name.
+        time_constant: [s] with which changed gains are taken over.
+
+    Attributes:
+        law, gains: the law and its tuning.
+        joint_space, needs_wrench, settle: see :class:`ControlLaw`.
+
+    Raises:
+        ConfigError: the law, a gain, or the pairing of law and robot is refused.
+    """
+
+    def __init__(
+        self, robot: RobotConfig, name: str, values: Mapping[str, Any] | None = None, time_constant: float = 0.2
+    ) -> None:
+        law_type = law_class(name)
+        unknown = [other for other in robot.law_gains if ":" not in other and other not in law_names()]
+        if unknown:
+            raise ConfigError(
+                f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(law_names())}"
+            )
+        self.name = name
+        self.law: ControlLaw = law_type()
+        self.joint_space = bool(getattr(law_type, "joint_space", False))
+        self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
+        self.settle: Callable[[Kinematics, Any], None] | None = getattr(self.law, "settle", None)
+        self._robot = robot
+        self.gains = Tuning(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
+        self.gains.change(self.gains.check(values or {}))
+        self.gains.finish()
+
+    @property
+    def mode(self) -> CommandMode:
+        """What it commands with its present gains."""
+        return command_mode(self.law, self.gains.current)
+
+    def _defaults(self, law_type: Any) -> dict[str, Any]:
+        robot, specs = self._robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}
+        defaults: dict[str, Any] = {}
+        if "axes" in specs:
+            defaults["axes"] = robot.axes
+        if "output" in specs and specs["output"].default not in robot.profile.commands:
+            offered = [word for word in specs["output"].choices if word in robot.profile.commands]
+            if offered:
+                defaults["output"] = offered[0]
+        defaults.update(robot.law_gains.get(self.name, {}))
+        if "gravity" in specs and robot.profile.gravity_by_robot:
+            defaults["gravity"] = False
+        return defaults
+
+    def _validate(self, gains: Any) -> None:
+        robot = self._robot
+        robot.check_mode(command_mode(self.law, gains), self.name)
+        if robot.profile.gravity_by_robot and getattr(gains, "gravity", 0.0) > 0.0:
+            raise ConfigError(
+                f"gravity = true: {robot.description or robot.name} (profile {robot.profile_name}) "
+                "compensates gravity itself; must be false"
+            )
