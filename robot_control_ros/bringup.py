@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .errors import ConfigError
+from .plants.scene import load_scene
 from .robots import load_robot
 from .running_law import RunningLaw
 
@@ -67,22 +68,29 @@ SIMULATION_ARGUMENTS = (
     Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
     Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
     Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
+    Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
 )
 
 
 def simulation(
-    robot: str = "ur5", law: str = "impedance", gains: str = "", pacing: str = "realtime", rate: float | str = 0.0
+    robot: str = "ur5",
+    law: str = "impedance",
+    gains: str = "",
+    pacing: str = "realtime",
+    rate: float | str = 0.0,
+    scene: str = "",
 ) -> list[NodeSpec]:
     """Simulator and controller of one robot.
 
     Raises:
-        ConfigError: unknown robot, law or file, or a law whose commands the simulator doesn't take.
+        ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
     """
     config = load_robot(robot)
     RunningLaw(config, law)
-    simulator = NodeSpec(
-        "simulator", "simulator", {"robot": _portable(robot), "pacing": pacing, "rate": _number("rate", rate)}
-    )
+    if scene:
+        load_scene(scene)
+    parameters: dict[str, Value] = {"robot": _portable(robot), "pacing": pacing, "rate": _number("rate", rate)}
+    simulator = NodeSpec("simulator", "simulator", {**parameters, "scene": _portable(scene)})
     spec = controller(robot, law, gains, profile="sim", simulated_time=True)
     return [simulator, replace(spec, parameters={**spec.parameters, "rate": _number("rate", rate)})]
 
@@ -132,9 +140,9 @@ def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     return result
 
 
-def _portable(robot: str) -> str:
-    """A robot's name as it is, a path made absolute: nodes may run elsewhere."""
-    return str(Path(robot).resolve()) if robot.endswith((".yaml", ".yml")) else robot
+def _portable(name: str) -> str:
+    """A robot's or scene's name as it is, a path made absolute: nodes may run elsewhere."""
+    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
 
 
 def _number(name: str, value: float | str) -> float:

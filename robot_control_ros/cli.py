@@ -42,12 +42,19 @@ def _add_robot_and_law(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--law", default="impedance", help="name, or package.module:Class (default: impedance)")
 
 
+def _add_scene(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scene", default="", help="what stands around the robot: name, or path of a YAML file")
+
+
 def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser("demo", help="simulator and controller over ROS 2: a circle and a push")
+    parser = commands.add_parser("demo", help="simulator and controller over ROS 2: a circle and a push, or a scene")
     _add_robot_and_law(parser)
     parser.add_argument("--gains", default="", metavar="FILE", help="ROS parameter file")
+    _add_scene(parser)
     parser.add_argument("--headless", action="store_true", help="no live line")
-    parser.add_argument("--seconds", type=float, default=20.0, help="length; 0 runs until Ctrl-C (default: 20)")
+    parser.add_argument(
+        "--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 20, or 0 where keys lead something)"
+    )
     parser.add_argument("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
     parser.set_defaults(run=_demo)
 
@@ -56,6 +63,7 @@ def _add_simulate(commands: Any) -> None:
     parser = commands.add_parser("simulate", help="the same in one process, without ROS, faster than real time")
     _add_robot_and_law(parser)
     parser.add_argument("--seconds", type=float, default=10.0, help="length (default: 10)")
+    _add_scene(parser)
     parser.add_argument("--rate", type=float, default=1000.0, help="of control, in Hz (default: 1000)")
     parser.add_argument(
         "--set",
@@ -104,6 +112,7 @@ def _demo(options: argparse.Namespace) -> int:
         live=not options.headless,
         seconds=options.seconds,
         output=options.output,
+        scene=options.scene,
     )
 
 
@@ -134,6 +143,7 @@ def _simulate(options: argparse.Namespace) -> int:
         options.seconds,
         push,
         rate=options.rate,
+        scene=options.scene or None,
     )
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3

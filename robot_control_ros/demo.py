@@ -1,4 +1,4 @@
-"""The demonstration: simulator and controller as processes, a circle, a push, and what came of it."""
+"""The demonstration: simulator and controller as processes, a circle and a push or a scene, and what came of it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,31 @@ import numpy as np
 from .bringup import environment, simulation
 from .errors import HardwareFault
 from .log import Log
+from .plants.scene import load_scene
 from .processes import Processes
-from .robots import load_robot
+from .robots import RobotConfig, load_robot
 
 START_LIMIT = 30.0  # s until the first telemetry
 RECOVERY = 1.0  # s after the push that count neither as pushed nor as free
 
 
-def demo(robot: str, law: str, *, gains: str = "", live: bool = True, seconds: float = 20.0, output: str = ".") -> int:
+def demo(
+    robot: str,
+    law: str,
+    *,
+    gains: str = "",
+    live: bool = True,
+    seconds: float | None = None,
+    output: str = ".",
+    scene: str = "",
+) -> int:
     """Run it.
 
     Args:
-        robot, law, gains: see :func:`robot_control_ros.bringup.simulation`.
+        robot, law, gains, scene: see :func:`robot_control_ros.bringup.simulation`. In a scene the keys of the terminal
+            lead what can be led.
         live: show the live line.
-        seconds: length; 0 runs until Ctrl-C.
+        seconds: length; 0 runs until Ctrl-C, or Esc in a scene; 20 by default, or 0 where keys can be read.
         output: folder for the plot and the CSV file.
 
     Returns:
@@ -37,26 +48,36 @@ def demo(robot: str, law: str, *, gains: str = "", live: bool = True, seconds: f
         HardwareFault: a process ended, or no telemetry came.
     """
     os.environ.update(environment())
-    config, specs = load_robot(robot), simulation(robot, law, gains)
-    from .nodes.operator import PLAN, Operator
+    config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene)
     from .nodes.running import spinning
 
-    print(f"{config.description or config.name} under {law}: {PLAN}")
+    title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")
+    print(f"{config.description or config.name} under {law}")
     print(f"To join from another terminal: export ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']}")
-    with Processes(specs) as processes, spinning(lambda: Operator(config, law)) as (operator, spin):
+    with Processes(specs) as processes, spinning(lambda: _operator(config, law, scene)) as (operator, spin):
+        print(operator.plan)
         try:
-            _watch(operator, spin, processes, seconds, live)
+            with operator.keyboard:
+                _watch(operator, spin, processes, operator.length if seconds is None else seconds, live)
         except KeyboardInterrupt:
             print("\nstopped")
     if len(operator.log):
-        _report(operator, operator.log.log(), f"{config.name} under {law}", Path(output))
+        _report(operator, operator.log.log(), title, Path(output))
     return 0
+
+
+def _operator(config: RobotConfig, law: str, scene: str) -> Any:
+    from .nodes.key_operator import KeyOperator
+    from .nodes.keyboard import Keyboard
+    from .nodes.operator import Operator
+
+    return KeyOperator(config, law, load_scene(scene), Keyboard()) if scene else Operator(config, law)
 
 
 def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:
     line = _LiveLine()
     began = time.monotonic()
-    while seconds == 0.0 or operator.elapsed < seconds:
+    while not operator.finished and (seconds == 0.0 or operator.elapsed < seconds):
         spin(0.1)
         processes.check()
         if operator.latest is None:
@@ -86,18 +107,18 @@ class _LiveLine:
 
 def _line(operator: Any) -> str:
     error, force = operator.latest["pose_error"], operator.latest["wrench"][:3]
-    note = "  pushing" if operator.pushing(operator.elapsed) else ""
     rate = f"{operator.rate:4.0f}" if operator.rate else "   -"
     return (
         f"{operator.elapsed:6.1f} s  {rate} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
-        f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N{note}"
+        f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N  {operator.note}"
     )
 
 
 def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
-    pushed = np.array([operator.pushing(t) for t in log.t])
-    recovering = np.array([operator.pushing(t - RECOVERY) for t in log.t])
+    pushed = operator.pushed(log)
+    last_push = np.maximum.accumulate(np.where(pushed, log.t, -np.inf))
+    recovering = log.t - last_push <= RECOVERY
     print(f"{log.t[-1]:.1f} s of {title}: {operator.rate:.0f} Hz, {operator.missed} late or lost joint states")
     for name, part in (("free", error[~pushed & ~recovering]), ("pushed", error[pushed])):
         if len(part):

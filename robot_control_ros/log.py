@@ -27,6 +27,7 @@ class Log:
         pose_error: (N, 6) reference minus pose [m, rad].
         twist: (N, 6) [m/s, rad/s].
         wrench: (N, 6) by the environment on the robot [N, N·m]; NaN where there is no sensor.
+        contact: (N, 6) by the objects of a simulated scene on the robot [N, N·m]; NaN where there is no scene.
     """
 
     joints: tuple[str, ...]
@@ -40,6 +41,7 @@ class Log:
     twist: Array
     wrench: Array
     command: Array
+    contact: Array
 
     def __len__(self) -> int:
         return len(self.t)
@@ -99,7 +101,7 @@ class LogWriter:
 
     def __init__(self, joints: tuple[str, ...], mode: CommandMode) -> None:
         self._joints, self._mode = joints, mode
-        self._rows: list[tuple[float, Array, Array, Array, Array, Array, Array, Array, Array]] = []
+        self._rows: list[tuple[float, Array, Array, Array, Array, Array, Array, Array, Array, Array]] = []
 
     def add(
         self,
@@ -112,11 +114,11 @@ class LogWriter:
         twist: Array,
         wrench: Array | None,
         command: Array,
+        contact: Array | None = None,
     ) -> None:
         """One sample, in the shapes of :class:`Log` without the N."""
-        if wrench is None:
-            wrench = np.full(6, np.nan)
-        self._rows.append((t, q, v, effort, pose, pose_error, twist, wrench, command))
+        wrench, contact = (np.full(6, np.nan) if given is None else given for given in (wrench, contact))
+        self._rows.append((t, q, v, effort, pose, pose_error, twist, wrench, command, contact))
 
     def __len__(self) -> int:
         return len(self._rows)

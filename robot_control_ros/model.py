@@ -192,6 +192,12 @@ class RobotModel:
         tau = pin.rnea(self._model, self._aside, x, w, b)
         return np.array(tau if self._order is None else tau[self._order])
 
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
+        x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
+        a = pin.aba(self._model, self._aside, x, w, t)
+        return np.array(a if self._order is None else a[self._order])
+
     def coriolis_transposed(self, q: Array, v: Array) -> Array:
         """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
         w = self._velocity(v)

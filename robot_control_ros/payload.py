@@ -100,7 +100,7 @@ def _check_spread(condition: float) -> None:
     if not condition <= LARGEST_CONDITION:
         raise ConfigError(
             f"payload: condition number {condition:.3g} of the poses: must be at most {LARGEST_CONDITION:g}; they are "
-            "too alike: tilt the sensor's axes further against gravity, about two different axes, by 30 degrees or more"
+            "too alike: tilt the sensor against gravity to several sides, by 30 degrees or more"
         )
 
 

@@ -12,12 +12,14 @@ from .errors import ConfigError
 from .log import Log, LogWriter
 from .loop import ControlLoop
 from .model import RobotModel
-from .plants.mujoco import MujocoPlant
+from .plants.mujoco import PHYSICS_STEP, MujocoPlant
+from .plants.scene import Scene, load_scene
 from .robots import RobotConfig, load_robot
 from .trajectories import Trajectory
-from .types import Array
+from .types import Array, Command, RobotState
 
 Start = Callable[[Array], Trajectory]
+Intervention = Callable[[MujocoPlant], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,11 @@ def simulate(
     q0: Any = None,
     rate: float = 1000.0,
     urdf: str | None = None,
+    scene: str | Scene | None = None,
+    intervene: Intervention | None = None,
+    joint_law: str | None = None,
+    joint_law_gains: Mapping[str, Any] | None = None,
+    physics_step: float = PHYSICS_STEP,
 ) -> Log:
     """Run a law on a simulated robot.
 
@@ -59,9 +66,13 @@ def simulate(
         reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
         duration: [s].
         push: what disturbs the robot.
-        q0: (n,) joint angles to start from [rad]; the robot's home by default.
-        rate: of control [Hz]; the physics runs at 1 kHz or the next multiple above.
+        q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
+        rate: of control [Hz].
         urdf: text of another description than the configuration's.
+        scene: what stands around the robot: name, path of a YAML file, or a scene.
+        intervene: called with the plant before each sample: what else happens, as objects that are moved.
+        joint_law, joint_law_gains: a law within the drives, see :class:`MujocoPlant`; `law` must command positions.
+        physics_step: [s], at most; see :class:`MujocoPlant`.
 
     Returns:
         The log, one sample per control cycle.
@@ -74,42 +85,56 @@ def simulate(
     if not 0.0 < duration < float("inf"):
         raise ConfigError(f"duration = {duration}: must be above 0 s")
     config = config.at_rate(rate)
-    plant = MujocoPlant(config, urdf=urdf, rate=rate)
+    plant = MujocoPlant(
+        config,
+        urdf=urdf,
+        rate=rate,
+        scene=load_scene(scene) if isinstance(scene, str) else scene,
+        joint_law=joint_law,
+        joint_law_gains=joint_law_gains,
+        physics_step=physics_step,
+    )
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
-    plant.reset(_start(config, q0))
-    writer = LogWriter(config.joints, loop.law.mode)
+    plant.reset(None if q0 is None else _start(config, q0))
+    writer = LogWriter(config.joints, loop.running.mode)
     plant.open()
     try:
         for _ in range(round(duration * rate)):
             if push is not None:
                 _apply(push, plant, config.tip)
+            if intervene is not None:
+                intervene(plant)
             state = plant.read()
             command = loop.tick(state)
             if len(writer) == 0 and reference is not None:
-                assert loop.kin is not None
-                loop.trajectory = reference if hasattr(reference, "sample") else reference(loop.kin.pose)
+                loop.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
             plant.write(command)
             loop.settle()
-            kin = loop.kin
-            assert kin is not None
-            writer.add(
-                state.time,
-                state.q,
-                state.v,
-                state.effort,
-                kin.pose,
-                loop.pose_error(),
-                kin.twist,
-                state.wrench_on_tip,
-                command.values,
-            )
+            _record(writer, plant, loop, state, command)
     finally:
         plant.close()
     return writer.log()
 
 
+def _record(writer: LogWriter, plant: MujocoPlant, loop: ControlLoop, state: RobotState, command: Command) -> None:
+    kin = loop.kin
+    assert kin is not None
+    writer.add(
+        state.time,
+        state.q,
+        state.v,
+        state.effort,
+        kin.pose,
+        loop.pose_error(),
+        kin.twist,
+        state.wrench_on_tip,
+        command.values,
+        None if plant.scene is None else plant.contact_wrench(),
+    )
+
+
 def _start(config: RobotConfig, q0: Any) -> Array:
-    q = np.array(config.home if q0 is None else q0, dtype=float)
+    q = np.array(q0, dtype=float)
     if q.shape != (config.n,) or not np.isfinite(q).all():
         raise ConfigError(f"q0 = {q.tolist()}: must be {config.n} finite numbers")
     return q

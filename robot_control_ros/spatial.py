@@ -74,6 +74,21 @@ def rotation_log_jacobian(rotation: Array) -> Array:
     return np.asarray(pin.Jlog3(rotation))
 
 
+def rotation_error_euler_xyz(rotation: Array) -> Array:
+    """Angles (a, b, c) [rad] with R = Rx(a) Ry(b) Rz(c) and b within ±pi/2, of a rotation matrix (3, 3).
+
+    As a rotation error it is the rotation vector about x, about z, and about y up to pi/2 only; beyond, it points
+    elsewhere, and a and c jump where they pass ±pi. Half turns of a and c whose sign the matrix leaves open are -pi and
+    pi; at b = ±pi/2, where only their sum or difference is known, c is 0.
+    """
+    (r00, r01, r02), (r10, r11, r12), (_, _, r22) = rotation.tolist()
+    cosine = math.hypot(r00, r01)
+    b = math.atan2(r02, cosine)
+    if cosine < 1e-12:
+        return np.array([math.copysign(1.0, r02) * math.atan2(r10, r11), b, 0.0])
+    return np.array([-math.atan2(r12 + 0.0, r22), b, math.atan2(0.0 - r01, r00)])  # + 0.0: -0.0 counts as 0.0
+
+
 def pose_error(pose_ref: Array, pose: Array) -> Array:
     """Error (6,) [m, rad] = [p_ref - p; log(R_ref Rᵀ)], in base axes; both poses (4, 4) in the base."""
     return pose_error_and_map(pose_ref, pose)[0]

@@ -22,7 +22,7 @@ LAYERS = (
     ("share", "robots", "model"),
     ("inverse_kinematics",),
     ("laws", "wrench", "payload", "momentum_observer", "trajectories", "safety"),
-    ("running_law", "joint_reference"),
+    ("running_law", "joint_reference", "motion_model"),
     ("cycle_times", "handover", "loop"),
     ("log", "plants", "simulate"),
     ("reproduce", "nodes", "bringup", "processes", "bench", "demo", "reference_docs", "cli", "dashboard"),

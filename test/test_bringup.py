@@ -85,7 +85,7 @@ def test_a_parameter_arrives_as_it_was_given(value):
 def test_a_simulation_is_a_simulator_and_a_controller_of_one_robot():
     simulator, control = simulation()
     assert (simulator.executable, simulator.name) == ("simulator", "simulator")
-    assert simulator.parameters == {"robot": "ur5", "pacing": "realtime", "rate": 0.0}
+    assert simulator.parameters == {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": ""}
     assert (control.executable, control.name) == ("controller", "controller")
     expected = {"robot": "ur5", "profile": "sim", "law": "impedance", "use_sim_time": True, "rate": 0.0}
     assert control.parameters == expected
@@ -98,8 +98,8 @@ def test_the_default_of_every_argument_is_that_of_the_function():
 
 
 def test_arguments_reach_the_nodes():
-    simulator, control = simulation(law="gravity_compensation", pacing="lockstep", rate="250")
-    assert simulator.parameters == {"robot": "ur5", "pacing": "lockstep", "rate": 250.0}
+    simulator, control = simulation(law="gravity_compensation", pacing="lockstep", rate="250", scene="ball")
+    assert simulator.parameters == {"robot": "ur5", "pacing": "lockstep", "rate": 250.0, "scene": "ball"}
     assert control.parameters["law"] == "gravity_compensation"
     assert control.parameters["rate"] == 250.0
 
@@ -117,6 +117,8 @@ def test_a_robot_by_path_is_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
         ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: "),
         ({"robot": "nowhere.yaml"}, "robot 'nowhere.yaml': no such file"),
         ({"law": "nonsense"}, "unknown law 'nonsense'; laws: .*impedance"),
+        ({"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
+        ({"scene": "nowhere.yaml"}, "scene 'nowhere.yaml': no such file"),
         ({"gains": "nowhere.yaml"}, "gains = 'nowhere.yaml': no such file"),
         ({"rate": "fast"}, "rate = 'fast': must be a number"),
     ],
@@ -136,6 +138,12 @@ def test_a_controller_of_a_real_robot_has_real_time_and_its_own_sensor():
     spec = controller("ur5", "impedance", **arguments)
     assert spec.parameters["use_sim_time"] is False
     assert spec.remappings == {"wrench": "/my/wrench"}
+
+
+def test_a_scene_by_path_is_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
+    (tmp_path / "mine.yaml").write_text("objects: {}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert simulation(scene="mine.yaml")[0].parameters["scene"] == str(tmp_path / "mine.yaml")
 
 
 # --- gains ---

@@ -2,12 +2,14 @@
 
 import csv
 import os
+import re
 import signal
 import time
 
 import numpy as np
 import pytest
 from ros_support import LIMIT, Child, ended_cleanly, ros_environment
+from terminal import Terminal
 
 from robot_control_ros.cli import main
 
@@ -132,12 +134,94 @@ def test_a_demonstration_whose_node_dies_says_so_and_ends(demo, tmp_path):
     assert alive(nodes) == []
 
 
+# --- a demonstration in a scene ---
+
+
+@pytest.fixture
+def demo_in_terminal(tmp_path):
+    """Starts the demonstration in a scene, in a terminal."""
+    pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+    pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+    started = []
+
+    def start(scene):
+        arguments = ["-m", "robot_control_ros.cli", "demo", "--scene", scene, "--output", str(tmp_path)]
+        started.append(Terminal(*arguments, environment=ros_environment()))
+        return started[-1]
+
+    yield start
+    for terminal in started:
+        terminal.close()
+
+
+def wait(terminal, seconds):
+    """Some seconds of the robot's time, as the live line shows it."""
+
+    def now():
+        return float(re.findall(r"([0-9.]+) s  ", terminal.shown)[-1])
+
+    end = now() + seconds
+    terminal.until(lambda: now() >= end)
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_the_keys_of_the_terminal_press_the_ball_against_the_tool(demo_in_terminal, tmp_path):
+    terminal = demo_in_terminal("ball")
+    terminal.until("the arrows lead the ball along x and y, g and b along z, 2 mm a stroke; Esc ends")
+    terminal.until("ball to (900, 0, 100) mm")
+    nodes = children(terminal.pid)
+    assert len(nodes) == 2
+    assert terminal.modes() != terminal.before
+    terminal.press(b"g\x1b[D" + 45 * b"\x1b[B" + b"b\x1b[C")  # up and left, 90 mm back, down and right
+    terminal.until("ball to (810, 0, 100) mm")
+    wait(terminal, 3.0)
+    terminal.press(b"\x1b")
+    assert terminal.end() == (0, terminal.before)
+    assert alive(nodes) == []
+    assert "of ur5 under impedance, scene ball" in terminal.shown
+    assert "error pushed  rms" in terminal.shown
+    header, rows = read_csv(tmp_path / "demo.csv")
+    force, way = rows[:, header.index("wrench.x")], rows[:, header.index("pose.03")]
+    # 15 mm, shared by the slides' 1000 N/m and the law's 500 N/m: 5 N, less what the skin gives way
+    assert force[-1] == pytest.approx(-4.8, abs=0.2)
+    assert way[-1] - way[0] == pytest.approx(force[-1] / 500.0, abs=2e-4)
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_the_keys_lead_the_tip_where_nothing_is_on_slides(demo_in_terminal, tmp_path):
+    terminal = demo_in_terminal("table")
+    terminal.until("the arrows lead the tip")
+    terminal.until("tip to (487, 109, 432) mm")
+    terminal.press(10 * b"g")
+    terminal.until("tip to (487, 109, 452) mm")
+    wait(terminal, 3.0)
+    os.kill(terminal.pid, signal.SIGTERM)
+    status, modes = terminal.end()
+    assert (status, modes) == (0, terminal.before)
+    header, rows = read_csv(tmp_path / "demo.csv")
+    height = rows[:, header.index("pose.23")]
+    assert height[-1] - height[0] == pytest.approx(0.02, abs=1e-3)
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_without_a_terminal_a_scene_says_so_and_nothing_is_led(demo, tmp_path):
+    child = demo("--scene", "ball", "--seconds", "2", "--headless", "--output", str(tmp_path))
+    assert child.end() == 0, child.err
+    assert "the ball stays where it is, for there is no terminal to read" in child.out
+    header, rows = read_csv(tmp_path / "demo.csv")
+    assert abs(rows[:, header.index("wrench.x")]).max() < 0.05
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--robot", "nonsense"], "robot_control: unknown robot 'nonsense'; robots: "),
         (["--law", "nonsense"], "robot_control: unknown law 'nonsense'; laws: "),
         (["--gains", "nowhere.yaml"], "robot_control: gains = 'nowhere.yaml': no such file"),
+        (["--scene", "nonsense"], "robot_control: unknown scene 'nonsense'; scenes: ball, "),
     ],
 )
 def test_a_demonstration_that_cannot_be_is_refused_in_a_line(capsys, monkeypatch, arguments, words):
@@ -195,6 +279,7 @@ def test_simulate_can_follow_a_circle(capsys):
         (["--law", "nonsense"], "unknown law 'nonsense'; laws: "),
         (["--seconds", "-1"], "duration = -1.0: must be above 0 s"),
         (["--rate", "0"], "rate = 0.0: must be above 0 Hz"),
+        (["--scene", "nonsense"], "unknown scene 'nonsense'; scenes: ball, "),
     ],
 )
 def test_a_simulation_that_cannot_be_is_refused_in_a_line(capsys, arguments, words):

@@ -30,6 +30,7 @@ def samples(count=5, seed=0):
             "twist": rng.normal(size=6),
             "wrench": rng.normal(size=6) if k != 2 else None,
             "command": rng.normal(size=2),
+            "contact": rng.normal(size=6) if k == 3 else None,
         }
 
 
@@ -48,7 +49,9 @@ def test_a_log_holds_every_sample_in_its_shape():
     for name in ("t", "q", "v", "effort", "pose", "pose_error", "twist", "command"):
         assert np.array_equal(getattr(log, name), np.array([sample[name] for sample in given])), name
     assert np.isnan(log.wrench[2]).all()
-    assert np.array_equal(log.wrench[3], given[3]["wrench"])
+    assert np.isnan(log.contact[[0, 1, 2, 4]]).all()
+    for name in ("wrench", "contact"):
+        assert np.array_equal(getattr(log, name)[3], given[3][name])
 
 
 def test_a_writer_counts_and_refuses_to_make_a_log_of_nothing():
@@ -71,6 +74,7 @@ def test_the_file_names_every_column(tmp_path):
     for name in ("pose_error", "twist", "wrench"):
         wanted += [f"{name}.{axis}" for axis in AXES]
     wanted += ["command.elbow", "command.wrist"]
+    wanted += [f"contact.{axis}" for axis in AXES]
     assert names == wanted
 
 
@@ -89,7 +93,7 @@ def test_the_file_gives_back_every_number_exactly(tmp_path):
         for name in ("q", "v", "effort", "command"):
             assert np.array_equal(column(f"{name}.{joint}"), getattr(log, name)[:, k])
     for k, axis in enumerate(AXES):
-        for name in ("pose_error", "twist", "wrench"):
+        for name in ("pose_error", "twist", "wrench", "contact"):
             assert np.array_equal(column(f"{name}.{axis}"), getattr(log, name)[:, k], equal_nan=True)
     for row in range(3):
         for k in range(4):

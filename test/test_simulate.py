@@ -1,17 +1,20 @@
 """simulate(): what it refuses, what it gives back, and that the robot does what was asked."""
 
 import math
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
 
 from robot_control_ros.errors import ConfigError, ModelError
+from robot_control_ros.gains import gain
 from robot_control_ros.laws import law_names
 from robot_control_ros.model import RobotModel
+from robot_control_ros.plants.scene import load_scene
 from robot_control_ros.robots import load_robot, robot_names
 from robot_control_ros.simulate import Push, simulate
 from robot_control_ros.trajectories import Circle, Hold
+from robot_control_ros.types import Command, CommandMode
 
 pytest.importorskip("mujoco")
 pytestmark = pytest.mark.sim
@@ -133,7 +136,7 @@ def test_two_runs_are_the_same_to_the_last_bit():
     assert np.abs(one.v).max() > 0.05
     for item in fields(one):
         if item.name not in ("joints", "mode"):
-            assert np.array_equal(getattr(one, item.name), getattr(two, item.name)), item.name
+            assert np.array_equal(getattr(one, item.name), getattr(two, item.name), equal_nan=True), item.name
 
 
 def test_a_robot_may_be_a_name_or_a_configuration():
@@ -218,3 +221,122 @@ def test_a_push_may_act_on_another_link():
 def test_the_profile_s_own_rate_does_not_matter():
     slow = replace(UR5, profile=replace(UR5.profile, rate=50.0))
     assert np.array_equal(short(robot=slow).effort, short().effort)
+
+
+# --- scenes, and laws within the drives ---
+
+
+def test_the_ball_pressed_into_the_tool_shares_the_way_between_two_springs():
+    """Its slides and the tip have 1000 N/m each, the overlap is 10 mm: nearly 5 mm and 5 N; the skin gives way, too."""
+    place = np.array([0.815, 0.0, 0.1])
+    seen = []
+
+    def lead(plant):
+        if plant.time >= 0.2:
+            plant.move_object("ball", place)
+        seen.append(plant.object_pose("ball")[:3, 3])
+
+    gains = {"stiffness": [1000, 1000, 1000, 100, 100, 100]}
+    log = short(scene="ball", gains=gains, intervene=lead, duration=3.0)
+    scene = load_scene("ball")
+    assert log.pose[0] == pytest.approx(scene.start, abs=1e-6)
+    assert len(seen) == len(log)
+    assert not log.contact[log.t < 0.2].any()
+    force, moved = log.contact[-1, :3], log.pose[-1, :3, 3] - log.pose[0, :3, 3]
+    assert force[0] == pytest.approx(-4.8, abs=0.3)
+    assert moved[0] * 1e3 == pytest.approx(-4.8, abs=0.3)
+    assert force == pytest.approx(1000.0 * (place - seen[-1]), abs=0.02)
+    assert force == pytest.approx(1000.0 * moved, abs=0.1)  # of the tip's spring
+    assert log.wrench[-1] == pytest.approx(log.contact[-1], abs=0.02)
+    assert np.ptp(log.contact[log.t > 2.0, 0]) < 0.01  # no ringing
+
+
+@pytest.mark.parametrize(
+    ("scene", "way"), [("wall", [0.12, 0.0, 0.0]), ("table", [0.0, 0.0, -0.15])], ids=["wall", "table"]
+)
+def test_a_wall_and_a_table_hold_the_tip_back_with_the_force_of_its_spring(scene, way):
+    """The tip is sent 20 mm or so behind the surface, and stays in front of it."""
+
+    def beyond(pose):
+        goal = pose.copy()
+        goal[:3, 3] += way
+        return Hold(goal, None)
+
+    log = short(scene=scene, reference=beyond, duration=4.0)
+    direction = np.array(way) / np.linalg.norm(way)
+    behind = direction @ log.pose_error[-1, :3]
+    assert behind == pytest.approx(0.02, abs=0.003)
+    assert log.contact[-1, :3] == pytest.approx(-500.0 * log.pose_error[-1, :3], abs=0.1)
+    assert direction @ log.contact[-1, :3] < -8.0
+    assert log.wrench[-1] == pytest.approx(log.contact[-1], abs=0.02)
+
+
+def test_a_block_is_pushed_along_the_table():
+    """By the tip, 30 mm above the table, that is sent 150 mm along y: the last 24 mm of that against the block."""
+    places = []
+
+    def low(pose):
+        goal = pose.copy()
+        goal[:3, 3] = [0.5, pose[1, 3] + 0.15, 0.33]
+        return Hold(goal, None)
+
+    def watch(plant):
+        places.append(plant.object_pose("block")[:3, 3])
+
+    log = short(scene="block", reference=low, duration=4.0, intervene=watch)
+    assert places[0] == pytest.approx([0.5, 0.3, 0.29])
+    assert places[-1][1] > 0.31
+    assert places[-1][2] == pytest.approx(0.29, abs=1e-3)  # still on the table
+    assert log.contact[:, 1].min() < -0.4 * 0.5 * 9.81  # more than the block's friction
+
+
+def test_without_a_scene_nothing_is_logged_of_contacts():
+    assert np.isnan(short().contact).all()
+    assert not short(scene=load_scene("wall")).contact.any()
+
+
+def test_an_unknown_scene_is_refused_with_the_scenes_listed():
+    with pytest.raises(ConfigError, match="unknown scene 'moon'; scenes: ball, "):
+        short(scene="moon")
+
+
+class HoldPosition:
+    """Commands the reference's joint positions as they are."""
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        nothing: float = gain(0.0, doc="Nothing.")
+
+    mode = CommandMode.POSITION
+
+    def __init__(self):
+        self.terms = {}
+
+    def reset(self, state, kin):
+        pass
+
+    def compute(self, state, kin, reference, gains, dt):
+        return Command(CommandMode.POSITION, reference.q.copy())
+
+
+class Spring(HoldPosition):
+    """Torque g(q) + k (q_r - q) - d q̇ with fixed k and d."""
+
+    mode = CommandMode.EFFORT
+
+    def compute(self, state, kin, reference, gains, dt):
+        return Command(CommandMode.EFFORT, kin.gravity + 400.0 * (reference.q - state.q) - 40.0 * state.v)
+
+
+def test_a_joint_law_drives_the_motors_of_a_law_that_commands_positions():
+    """A torque τ at a joint turns it by τ / k; the servo that it replaces gives way by much less."""
+    positions, spring = f"{__name__}:HoldPosition", f"{__name__}:Spring"
+    torque = Push(torque=(0.0, 0.0, 4.0), link="shoulder_link")
+    arguments = {"law": positions, "push": torque, "duration": 2.0, "rate": 20.0, "physics_step": 0.005}
+    soft, stiff = short(joint_law=spring, **arguments), short(**arguments)
+    assert soft.mode is CommandMode.POSITION
+    assert len(soft) == 40
+    assert soft.q[-1, 0] - HOME[0] == pytest.approx(4.0 / 400.0, abs=1e-4)
+    assert 0.0 < stiff.q[-1, 0] - HOME[0] < 0.1 * 4.0 / 400.0
+    with pytest.raises(ConfigError, match=r"effort command: joint_law .*Spring takes position only"):
+        short(law=spring, joint_law=spring)

@@ -10,12 +10,13 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PointStamped, WrenchStamped
 from ros_support import Child, Ros, ended_cleanly
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
+from visualization_msgs.msg import Marker, MarkerArray
 
 from robot_control_ros.model import RobotModel
 from robot_control_ros.nodes.messages import seconds, vector
@@ -383,6 +384,53 @@ def test_lockstep_waits_for_commands(new_ros):
     assert {seconds(state.header.stamp) for state in simulator.states.messages} == {0.0}
 
 
+# --- a scene ---
+
+
+def test_a_scene_shows_its_objects_and_contacts_and_takes_targets(new_ros):
+    """The ball is led 5 mm into the tool: the joints hold, its slides give way; all in the frames that are named."""
+    ros, simulator = new_ros, make_simulator(new_ros, scene="ball")
+    targets = ros.publisher(PointStamped, "/simulator/ball/target")
+    contacts = ros.subscribe(WrenchStamped, "/simulator/contact_wrench")
+    scenes = ros.subscribe(MarkerArray, "/simulator/objects")
+    ros.until(lambda: len(contacts) and len(scenes), "contact wrench and objects")
+    ball, tool = scenes.last.markers
+    assert (ball.ns, ball.id, ball.type, ball.header.frame_id) == ("ball", 0, Marker.SPHERE, "base_link")
+    assert (tool.ns, tool.id, tool.type, tool.header.frame_id) == ("tool", 1, Marker.SPHERE, "tool0")
+    for marker, place in ((ball, [0.9, 0.0, 0.1]), (tool, [0.0, 0.0, 0.025])):
+        np.testing.assert_allclose(vector(marker.pose.position), place, rtol=0.0, atol=1e-6)
+        np.testing.assert_allclose(vector(marker.scale), 0.05, rtol=1e-12)
+    assert contacts.last.header.frame_id == "tool0"
+    assert not vector(contacts.last.wrench.force).any()
+
+    target = PointStamped()
+    target.header.frame_id = "base_link"
+    target.point.x, target.point.z = 0.82, 0.1
+
+    def force():
+        return vector(contacts.last.wrench.force)[2]  # along the tool, which points forward: x of the base
+
+    def pressing():
+        return 1000.0 * (0.82 - scenes.last.markers[0].pose.position.x)
+
+    ros.until(lambda: force() < -3.0 and abs(force() - pressing()) < 0.05, "the press", lambda: targets.publish(target))
+    felt = vector(simulator.wrenches.last.wrench.force)  # z of ft_frame looks the other way
+    np.testing.assert_allclose(felt, [0.0, 0.0, -force()], rtol=0.0, atol=0.1)
+    np.testing.assert_allclose(position(simulator.states.last), position(simulator.states.messages[0]), atol=1e-3)
+    assert simulator.ros.trigger("/simulator/reset").success
+    ros.until(lambda: abs(scenes.last.markers[0].pose.position.x - 0.9) < 1e-6 and force() == 0.0, "the ball is back")
+
+    target.header.frame_id = "tool0"
+    words = "refused: target of ball: frame_id = 'tool0': must be base_link"
+    ros.until(lambda: words in simulator.child.err, words, lambda: targets.publish(target))
+
+
+def test_a_joint_law_of_a_simulator_takes_positions_only(new_ros):
+    simulator = make_simulator(new_ros, joint_law="impedance")
+    words = "refused: effort command: joint_law impedance takes position only"
+    simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.send("effort", HOME))
+
+
 # --- parameters and the end ---
 
 
@@ -398,9 +446,12 @@ def test_the_rate_can_be_chosen(new_ros, rate):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: ur5"),
+        ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: "),
         ({"pacing": "nonsense"}, "pacing = 'nonsense'; choices: realtime, lockstep"),
         ({"rate": -1.0}, "rate"),
+        ({"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, block, table, wall"),
+        ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
+        ({"physics_step": 1.0}, "physics_step = 1.0: must be a number within [1e-05, 0.02]"),
     ],
 )
 def test_a_simulator_that_cannot_start_says_why_in_a_line(new_ros, parameters, words):

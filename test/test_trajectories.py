@@ -12,7 +12,19 @@ from scipy.spatial.transform import Rotation
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.model import RobotModel
 from robot_control_ros.robots import load_robot
-from robot_control_ros.trajectories import Circle, Hold, Jog, JointMove, JointPath, MinimumJerk, Pursuit, Quintic
+from robot_control_ros.trajectories import (
+    Circle,
+    Hold,
+    Jog,
+    JointMove,
+    JointPath,
+    JointPursuit,
+    MinimumJerk,
+    Pursuit,
+    Quintic,
+    QuinticProfile,
+    Trapezoid,
+)
 from robot_control_ros.trajectories.minimum_jerk import SHORTEST
 from robot_control_ros.types import Reference
 
@@ -286,6 +298,91 @@ def test_a_joint_move_is_as_fast_as_its_slowest_joint_allows(ur5, model):
     assert fastest[2] == pytest.approx(0.2)
 
 
+def joint_samples(trajectory, times):
+    """Positions, velocities and accelerations (k, n) of the joints."""
+    references = [trajectory.sample(t) for t in times]
+    return tuple(np.array([getattr(r, name) for r in references]) for name in ("q", "v", "a"))
+
+
+@pytest.mark.parametrize("profile", [Trapezoid, QuinticProfile.within], ids=["trapezoid", "minimum jerk"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_joint_move_is_synchronised_keeps_every_joint_s_limits_and_reaches_one(ur5, model, profile, seed):
+    rng = np.random.default_rng(seed)
+    q0, way = np.array(ur5.home), rng.uniform(-2.0, 2.0, 6) * 10.0 ** rng.uniform(-2.0, 0.0)
+    speed, acceleration = rng.uniform(0.3, 3.0, 6), rng.uniform(0.5, 5.0, 6)
+    move = JointMove(model, q0, q0 + way, 2.0, speed, acceleration, profile)
+    times = np.linspace(2.0, move.end, 2001)
+    q, v, a = joint_samples(move, times)
+    shares = (q - q0) / way
+    assert shares == pytest.approx(np.repeat(shares[:, :1], 6, axis=1), abs=1e-12)
+    assert (shares[0], shares[-1]) == (pytest.approx(0.0, abs=1e-12), pytest.approx(1.0))
+    fastest, hardest = np.abs(v).max(axis=0) / speed, np.abs(a).max(axis=0) / acceleration
+    assert max(fastest.max(), hardest.max()) == pytest.approx(1.0, abs=1e-4)
+    dt = times[1] - times[0]
+    assert np.abs(np.diff(q, axis=0) / dt).max(axis=0) == pytest.approx(fastest * speed, rel=3e-3)
+    assert (np.abs(np.diff(v, axis=0) / dt) <= acceleration * (1.0 + 1e-9)).all()
+
+
+def test_the_tip_of_a_trapezoidal_joint_move_belongs_to_its_joints(ur5, model):
+    q0, way = np.array(ur5.home), np.array([0.5, -0.2, 0.3, 0.1, -0.4, 1.0])
+    move = JointMove(model, q0, q0 + way, 0.0, np.full(6, 0.9), np.full(6, 2.0), Trapezoid)
+    ramp = 0.9 / 2.0
+    assert move.end == pytest.approx(1.0 / 0.9 + ramp)
+    times = [0.1, 0.3, ramp + 0.05, 0.9, move.end - ramp + 0.05, move.end - 0.1]
+    assert_consistent(move, times)
+    for t in times:
+        reference = move.sample(t)
+        assert np.array_equal(reference.pose, model.at(reference.q).pose)
+        for found, wanted in zip(move.path(t), (reference.q, reference.v, reference.a), strict=True):
+            assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("profile", [Trapezoid, QuinticProfile.within], ids=["trapezoid", "minimum jerk"])
+def test_a_joint_move_to_where_the_joints_are_stays_there(ur5, model, profile):
+    q0 = np.array(ur5.home)
+    move = JointMove(model, q0, q0.copy(), 0.0, np.full(6, 0.9), np.full(6, 2.0), profile)
+    assert move.end <= SHORTEST
+    for t in (0.0, move.end / 2.0, move.end, 1.0):
+        assert np.array_equal(move.sample(t).q, q0)
+        assert not move.sample(t).v.any()
+
+
+def test_a_trapezoidal_joint_move_without_accelerations_is_refused(ur5, model):
+    q0 = np.array(ur5.home)
+    with pytest.raises(ConfigError, match="trapezoid: acceleration = inf"):
+        JointMove(model, q0, q0 + 1.0, 0.0, np.full(6, 0.9), profile=Trapezoid)
+
+
+def test_a_joint_path_without_velocities_begins_and_ends_at_rest_without_a_step(ur5, model):
+    q0 = np.array(ur5.home)
+    for points in ([[0.3] * 6], [[0.2] * 6, [0.1] * 6, [0.4] * 6], [[0.1] * 6, [0.2] * 6, [0.3] * 6]):
+        times = 0.5 * np.arange(1, len(points) + 1)
+        path = JointPath(model, q0, times, q0 + np.array(points), None, 3.0, np.full(6, 3.0))
+        _, v, _ = joint_samples(path, np.arange(2.9, path.end + 0.1, 0.001))
+        assert np.abs(np.diff(v, axis=0)).max() < 0.02
+        assert not path.sample(path.end).v.any()
+
+
+def test_the_path_of_a_joint_path_is_what_it_samples_and_rests_outside_its_time(ur5, model):
+    q0 = np.array(ur5.home)
+    path = JointPath(model, q0, np.array([0.5, 1.0]), q0 + np.array([[0.2] * 6, [0.1] * 6]), None, 3.0, np.full(6, 3.0))
+    for t in (3.0, 3.2, 3.7, 3.999):
+        reference = path.sample(t)
+        for found, wanted in zip(path.path(t), (reference.q, reference.v, reference.a), strict=True):
+            assert np.array_equal(found, wanted)
+    for t, q in ((2.0, q0), (4.0, q0 + 0.1), (9.0, q0 + 0.1)):
+        found, v, a = path.path(t)
+        assert found == pytest.approx(q)
+        assert not v.any()
+        assert not a.any()
+
+
+def test_a_joint_path_that_would_stop_with_a_step_is_refused(ur5, model):
+    q0, slopes = np.array(ur5.home), np.full((1, 6), 0.1)
+    with pytest.raises(ConfigError, match=r"joint path: velocities \[0\.1, .*\] at the end: must be 0"):
+        JointPath(model, q0, np.array([1.0]), q0[None] + 0.1, slopes, 0.0, np.full(6, 3.0))
+
+
 def test_a_joint_path_passes_its_points_in_time_and_rests_at_its_end(ur5, model):
     q0 = np.array(ur5.home)
     times, points = np.array([0.5, 1.0, 2.0]), q0 + np.array([[0.2] * 6, [0.1] * 6, [0.4] * 6])
@@ -525,3 +622,144 @@ def test_a_pursuit_begins_with_the_speed_that_the_reference_has():
 def test_a_pursuit_needs_a_pose_to_start_from():
     with pytest.raises(ConfigError, match="pose"):
         Pursuit(Reference(), np.eye(4), 0.0, SPEED, ACCELERATION)
+
+
+@pytest.mark.parametrize("reach", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late_it_is_asked(seed, reach):
+    """Targets at random, near and far, half turns among them, at random times; sampled at uneven times."""
+    rng = np.random.default_rng(seed)
+    speed, acceleration = 10.0 ** rng.uniform(-2.0, 1.0, 2), 10.0 ** rng.uniform(-1.0, 2.0, 2)
+    pursuit, t = Pursuit(Reference(np.eye(4)), np.eye(4), 0.0, speed, acceleration), 0.0
+    before = pursuit.sample(0.0)
+    for _ in range(1500):
+        if rng.random() < 0.1:
+            turn = rng.choice([0.0, rng.uniform(0.0, math.pi), math.pi])
+            pursuit.target = random_pose(rng, turn)
+            pursuit.target[:3, 3] *= reach
+        dt = rng.choice([0.001, 0.002, 0.005, rng.uniform(1e-4, 0.1)])
+        t += dt
+        now = pursuit.sample(t)
+        turned = Rotation.from_matrix(now.pose[:3, :3] @ before.pose[:3, :3].T).magnitude()
+        moved = np.linalg.norm(now.pose[:3, 3] - before.pose[:3, 3])
+        for half, way in enumerate((moved, turned)):
+            part = slice(3 * half, 3 * half + 3)
+            assert way <= speed[half] * dt * (1.0 + 1e-6) + 1e-9
+            assert np.linalg.norm(now.twist[part]) <= speed[half] * (1.0 + 1e-9)
+            assert np.linalg.norm(now.acceleration[part]) <= acceleration[half] * (1.0 + 1e-9)
+            assert np.linalg.norm(now.twist[part] - before.twist[part]) <= acceleration[half] * dt * (1.0 + 1e-6) + 1e-7
+        before = now
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_twist_and_acceleration_of_a_pursuit_are_those_of_its_last_step(seed):
+    rng = np.random.default_rng(seed)
+    pursuit, dt = Pursuit(Reference(np.eye(4)), random_pose(rng), 0.0, SPEED, ACCELERATION), 0.002
+    before = pursuit.sample(0.0)
+    for index in range(1, 500):
+        if index % 100 == 0:
+            pursuit.target = random_pose(rng)
+        now = pursuit.sample(index * dt)
+        turn = Rotation.from_matrix(now.pose[:3, :3] @ before.pose[:3, :3].T).as_rotvec()
+        moved = np.concatenate((now.pose[:3, 3] - before.pose[:3, 3], turn))
+        assert moved / dt == pytest.approx(now.twist, abs=1e-9)
+        assert (now.twist - before.twist) / dt == pytest.approx(now.acceleration, abs=1e-9)
+        before = now
+
+
+# --- pursuit of joint targets ---
+
+JOINT_SPEED, JOINT_ACCELERATION = np.array([0.9, 0.5, 1.2, 2.0, 0.3, 3.0]), np.array([2.0, 1.0, 5.0, 8.0, 0.5, 20.0])
+
+
+def joint_pursuit(model, q0, goal, v0=None, time=0.0):
+    return JointPursuit(model, Reference(q=q0, v=v0), goal, time, JOINT_SPEED, JOINT_ACCELERATION)
+
+
+@pytest.mark.parametrize("size", [0.001, 0.1, 2.0])
+def test_a_joint_pursuit_arrives_within_its_limits_and_without_overshoot(ur5, model, size):
+    q0 = np.array(ur5.home)
+    way = size * np.array([1.0, -0.3, 0.5, 0.0, -0.2, 1.0])
+    pursuit = joint_pursuit(model, q0, q0 + way)
+    q, v, a = joint_samples(pursuit, np.arange(0.0, 8.0, 0.002))
+    assert np.array_equal(q[-1], q0 + way)
+    assert not v[-1].any()
+    assert not a[-1].any()
+    assert (np.abs(v) <= JOINT_SPEED * (1.0 + 1e-9)).all()
+    assert (np.abs(a) <= JOINT_ACCELERATION * (1.0 + 1e-9)).all()
+    assert (np.minimum(0.0, way) - 1e-6 <= q - q0).all()
+    assert (q - q0 <= np.maximum(0.0, way) + 1e-6).all()
+    if size == 2.0:  # far enough to reach the first joint's speed
+        assert np.abs(v[:, 0]).max() == pytest.approx(JOINT_SPEED[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_joint_pursuit_keeps_its_limits_and_stays_between_its_targets_whatever_is_streamed(ur5, model, seed):
+    """So a target within the position limits never leads beyond them, however it jumps."""
+    rng = np.random.default_rng(seed)
+    q0, t, dt = np.array(ur5.home), 0.0, 0.0
+    pursuit = joint_pursuit(model, q0, q0)
+    low = high = q0
+    q, v = q0, np.zeros(6)
+    for _ in range(1500):
+        if rng.random() < 0.03:
+            pursuit.target = q0 + rng.choice([0.01, 1.0, 6.0]) * rng.uniform(-1.0, 1.0, 6)
+            low, high = np.minimum(low, pursuit.target), np.maximum(high, pursuit.target)
+        dt = rng.choice([0.001, 0.002, 0.005, rng.uniform(1e-4, 0.1)])
+        t += dt
+        now = pursuit.sample(t)
+        assert (np.abs(now.q - q) <= JOINT_SPEED * dt * (1.0 + 1e-9)).all()
+        assert (np.abs(now.v) <= JOINT_SPEED * (1.0 + 1e-9)).all()
+        assert (np.abs(now.a) <= JOINT_ACCELERATION * (1.0 + 1e-9)).all()
+        assert (np.abs(now.v - v) <= JOINT_ACCELERATION * dt * (1.0 + 1e-9) + 1e-7).all()
+        assert (now.q >= low - 1e-9).all()
+        assert (now.q <= high + 1e-9).all()
+        q, v = now.q, now.v
+
+
+def test_a_joint_pursuit_begins_with_the_angles_and_speeds_that_the_reference_has(ur5, model):
+    q0, v0 = np.array(ur5.home), np.array([0.2, -0.1, 0.3, 0.0, 0.1, -0.4])
+    pursuit = joint_pursuit(model, q0, q0, v0, time=3.0)
+    first = pursuit.sample(3.0)
+    assert np.array_equal(first.q, q0)
+    assert np.array_equal(first.v, v0)
+    after = pursuit.sample(3.002)
+    assert (np.abs(after.v - v0) <= 0.002 * JOINT_ACCELERATION * (1.0 + 1e-9)).all()
+    assert (np.sign(after.v - v0) == -np.sign(v0)).all()
+
+
+def test_a_joint_pursuit_takes_over_from_a_joint_move_in_mid_flight(ur5, model):
+    q0 = np.array(ur5.home)
+    move = JointMove(model, q0, q0 + 0.5, 0.0, 0.8 * JOINT_SPEED)
+    there = move.sample(move.end / 2.0)
+    pursuit = JointPursuit(model, there, q0, move.end / 2.0, JOINT_SPEED, JOINT_ACCELERATION)
+    assert pursuit.sample(move.end / 2.0).pose == pytest.approx(there.pose, abs=1e-12)
+    assert pursuit.sample(move.end / 2.0).twist == pytest.approx(there.twist, abs=1e-12)
+    assert np.array_equal(pursuit.sample(move.end / 2.0 + 10.0).q, q0)
+
+
+def test_the_fields_of_a_joint_pursuit_belong_together(ur5, model):
+    """Steps: q' = v and v' = a by differences over the step; the tip by differences over a much shorter one."""
+    rng = np.random.default_rng(7)
+    q0, t = np.array(ur5.home), 0.0
+    pursuit = joint_pursuit(model, q0, q0 + rng.uniform(-1.0, 1.0, 6))
+    for index in range(1, 300):
+        if index % 60 == 0:
+            pursuit.target = q0 + rng.uniform(-1.0, 1.0, 6)
+        before = pursuit.sample(t)
+        h = 1e-5 if index % 2 else 0.004
+        t += h
+        now = pursuit.sample(t)
+        assert (now.q - before.q) / h == pytest.approx(now.v, abs=1e-9)
+        assert (now.v - before.v) / h == pytest.approx(now.a, abs=1e-7)
+        assert np.array_equal(now.pose, model.at(now.q).pose)
+        if index % 2:
+            turn = Rotation.from_matrix(now.pose[:3, :3] @ before.pose[:3, :3].T).as_rotvec()
+            moved = np.concatenate((now.pose[:3, 3] - before.pose[:3, 3], turn))
+            assert moved / h == pytest.approx(now.twist, abs=1e-4)
+            assert (now.twist - before.twist) / h == pytest.approx(now.acceleration, abs=1e-2)
+
+
+def test_a_joint_pursuit_needs_joint_angles_to_start_from(model):
+    with pytest.raises(ConfigError, match="needs reference joint angles"):
+        JointPursuit(model, Reference(np.eye(4)), np.zeros(6), 0.0, JOINT_SPEED, JOINT_ACCELERATION)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -11,7 +14,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from ..laws import law_class
-from ..log import LogWriter
+from ..log import Log, LogWriter
 from ..robots import RobotConfig
 from ..spatial import make_pose
 from ..trajectories import Circle
@@ -19,6 +22,7 @@ from ..types import Array
 from .entities import Entities
 from .messages import fill_pose, read_blocks
 
+LENGTH = 20.0  # s
 PERIOD = 0.02  # s between two targets
 SETTLE = 1.0  # s before the circle begins
 PUSH_AT, PUSH_FOR, PUSH_FORCE = 8.0, 1.0, 20.0  # s, s, N
@@ -37,11 +41,17 @@ class Operator(Node):
         log: the telemetry, sample by sample.
         rate: of the control loop, as the controller reports it [Hz].
         missed: deadlines, as the controller reports them.
+        finished: the person has had enough.
+        length: of the demonstration [s], where nobody says anything else; 0 until it is finished.
+        keyboard: what must be entered while it acts.
     """
+
+    length = LENGTH
+    keyboard: AbstractContextManager[Any] = nullcontext()
 
     def __init__(self, robot: RobotConfig, law: str) -> None:
         super().__init__("operator")
-        self.rate, self.missed = 0.0, 0
+        self.rate, self.missed, self.finished = 0.0, 0, False
         self.latest: dict[str, Array] | None = None
         self.log = LogWriter(robot.joints, law_class(law).mode)
         self._robot = robot
@@ -63,8 +73,21 @@ class Operator(Node):
             return 0.0
         return float(self.latest["time"][0] - self._began)
 
-    def pushing(self, t: float) -> bool:
-        """Whether the demonstration pushes at t seconds after its beginning."""
+    @property
+    def plan(self) -> str:
+        """What will be done, in words."""
+        return PLAN
+
+    @property
+    def note(self) -> str:
+        """What is being done, in a few words."""
+        return "pushing" if self._pushing(self.elapsed) else ""
+
+    def pushed(self, log: Log) -> Array:
+        """In which of the log's samples something pushed the robot, (N,) bool."""
+        return np.array([self._pushing(t) for t in log.t])
+
+    def _pushing(self, t: float) -> bool:
         return PUSH_AT <= t < PUSH_AT + PUSH_FOR
 
     def close(self) -> None:
@@ -108,7 +131,7 @@ class Operator(Node):
         assert reference is not None
         fill_pose(target.pose, reference)
         self._target.publish(target)
-        pushing = self.pushing(self.elapsed)
+        pushing = self._pushing(self.elapsed)
         if pushing or self._was_pushing:
             self._push.publish(self._upward_push(pose[:, :3], PUSH_FORCE if pushing else 0.0))
         self._was_pushing = pushing

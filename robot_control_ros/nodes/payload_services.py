@@ -36,7 +36,9 @@ class PayloadServices:
     def identify(self) -> str:
         """Identify, take the result over, and begin anew."""
         if self._samples is None:
-            raise ConfigError("no payload samples: move to six or more poses and call add_payload_sample at rest in each")
+            raise ConfigError(
+                "no payload samples: move to six or more poses and call add_payload_sample at rest in each"
+            )
         payload = self._samples.result()
         values = {"wrench.payload_mass": payload.mass, "wrench.payload_center": [float(x) for x in payload.center]}
         done = self._node.set_parameters_atomically([Parameter(name, value=value) for name, value in values.items()])

@@ -20,13 +20,15 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
 from ..errors import ConfigError, HardwareFault, RobotControlError
-from ..plants.mujoco import MujocoPlant
+from ..plants.mujoco import PHYSICS_STEP, MujocoPlant
+from ..plants.scene import load_scene, scene_names
 from ..robots import load_robot, robot_names
 from ..types import Command, CommandMode, RobotState
 from .entities import Entities
 from .messages import numbers, to_stamp, vector
 from .ros_params import declare_number
 from .running import LATCHED_QOS, run, take_priority
+from .scene_topics import SceneTopics
 
 CLOCK_RATE = 100.0  # Hz, at most: enough for timers, and a fifth of the load of the full rate
 PUSH_LASTS = 0.2  # s of simulated time that a push acts without a newer one
@@ -37,12 +39,15 @@ _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "Profile of the robot's file: gives the rate."),
     "pacing": ("realtime", "realtime, or lockstep: one period per command."),
+    "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
+    "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
     "paused": (False, "Begin paused."),
     "realtime_priority": (0, "SCHED_FIFO priority asked for, 0 for none."),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
     "real_time_factor": (1.0, 0.01, 100.0, "Simulated seconds per second."),
+    "physics_step": (PHYSICS_STEP, 1e-5, 0.02, "Step of the physics, at most [s]."),
     "command_timeout": (0.2, 0.0, 60.0, "Silence after which the joints hold [s]; 0 keeps the last command for ever."),
 }
 
@@ -57,7 +62,13 @@ class SimulatorNode(Node):
         rate = robot.profile.rate
         self._lockstep = self._pacing() == "lockstep"
         self._robot, self._period = robot, 1.0 / rate
-        self._plant = MujocoPlant(robot, command_timeout=self._numbers["command_timeout"])
+        self._plant = MujocoPlant(
+            robot,
+            command_timeout=self._numbers["command_timeout"],
+            scene=load_scene(self._value("scene")) if self._value("scene") else None,
+            joint_law=self._value("joint_law") or None,
+            physics_step=self._numbers["physics_step"],
+        )
         self._paused = bool(self._value("paused"))
         self._pushed_at: dict[str, float] = {}
         self._entities = Entities(self)
@@ -72,7 +83,7 @@ class SimulatorNode(Node):
         self._entities.close()
 
     def _declare_parameters(self) -> None:
-        known = {"robots": ", ".join(robot_names())}
+        known = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
         for name, (choice, text) in _PARAMETERS.items():
             descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
             self.declare_parameter(name, choice, descriptor)
@@ -97,6 +108,10 @@ class SimulatorNode(Node):
         self._joint_states = entities.publisher(JointState, "joint_states")
         self._wrenches = entities.publisher(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
         self._clocks = entities.publisher(Clock, "/clock")
+        scene = self._plant.scene
+        self._scene_topics = (
+            None if scene is None else SceneTopics(entities, self._plant, robot, scene, self._guarded, rate)
+        )
         description = entities.publisher(String, "robot_description", LATCHED_QOS)
         description.publish(String(data=robot.urdf()))
 
@@ -159,6 +174,8 @@ class SimulatorNode(Node):
         message.header.stamp = stamp
         message.position, message.velocity = numbers(state.q), numbers(state.v)
         message.effort = numbers(state.effort)
+        if self._scene_topics is not None:
+            self._scene_topics.publish(stamp)
         self._joint_states.publish(message)
 
     def _publish_wrench(self, state: RobotState, stamp: Any) -> None:

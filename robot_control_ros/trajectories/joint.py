@@ -45,27 +45,29 @@ class JointMove:
         self._rest = Hold(model.at(goal).pose, goal)
         self.end = time + self._profile.duration
 
-    def sample(self, t: float) -> Reference:
-        if t >= self.end:
-            return self._rest.sample(t)
+    def path(self, t: float) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]."""
         s, speed, acceleration = self._profile.at(t - self._time)
-        return joint_reference(self._model, self._q0 + s * self._way, speed * self._way, acceleration * self._way)
+        return self._q0 + s * self._way, speed * self._way, acceleration * self._way
+
+    def sample(self, t: float) -> Reference:
+        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
 
 
 class JointPath:
-    """Joint positions at given times, joined by cubic splines, from where the robot is; at rest at the end.
+    """Joint positions at given times, joined by cubic splines, from where the robot is; at rest at both ends.
 
     Args:
         model: of the robot.
         q0: (n,) joint angles at `time`.
         times: (k,) [s] after `time`, rising; a first time of 0 is taken as the start itself.
         positions: (k, n) [rad].
-        velocities: (k, n) [rad/s], or None: then chosen so that nothing overshoots (Fritsch-Carlson).
+        velocities: (k, n) [rad/s], the last ones 0, or None: then chosen so that nothing overshoots (Fritsch-Carlson).
         time: of the start [s].
         speed: (n,) largest joint speeds [rad/s].
 
     Raises:
-        ConfigError: times that don't rise, numbers that aren't finite, a joint faster than it can be.
+        ConfigError: times that don't rise, numbers that aren't finite, motion at the end, a joint that is too fast.
     """
 
     def __init__(
@@ -86,12 +88,15 @@ class JointPath:
         if len(knots) < 2 or not (np.diff(knots) > 0.0).all():
             raise ConfigError(f"joint path: times {times.tolist()}: must rise, the last one above 0 s")
         if velocities is None:
-            self._position = PchipInterpolator(knots, points)
+            slopes = PchipInterpolator(knots, points).derivative()(knots)
+            slopes[[0, -1]] = 0.0
         else:
             slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
-            if not np.isfinite(slopes).all():
-                raise ConfigError("joint path: velocities must be finite")
-            self._position = CubicHermiteSpline(knots, points, slopes)
+        if not np.isfinite(slopes).all():
+            raise ConfigError("joint path: velocities must be finite")
+        if slopes[-1].any():
+            raise ConfigError(f"joint path: velocities {slopes[-1].tolist()} at the end: must be 0")
+        self._position = CubicHermiteSpline(knots, points, slopes)
         self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
         fastest = _fastest(self._velocity)
         if (fastest > speed).any():
@@ -104,11 +109,14 @@ class JointPath:
         self._rest = Hold(model.at(points[-1]).pose, points[-1])
         self.end = time + float(knots[-1])
 
+    def path(self, t: float) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]; at rest outside its own."""
+        at = min(max(t, self._time), self.end) - self._time
+        moving = float(self._time <= t < self.end)
+        return self._position(at), moving * self._velocity(at), moving * self._acceleration(at)
+
     def sample(self, t: float) -> Reference:
-        if t >= self.end:
-            return self._rest.sample(t)
-        at = max(t - self._time, 0.0)
-        return joint_reference(self._model, self._position(at), self._velocity(at), self._acceleration(at))
+        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
 
 
 def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Reference:

@@ -1,0 +1,268 @@
+"""Admittance: a position-controlled arm gives way to the measured wrench as a mass on a spring and damper would."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..gains import SCALAR, TASK, choice, gain
+from ..inverse_kinematics import TRACKING, DifferentialKinematics
+from ..model import Kinematics
+from ..spatial import make_pose, pose_error, rotation_exp, rotation_log
+from ..types import Array, Command, CommandMode, Reference, RobotState
+from .law import register
+
+FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
+FEEDBACK = 10.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
+TANK = 1.0  # J, at most, of dissipated energy that later changes of mass and stiffness may use
+
+
+class VirtualBody:
+    """A mass, spring and damper in six degrees of freedom, relative to the reference; integrated implicitly.
+
+    (M + dt B + dt² K) v⁺ = M v + dt (f - K x),  x⁺ = x + dt v⁺, the rotation likewise with x = log(R_c R_refᵀ) and
+    R_c⁺ = exp(dt w⁺) R_c: stable for every dt > 0 and M, B, K >= 0, M > 0.
+
+    Mass and stiffness that grow while the body moves or is deflected add energy. They do so only as far as what the
+    damper has taken out, kept in a tank of at most 1 J, pays for it; else they wait. So the body stays passive while it
+    is being tuned. Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous
+    and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
+
+    Attributes:
+        position: (3,) [m], rotation: (3, 3), twist: (6,) [m/s, rad/s], all relative to the reference, in base axes.
+    """
+
+    def __init__(self) -> None:
+        self.place(np.zeros(3), np.eye(3), np.zeros(6))
+
+    def place(self, position: Array, rotation: Array, twist: Array) -> None:
+        """Put it somewhere, with an empty tank; it takes the next step's mass and stiffness as they are."""
+        self.position, self.rotation, self.twist = position, rotation, twist
+        self._mass: Array | None = None
+        self._stiffness = np.zeros(6)
+        self._tank = 0.0
+
+    def deflection(self) -> Array:
+        """[position; rotation vector] (6,) [m, rad]."""
+        return np.concatenate((self.position, rotation_log(self.rotation)))
+
+    def step(self, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
+        """One step under a wrench (6,); mass, damping and stiffness (6,) are diagonals."""
+        x = self.deflection()
+        mass, stiffness = self._affordable(x, mass, stiffness)
+        twist = mass * self.twist + dt * (wrench - stiffness * x)
+        twist /= mass + dt * damping + dt**2 * stiffness
+        self._tank = min(self._tank + dt * float(damping.dot(twist * twist)), TANK)
+        self.move(twist, dt)
+
+    def move(self, twist: Array, dt: float) -> None:
+        """Let it move with a twist (6,) for dt."""
+        self.twist = twist
+        self.position = self.position + dt * twist[:3]
+        self.rotation = rotation_exp(dt * twist[3:]).dot(self.rotation)
+
+    def _affordable(self, x: Array, mass: Array, stiffness: Array) -> tuple[Array, Array]:
+        if self._mass is None:
+            self._mass, self._stiffness = mass, stiffness
+        if mass is self._mass and stiffness is self._stiffness:
+            return mass, stiffness
+        more_mass, more_stiffness = mass - self._mass, stiffness - self._stiffness
+        cost = 0.5 * float(more_mass.dot(self.twist * self.twist) + more_stiffness.dot(x * x))
+        if cost > self._tank:
+            share = self._tank / cost
+            mass, stiffness = self._mass + share * more_mass, self._stiffness + share * more_stiffness
+            cost = self._tank
+        self._tank = min(self._tank - cost, TANK)
+        self._mass, self._stiffness = mass, stiffness
+        return mass, stiffness
+
+
+@register("admittance")
+class Admittance:
+    """The measured wrench moves a virtual body tied to the reference, and the joints follow that body.
+
+    Law:
+        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody), with
+        B = 2 ζ √(M K) + B_0, on the axes chosen by `compliant`; on the others x_c = x_ref.
+        q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by damped least squares (see
+        DifferentialKinematics), within the joints' velocity and position limits; q_c⁺ = q_c + dt q̇_c.
+        Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
+    Closed loop:
+        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself, also
+        while its gains change. In contact with a stiff environment, the joints' servo and the delay from force to motion
+        set the smallest M and B that are stable: raise them if it rings.
+    Frames and units:
+        Base axes, tip origin; linear then angular. M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad].
+    Assumptions:
+        Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter wrench.source). The
+        law feeds back its own virtual state, not the measured pose: fed back through the servo's lag, B would destabilise it.
+        Where the joints can't follow (limits, singularities) the body waits for them: nothing winds up.
+    Source:
+        N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985; in the form of C. Ott, R. Mukherjee,
+        Y. Nakamura, Unified impedance and admittance control, ICRA 2010.
+    """
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        mass: Array = gain(
+            (2.0, 2.0, 2.0, 0.1, 0.1, 0.1),
+            size=TASK,
+            unit="kg, kg·m²",
+            lower=0.001,
+            upper=100.0,
+            doc="Mass and inertia M of the virtual body; small ones follow the hand faster and ring sooner in contact.",
+        )
+        stiffness: Array = gain(
+            (500.0, 500.0, 500.0, 20.0, 20.0, 20.0),
+            size=TASK,
+            unit="N/m, N·m/rad",
+            upper=20000.0,
+            doc="Spring K between body and reference; 0 lets that axis float away: give it damping.",
+        )
+        damping_ratio: Array = gain(
+            1.0, size=TASK, upper=10.0, doc="Damping as a ratio of the critical one of mass and stiffness."
+        )
+        damping: Array = gain(
+            0.0,
+            size=TASK,
+            unit="N·s/m, N·m·s/rad",
+            upper=2000.0,
+            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
+        )
+        compliant: Array = gain(1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly.")
+        axes: Array = gain(1.0, size=TASK, doc="1 for the axes that the arm can move, 0 for those left to themselves.")
+        largest_displacement: float = gain(
+            0.3, size=SCALAR, unit="m", lower=0.001, upper=2.0, doc="The body goes no further from the reference."
+        )
+        largest_rotation: float = gain(
+            1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The body turns no further from the reference."
+        )
+        largest_speed: float = gain(
+            0.5, size=SCALAR, unit="m/s", lower=0.001, upper=5.0, doc="The body goes no faster, relative to the reference."
+        )
+        largest_rate: float = gain(
+            2.0, size=SCALAR, unit="rad/s", lower=0.001, upper=20.0, doc="The body turns no faster, relative to it."
+        )
+        posture_rate: float = gain(
+            1.0,
+            unit="1/s",
+            upper=20.0,
+            doc="With which the null space goes to the reference's or last reset's posture; 0 leaves it alone.",
+        )
+        output: str = choice("position", ("position", "velocity"), doc="What the joints are commanded.")
+
+    mode: ClassVar[CommandMode] = CommandMode.POSITION
+    needs_wrench: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.terms: dict[str, Array] = {}
+        self._body = VirtualBody()
+        self._placed = False
+        self._adopted: object = None
+        self._damping = np.zeros(6)
+        self._kinematics = DifferentialKinematics()
+        self._q = self._posture = np.zeros(0)
+        self._rest = np.eye(4)
+
+    def reset(self, state: RobotState, kin: Kinematics) -> None:
+        """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
+        self._q = self._posture = state.q.copy()
+        self._rest, self._placed = kin.pose, False
+
+    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+        if gains is not self._adopted:
+            self._adopt(gains)
+        pose_ref = self._rest if reference.pose is None else reference.pose
+        twist_ref = np.zeros(6) if reference.twist is None else reference.twist
+        if not self._placed:
+            self._place(kin, pose_ref, twist_ref)
+        wrench = state.wrench_on_tip
+        assert wrench is not None
+        if reference.wrench is not None:
+            wrench = wrench + reference.wrench
+        body = self._body
+        body.step(gains.compliant * wrench, gains.mass, self._damping, gains.stiffness, dt)
+        self._bound(gains, dt)
+        pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
+        twist = twist_ref + body.twist
+        twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
+        velocity = self._follow(kin, reference, gains, pose, twist, dt)
+        self.terms = {"joint_velocity": velocity, "joint_error": self._q - state.q}
+        if gains.output == "velocity":
+            return Command(CommandMode.VELOCITY, velocity + FEEDBACK * (self._q - state.q))
+        return Command(CommandMode.POSITION, self._q, None, velocity)
+
+    def _adopt(self, gains: Gains) -> None:
+        """What depends on the gains alone."""
+        self._damping = 2.0 * gains.damping_ratio * np.sqrt(gains.mass * gains.stiffness) + gains.damping
+        self._kinematics = DifferentialKinematics(gains.axes)
+        self._adopted = gains
+
+    def _place(self, kin: Kinematics, pose_ref: Array, twist_ref: Array) -> None:
+        rotation = kin.pose[:3, :3].dot(pose_ref[:3, :3].T)
+        self._body.place(kin.pose[:3, 3] - pose_ref[:3, 3], rotation, kin.twist - twist_ref)
+        self._placed = True
+
+    def _bound(self, gains: Gains, dt: float) -> None:
+        """Keep the body's speed within its limits, and let it not go further out than it may."""
+        body = self._body
+        twist, deflection = body.twist, body.deflection()
+        for part, distance, speed in (
+            (slice(0, 3), gains.largest_displacement, gains.largest_speed),
+            (slice(3, 6), gains.largest_rotation, gains.largest_rate),
+        ):
+            size = math.sqrt(twist[part].dot(twist[part]))
+            if size > speed:
+                twist = _with(twist, part, twist[part] * (speed / size))
+            away = deflection[part]
+            length = math.sqrt(away.dot(away))
+            if length > distance:
+                twist = _with(twist, part, _without(twist[part], away / length))
+        if twist is not body.twist:
+            body.move(twist - body.twist, dt)
+            body.twist = twist
+
+    def _follow(
+        self, kin: Kinematics, reference: Reference, gains: Gains, pose: Array, twist: Array, dt: float
+    ) -> Array:
+        """Move the joint commands towards a pose and a twist; returns their velocities (n,)."""
+        model, q = kin.model, self._q
+        there = model.at(q)
+        error = gains.axes * pose_error(pose, there.pose)
+        posture = self._posture if reference.q is None else reference.q
+        wanted = self._kinematics.velocities(there, twist + TRACKING * error, gains.posture_rate * (posture - q))
+        limits = model.limits
+        fastest = float((np.abs(wanted) / limits.velocity).max())
+        if fastest > 1.0:
+            wanted = wanted / fastest
+        self._q = np.minimum(np.maximum(q + dt * wanted, limits.lower), limits.upper)
+        self._wait(error, dt)
+        return np.asarray((self._q - q) / dt)
+
+    def _wait(self, error: Array, dt: float) -> None:
+        """Take back what the joints are behind the body beyond the tolerance."""
+        for part, tolerance in ((slice(0, 3), FOLLOWED[0]), (slice(3, 6), FOLLOWED[1])):
+            behind = error[part]
+            size = math.sqrt(behind.dot(behind))
+            if size > tolerance:
+                body = self._body
+                outward = body.twist
+                back = np.zeros(6)
+                back[part] = -(1.0 - tolerance / size) / dt * behind
+                body.move(back, dt)
+                body.twist = _with(outward, part, _without(outward[part], behind / size))
+
+
+def _with(twist: Array, part: slice, values: Array) -> Array:
+    changed = twist.copy()
+    changed[part] = values
+    return changed
+
+
+def _without(velocity: Array, direction: Array) -> Array:
+    """A velocity (3,) without what goes in a direction (3,) of length 1."""
+    along = float(velocity.dot(direction))
+    return velocity - along * direction if along > 0.0 else velocity

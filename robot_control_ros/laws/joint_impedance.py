@@ -1,0 +1,96 @@
+"""Joint impedance: a spring and a damper in each joint, and the reference's motion fed forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..gains import JOINT, gain
+from ..model import Kinematics
+from ..types import Array, Command, CommandMode, Reference, RobotState
+from .friction import friction_torque
+from .joint_pid import wrap
+from .law import register
+
+
+@register("joint_impedance")
+class JointImpedance:
+    """Spring and damper in each joint, about a motion that the model feeds forward (PD+).
+
+    Law:
+        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + s_f friction(q̇);  e = q_ref - q, ė = v_ref - q̇.
+        A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π.
+        D = D_0 + 2 ζ √(K M_ii(q)): each joint has the damping ratio ζ while the others stand still.
+        M and C are taken at the measured state and applied to the reference's motion, which is what the proof below
+        needs. C is the matrix of the Christoffel symbols; as C(q, q̇) v_ref is linear in both, two runs of
+        inverse dynamics give it: 4 (M a + C v_ref) = ID(q, q̇ + v_ref, 2a) - ID(q, q̇ - v_ref, -2a).
+    Closed loop:
+        s_ff = 1: M(q) ë + C(q, q̇) ė + D ė + K e = -tau_ext, exactly and at any speed. As Ṁ - 2C is skew-symmetric,
+        V = ėᵀ M ė / 2 + eᵀ K e / 2 obeys dV/dt = -ėᵀ D ė - ėᵀ tau_ext: passive, and e tends to 0 where nothing acts.
+        With the reference at rest that is M q̈ + (C + D) q̇ + K (q - q_ref) = tau_ext, whatever s_ff.
+    Frames and units:
+        Joint space. K [N·m/rad], D [N·m·s/rad]; forces instead of torques where joints slide.
+    Assumptions:
+        Torque-controlled joints; stiffness within what the delay from state to torque allows; |e| below half a turn
+        in cyclic joints, where the spring changes its direction.
+    Source:
+        B. Paden, R. Panja, Globally asymptotically stable 'PD+' controller for robot manipulators, Int. J. Control 47,
+        1988. Joint impedance: A. Albu-Schäffer, C. Ott, G. Hirzinger, A unified passivity-based control framework for
+        position, torque and impedance control of flexible joint robots, Int. J. Robotics Research 26, 2007.
+    """
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        stiffness: Array = gain(
+            50.0, size=JOINT, unit="N·m/rad", upper=5000.0, doc="Spring K to the reference; 0 lets the joint float."
+        )
+        damping_ratio: Array = gain(
+            1.0,
+            size=JOINT,
+            upper=2.0,
+            doc="Damping as a ratio of the critical one, from the stiffness and the joint's inertia.",
+        )
+        damping: Array = gain(
+            0.0,
+            size=JOINT,
+            unit="N·m·s/rad",
+            upper=500.0,
+            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
+        )
+        feedforward: float = gain(True, doc="Feed forward the inertial and Coriolis torques of the reference's motion.")
+        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
+        friction: float = gain(False, doc="Compensate the modelled joint friction.")
+
+    mode: ClassVar[CommandMode] = CommandMode.EFFORT
+    joint_space: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.terms: dict[str, Array] = {}
+
+    def reset(self, state: RobotState, kin: Kinematics) -> None:
+        """Nothing is remembered."""
+
+    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+        q, v, a = reference.q, reference.v, reference.a
+        assert q is not None  # as every law in joint space has all three
+        assert v is not None
+        assert a is not None
+        model = kin.model
+        damping = gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * kin.mass.diagonal())
+        self.terms = terms = {
+            "stiffness": gains.stiffness * wrap(q - state.q, model.cyclic),
+            "damping": damping * (v - state.v),
+            "gravity": gains.gravity * kin.gravity,
+        }
+        total = terms["stiffness"] + terms["damping"] + terms["gravity"]
+        if gains.feedforward > 0.0 and (v.any() or a.any()):
+            forwards = model.inverse_dynamics(state.q, state.v + v, 2.0 * a)
+            backwards = model.inverse_dynamics(state.q, state.v - v, -2.0 * a)
+            terms["feedforward"] = gains.feedforward * (forwards - backwards) / 4.0
+            total += terms["feedforward"]
+        if gains.friction > 0.0:
+            terms["friction"] = gains.friction * friction_torque(state.v, model.viscous_friction, model.dry_friction)
+            total += terms["friction"]
+        return Command(CommandMode.EFFORT, total)

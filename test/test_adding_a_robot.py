@@ -1,0 +1,62 @@
+"""The guide to adding a robot: its files and commands do what it says they print."""
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+
+from robot_control_ros.cli import main
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.loop import ControlLoop
+from robot_control_ros.robots import load_robot
+
+pytestmark = pytest.mark.sim
+
+
+@pytest.fixture
+def guide():
+    return (Path(__file__).resolve().parents[1] / "docs" / "adding_a_robot.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def folder(guide, tmp_path, monkeypatch):
+    """Its files, in the folder where the commands are typed."""
+    pytest.importorskip("mujoco")
+    files = re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", guide, re.DOTALL)
+    assert [name for name, _ in files] == ["desk_arm.urdf", "desk_arm.yaml", "check.py"]
+    for name, text in files:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+def printed(guide):
+    """What stands in the guide as printed."""
+    return "\n".join(re.findall(r"```text\n(.*?)```", guide, re.DOTALL))
+
+
+def commands(guide):
+    lines = "\n".join(re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)).splitlines()
+    return [line.removeprefix("robot_control ") for line in lines if line.startswith("robot_control simulate")]
+
+
+def test_the_simulations_give_the_numbers_that_it_shows(guide, capsys):
+    given = commands(guide)
+    assert len(given) == 3
+    for command in given:
+        assert main(shlex.split(command)) == 0
+        errors = [line for line in capsys.readouterr().out.splitlines() if "position error" in line]
+        assert len(errors) == 1
+        assert errors[0] in printed(guide)
+
+
+def test_the_check_prints_what_it_shows(guide, capsys):
+    runpy.run_path("check.py")
+    assert capsys.readouterr().out in printed(guide)
+
+
+def test_the_profile_without_torque_is_refused_in_the_words_that_it_shows(guide):
+    with pytest.raises(ConfigError) as error:
+        ControlLoop(load_robot("desk_arm.yaml", "real"), "impedance")
+    assert f"ConfigError: {error.value}\n" in printed(guide)
