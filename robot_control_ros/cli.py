@@ -1,10 +1,11 @@
-"""The command line: ``robot_control demo|simulate|bench|docs``."""
+"""The command line: ``robot_control demo|simulate|reproduce|bench|docs``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from . import __version__
@@ -31,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_demo(commands)
     _add_simulate(commands)
+    _add_reproduce(commands)
     _add_bench(commands)
     docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
     docs.set_defaults(run=_docs)
@@ -81,6 +83,16 @@ def _add_simulate(commands: Any) -> None:
     parser.add_argument("--csv", metavar="FILE", help="write the log")
     parser.add_argument("--plot", metavar="FILE", help="write a picture")
     parser.set_defaults(run=_simulate)
+
+
+def _add_reproduce(commands: Any) -> None:
+    from .reproduce import CASES
+
+    parser = commands.add_parser("reproduce", help="the laws' sources, run again: measured beside reference")
+    parser.add_argument("name", choices=("all", *CASES), help="which one")
+    parser.add_argument("--output", default="reproduction", metavar="FOLDER", help="for figures and CSV files")
+    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figures beside it")
+    parser.set_defaults(run=_reproduce)
 
 
 def _add_bench(commands: Any) -> None:
@@ -156,6 +168,13 @@ def _simulate(options: argparse.Namespace) -> int:
         if path:
             print(f"  {write(path)}")
     return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from .reproduce import CASES, reproduce
+
+    names = CASES if options.name == "all" else (options.name,)
+    return reproduce(names, Path(options.output), Path(options.page) if options.page else None)
 
 
 def _bench(options: argparse.Namespace) -> int:

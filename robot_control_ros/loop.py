@@ -21,11 +21,12 @@ from .robots import RobotConfig
 from .running_law import RunningLaw
 from .safety import Safety
 from .spatial import pose_error
-from .trajectories import Hold, Jog, JointMove, JointPath, Pursuit, Trajectory
+from .trajectories import Hold, Jog, JointMove, JointPath, JointPursuit, Pursuit, Trajectory
 from .types import Array, Command, Reference, RobotState
 from .wrench import WrenchPipeline
 
 LONGEST_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
+JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 
 
 class ControlLoop:
@@ -170,15 +171,20 @@ class ControlLoop:
         self.trajectory = Pursuit(self.reference, pose, state.time, speed, acceleration, self.reference.q)
 
     def move_joints_to(self, goal: Array) -> None:
-        """Move the reference to joint angles (n,) from where the robot is.
+        """Move the reference to joint angles (n,), each joint within its limits, as often as you like.
 
         Raises:
             ConfigError: wrong size, not finite, or beyond a position limit.
         """
         state, _ = self._known()
         self._check_joint_goal(goal)
+        if isinstance(self.trajectory, JointPursuit):
+            self.trajectory.target = goal
+            return
+        in_joints = self.reference.q is not None and self.reference.v is not None
+        start = self.reference if in_joints else Reference(q=state.q)
         speed = self.robot.joint_speed * self.model.limits.velocity
-        self.trajectory = JointMove(self.model, state.q.copy(), goal, state.time, speed)
+        self.trajectory = JointPursuit(self.model, start, goal, state.time, speed, speed / JOINT_RAMP)
 
     def _check_joint_goal(self, goal: Array) -> None:
         limits = self.model.limits
@@ -202,8 +208,11 @@ class ControlLoop:
         )
 
     def go_home(self) -> None:
-        """Move the joints to the robot's home."""
-        self.move_joints_to(np.array(self.robot.home))
+        """Move the joints to the robot's home from where they are, all together."""
+        state, _ = self._known()
+        speed = self.robot.joint_speed * self.model.limits.velocity
+        home = np.array(self.robot.home)
+        self.trajectory = JointMove(self.model, state.q.copy(), home, state.time, speed, speed / JOINT_RAMP)
 
     def jog(self, twist: Array, lasting: float) -> None:
         """Move the reference with a twist (6,) for `lasting` seconds; speeds above the tip limits are scaled down."""

@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from the code: laws with their gains, straight from their declarations."""
+"""The pages of docs/ that are made from the code: laws and wrench with their gains, straight from their declarations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 from .gains import MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
 from .laws import law_class, law_names
+from .wrench import WrenchPipeline, WrenchSettings
 
 _SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: "6x6 (or its diagonal)"}
 
 
 def laws_page() -> str:
-    """docs/laws.md: each law's docstring and the table of its gains."""
+    """docs/laws.md: the docstring of each law, and of the wrench's pipeline, with the table of its gains."""
     return "\n".join(_lines())
 
 
@@ -23,20 +24,18 @@ def _lines() -> Iterator[str]:
     yield "Made by `robot_control docs` from the laws themselves. A gain is the ROS parameter `<law>.<gain>`."
     for name in law_names(plugins=False):
         law = law_class(name)
-        yield ""
-        yield f"## {name}"
-        yield ""
-        yield f"Commands {', '.join(_outputs(law))}."
-        yield ""
-        yield "```text"
-        yield inspect.cleandoc(law.__doc__ or "")
-        yield "```"
-        yield ""
-        yield "| gain | default | size | unit | range | |"
-        yield "|---|---|---|---|---|---|"
-        for spec in gain_specs(law.Gains):
-            yield _row(spec)
+        yield from _section(name, f"Commands {', '.join(_outputs(law))}.", law, law.Gains)
+    wrench = "What happens to the wrench before a law sees it. A setting is the ROS parameter `wrench.<setting>`."
+    yield from _section("The wrench", wrench, WrenchPipeline, WrenchSettings)
     yield ""
+
+
+def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[str]:
+    yield from ("", f"## {title}", "", lead, "", "```text", inspect.cleandoc(documented.__doc__ or ""), "```", "")
+    yield "| gain | default | size | unit | range | |"
+    yield "|---|---|---|---|---|---|"
+    for spec in gain_specs(gains):
+        yield _row(spec)
 
 
 def _outputs(law: Any) -> tuple[str, ...]:

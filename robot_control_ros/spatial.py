@@ -113,11 +113,9 @@ def wrench_at(wrench: Array, pose_from_in_to: Array) -> Array:
 
     The force is rotated; the torque is rotated and gets the lever arm:  tau_to = R tau + p x (R f).
     """
-    rotation = pose_from_in_to[:3, :3]
-    result = np.empty(6)
-    result[:3] = rotation @ wrench[:3]
-    result[3:] = rotation @ wrench[3:] + cross(pose_from_in_to[:3, 3], result[:3])
-    return result
+    result = wrench.reshape(2, 3).dot(pose_from_in_to[:3, :3].T).ravel()
+    result[3:] += cross(pose_from_in_to[:3, 3], result[:3])
+    return np.asarray(result)
 
 
 def rotation_to_quaternion(rotation: Array) -> Array:

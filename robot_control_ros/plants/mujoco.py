@@ -136,9 +136,10 @@ class MujocoPlant:
     def advance(self) -> None:
         """Advance the physics by one control period under the last command."""
         for _ in range(self._substeps):
+            self._mujoco.mj_step1(self._model, self._data)  # inertia and bias of the present state, for the motors
             self._apply_pushes()
             self._data.qfrc_applied[self._v_index] = self._torque()
-            self._mujoco.mj_step(self._model, self._data)
+            self._mujoco.mj_step2(self._model, self._data)
         if self._data.warning.number.any():
             raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {self._warnings()}")
 
