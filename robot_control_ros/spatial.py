@@ -39,6 +39,11 @@ def invert_pose(pose: Array) -> Array:
     return make_pose(-rotation_t @ pose[:3, 3], rotation_t)
 
 
+def wrap(angles: Array, cyclic: Array) -> Array:
+    """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
+    return np.asarray(angles - 2.0 * math.pi * cyclic * np.floor((angles + math.pi) / (2.0 * math.pi)))
+
+
 def skew(x: Array) -> Array:
     """Matrix (3, 3) with ``skew(x) @ y == cross(x, y)``."""
     return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])

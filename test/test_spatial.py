@@ -1,5 +1,7 @@
 """SO(3) and SE(3): what must hold by definition, and by finite differences."""
 
+import math
+
 import numpy as np
 import pytest
 from arms import gradient, slope
@@ -20,6 +22,7 @@ from robot_control_ros.spatial import (
     rotation_log_jacobian,
     rotation_to_quaternion,
     skew,
+    wrap,
     wrench_at,
 )
 
@@ -205,3 +208,14 @@ def test_rpy_turns_about_fixed_axes_in_the_order_x_y_z(rng):
     Ry = np.array([[c(pitch), 0, s(pitch)], [0, 1, 0], [-s(pitch), 0, c(pitch)]])
     Rz = np.array([[c(yaw), -s(yaw), 0], [s(yaw), c(yaw), 0], [0, 0, 1]])
     np.testing.assert_allclose(rotation_from_rpy(roll, pitch, yaw), Rz @ Ry @ Rx, rtol=0, atol=1e-15)
+
+
+def test_wrap_takes_cyclic_joints_the_short_way_round_and_leaves_the_others(rng):
+    angles = np.concatenate((rng.uniform(-30.0, 30.0, 200), [math.pi, -math.pi, 0.0]))
+    cyclic = rng.random(len(angles)) < 0.5
+    cyclic[-3:] = True
+    wrapped = wrap(angles, cyclic)
+    assert np.array_equal(wrapped[~cyclic], angles[~cyclic])
+    assert ((wrapped[cyclic] >= -math.pi) & (wrapped[cyclic] <= math.pi)).all()
+    assert np.exp(1j * wrapped[cyclic]) == pytest.approx(np.exp(1j * angles[cyclic]), abs=1e-13)
+    assert wrapped[-1] == 0.0

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..gains import JOINT, gain
 from ..model import Kinematics
+from ..spatial import wrap
 from ..types import Array, Command, CommandMode, Reference, RobotState
 from .friction import friction_torque
-from .joint_pid import wrap
 from .law import register
 
 

@@ -9,16 +9,11 @@ import numpy as np
 
 from ..gains import JOINT, choice, gain
 from ..model import Kinematics
+from ..spatial import wrap
 from ..types import Array, Command, CommandMode, Reference, RobotState
 from .law import register
 
-TURN = 2.0 * np.pi
 SERVO_PERIOD = 0.005  # s: the physics step that the gains of `joint_pid` are made for
-
-
-def wrap(angles: Array, cyclic: Array) -> Array:
-    """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
-    return np.asarray(angles - TURN * cyclic * np.floor((angles + np.pi) / TURN))
 
 
 class _Pid:

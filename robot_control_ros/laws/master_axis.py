@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..spatial import wrap
 from ..types import Array, JointPathFunction
-from .joint_pid import wrap
 
 HYSTERESIS = 1.2  # times faster than the master a joint must move to replace it
 BACK, AHEAD = 0.2, 0.05  # s, from now, within which the look-up stays

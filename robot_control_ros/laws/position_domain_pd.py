@@ -10,9 +10,9 @@ import numpy as np
 
 from ..gains import JOINT, choice, gain
 from ..model import Kinematics, RobotModel
+from ..spatial import wrap
 from ..types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState
 from .friction import friction_torque
-from .joint_pid import wrap
 from .law import register
 from .master_axis import MasterAxis
 
