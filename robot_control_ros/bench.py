@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -18,7 +19,7 @@ from .loop import ControlLoop
 from .model import RobotModel, bare_calls
 from .robots import RobotConfig, load_robot
 from .simulate import simulate
-from .types import RobotState
+from .types import RobotState, Wrench
 
 BATCH = 250  # calls timed together
 BATCHES = 60  # the median counts
@@ -42,7 +43,7 @@ def _machine() -> dict[str, Any]:
     return {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
 
 
-def _states(robot: RobotConfig, count: int, dt: float) -> list[RobotState]:
+def _states(robot: RobotConfig, count: int, dt: float, with_wrench: bool) -> list[RobotState]:
     """A slow walk about home, so that every call sees another state."""
     rng = np.random.default_rng(1)
     home, effort = np.array(robot.home), np.zeros(robot.n)
@@ -51,7 +52,9 @@ def _states(robot: RobotConfig, count: int, dt: float) -> list[RobotState]:
     for i in range(count):
         t = i * dt
         q, v = home + 0.3 * np.sin(t + phase), 0.3 * np.cos(t + phase)
-        states.append(RobotState(t, q, v, effort))
+        force = np.array([math.sin(t), math.cos(t), 0.0])
+        wrench = Wrench(force, np.zeros(3), robot.wrench_frame) if with_wrench else None
+        states.append(RobotState(t, q, v, effort, wrench))
     return states
 
 
@@ -68,10 +71,13 @@ def _compute(robot: RobotConfig) -> dict[str, Any]:
 
 
 def _law(robot: RobotConfig, law: str) -> dict[str, float]:
-    """Bare Pinocchio, compute and tick in turns, so that a machine that changes its speed changes all three."""
+    """Bare Pinocchio, compute and tick in turns, so that a machine that changes its speed changes all three.
+
+    Only a law that needs a wrench is given one.
+    """
     dt = robot.period
-    states = _states(robot, BATCH * BATCHES, dt)
     loop, bare = ControlLoop(robot, law), bare_calls(RobotModel.of(robot))
+    states = _states(robot, BATCH * BATCHES, dt, with_wrench=loop.running.needs_wrench)
     loop.tick(states[0])
     alone = ControlLoop(robot, law)
     alone.tick(states[0])
@@ -83,7 +89,10 @@ def _law(robot: RobotConfig, law: str) -> dict[str, float]:
 
     rows = []
     for first in range(0, BATCH * BATCHES, BATCH):
-        kinematics[:] = [alone.model.update(s.q, s.v) for s in states[first : first + BATCH]]
+        batch = states[first : first + BATCH]
+        kinematics[:] = [alone.model.update(state.q, state.v) for state in batch]
+        for state, kin in zip(batch, kinematics, strict=True):
+            state.wrench_on_tip = alone.wrench.on_tip(state, kin)
         rows.append(
             (
                 _time_us(lambda i: bare(states[i].q), first),
