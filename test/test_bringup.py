@@ -129,7 +129,7 @@ def test_a_simulation_that_cannot_be_is_refused(arguments, words):
 
 
 def test_a_law_that_the_robot_does_not_take_is_refused_with_the_way_out():
-    with pytest.raises(ConfigError, match="has no effort interface: use a law that commands position or velocity"):
+    with pytest.raises(ConfigError, match="has no effort interface: use admittance, position_domain_pd or joint_pid"):
         controller("ur5", "impedance", profile="real", simulated_time=False)
 
 

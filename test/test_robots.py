@@ -256,7 +256,7 @@ def test_effort_on_the_real_ur5_is_refused_with_the_way_out():
     assert "law impedance commands effort" in message
     assert "UR5 (CB3) (profile real)" in message
     assert "takes only: position, velocity" in message
-    assert "use a law that commands position or velocity" in message
+    assert "use admittance, position_domain_pd or joint_pid" in message
 
 
 @pytest.mark.parametrize("mode", [CommandMode.POSITION, CommandMode.VELOCITY])
