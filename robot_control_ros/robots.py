@@ -13,10 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from .errors import ConfigError
-from .share import share_directory
+from .share import config_names, read_config, share_directory
 from .types import CommandMode
 
 
@@ -115,7 +113,7 @@ class RobotConfig:
 
 def robot_names() -> list[str]:
     """Names of the robots that the package brings."""
-    return sorted(path.stem for path in (share_directory() / "config" / "robots").glob("*.yaml"))
+    return config_names("robots")
 
 
 def load_robot(name: str, profile: str = "sim") -> RobotConfig:
@@ -128,18 +126,7 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     Raises:
         ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.
     """
-    if name.endswith((".yaml", ".yml")):
-        path = Path(name).expanduser()
-        if not path.is_file():
-            raise ConfigError(f"robot {name!r}: no such file")
-    elif name in robot_names():
-        path = share_directory() / "config" / "robots" / f"{name}.yaml"
-    else:
-        raise ConfigError(f"unknown robot {name!r}; robots: {', '.join(robot_names())}, or a path ending in .yaml")
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    path, data = read_config("robot", name)
     return _Reader(path, data).robot(profile)
 
 

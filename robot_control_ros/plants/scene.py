@@ -10,14 +10,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from ..errors import ConfigError
-from ..share import share_directory
+from ..share import config_names, read_config
 from ..spatial import make_pose, rotation_exp
 from ..types import Array
 
@@ -140,7 +138,7 @@ class Contact:
 
 def scene_names() -> list[str]:
     """Names of the scenes that the package brings."""
-    return sorted(path.stem for path in (share_directory() / "config" / "scenes").glob("*.yaml"))
+    return config_names("scenes")
 
 
 def load_scene(name: str) -> Scene:
@@ -152,18 +150,7 @@ def load_scene(name: str) -> Scene:
     Raises:
         ConfigError: unknown scene, a missing, unknown or unusable entry; lists the valid ones.
     """
-    if name.endswith((".yaml", ".yml")):
-        path = Path(name).expanduser()
-        if not path.is_file():
-            raise ConfigError(f"scene {name!r}: no such file")
-    elif name in scene_names():
-        path = share_directory() / "config" / "scenes" / f"{name}.yaml"
-    else:
-        raise ConfigError(f"unknown scene {name!r}; scenes: {', '.join(scene_names())}, or a path ending in .yaml")
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    path, data = read_config("scene", name)
     return _scene(path.stem, _Entry(str(path), data, (), ("description", "objects", "tool", "start", "joints")))
 
 

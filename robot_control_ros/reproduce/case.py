@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -33,22 +33,22 @@ class Row:
     unit: str = ""
 
     @classmethod
-    def near(cls, name: str, measured: float, reference: float, tolerance: float, unit: str = "") -> Row:
+    def near(cls, name: str, measured: SupportsFloat, reference: float, tolerance: float, unit: str = "") -> Row:
         """Within `tolerance` (in `unit`) of the reference."""
         return cls(name, float(measured), reference, reference - tolerance, reference + tolerance, unit)
 
     @classmethod
-    def at_most(cls, name: str, measured: float, bound: float, unit: str = "", reference: float = np.nan) -> Row:
+    def at_most(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan) -> Row:
         """No more than a bound."""
         return cls(name, float(measured), reference, -np.inf, bound, unit)
 
     @classmethod
-    def at_least(cls, name: str, measured: float, bound: float, unit: str = "", reference: float = np.nan) -> Row:
+    def at_least(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan) -> Row:
         """No less than a bound."""
         return cls(name, float(measured), reference, bound, np.inf, unit)
 
     @classmethod
-    def report(cls, name: str, measured: float, unit: str = "", reference: float = np.nan) -> Row:
+    def report(cls, name: str, measured: SupportsFloat, unit: str = "", reference: float = np.nan) -> Row:
         """Without a threshold: it passes where it is a finite number."""
         limit = float(np.finfo(float).max)
         return cls(name, float(measured), reference, -limit, limit, unit)
