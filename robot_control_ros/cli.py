@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_reproduce(commands)
     _add_bench(commands)
     docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
+    docs.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
     docs.set_defaults(run=_docs)
     return parser
 
@@ -186,9 +187,9 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _docs(options: argparse.Namespace) -> int:
-    from .reference_docs import laws_page
+    from .reference_docs import law_section, laws_page
 
-    print(laws_page(), end="")
+    print(law_section(options.law) if options.law else laws_page(), end="")
     return 0
 
 

@@ -15,19 +15,30 @@ _SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: 
 
 def laws_page() -> str:
     """docs/laws.md: the docstring of each law, and of the wrench's pipeline, with the table of its gains."""
-    return "\n".join(_lines())
-
-
-def _lines() -> Iterator[str]:
-    yield "# Laws"
-    yield ""
-    yield "Made by `robot_control docs` from the laws themselves. A gain is the ROS parameter `<law>.<gain>`."
-    for name in law_names(plugins=False):
-        law = law_class(name)
-        yield from _section(name, f"Commands {', '.join(_outputs(law))}.", law, law.Gains)
     wrench = "What happens to the wrench before a law sees it. A setting is the ROS parameter `wrench.<setting>`."
-    yield from _section("The wrench", wrench, WrenchPipeline, WrenchSettings)
-    yield ""
+    lines = [
+        "# Laws",
+        "",
+        "Made by `robot_control docs` from the laws themselves. A gain is the ROS parameter `<law>.<gain>`.",
+        *(line for name in law_names(plugins=False) for line in _law(name)),
+        *_section("The wrench", wrench, WrenchPipeline, WrenchSettings),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def law_section(name: str) -> str:
+    """The same of one law, which may be a user's own.
+
+    Raises:
+        ConfigError: see :func:`robot_control_ros.laws.law_class`.
+    """
+    return "\n".join([*_law(name), ""]).lstrip()
+
+
+def _law(name: str) -> Iterator[str]:
+    law = law_class(name)
+    return _section(name, f"Commands {', '.join(_outputs(law))}.", law, law.Gains)
 
 
 def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[str]:
