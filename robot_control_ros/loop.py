@@ -253,10 +253,11 @@ class ControlLoop:
 
     def _guard(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """What may be sent of a law's command."""
-        if self._law_is_new or self.safety.mode not in (None, command.mode):
-            self._law_is_new = False
-            self._handover.begin(self.safety.start(command.mode, state, kin) - command.values)
-        command.values = self._handover.add_to(command.values, dt)
+        if self.safety.usable(command):
+            if self._law_is_new or self.safety.mode not in (None, command.mode):
+                self._law_is_new = False
+                self._handover.begin(self.safety.start(command.mode, state, kin) - command.values)
+            command.values = self._handover.add_to(command.values, dt)
         return self.safety.apply(command, state, kin, dt)
 
     def _check(self, state: RobotState) -> None:

@@ -39,7 +39,7 @@ class Safety:
         self._last: Array | None = None
         self.mode: CommandMode | None = None
         self._stopped = False
-        self._last_extra = np.zeros(robot.n)
+        self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
         self._asked = self._bounded = self._sent = np.zeros(robot.n)
         self.fault = ""
@@ -47,7 +47,7 @@ class Safety:
     def reset(self) -> None:
         """Forget the last command: the next one is measured against what holds the robot now."""
         self._last, self.mode, self._stopped = None, None, False
-        self._last_extra = np.zeros(self._robot.n)
+        self._last_extra = None
 
     def start(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Array:
         """What the next command (n,) in this mode is measured against: the last one, or else what holds the robot."""
@@ -71,7 +71,7 @@ class Safety:
         latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
         values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
         self._last = self._asked = self._bounded = self._sent = values
-        self.mode, self._stopped, self._last_extra = mode, True, np.zeros(self._robot.n)
+        self.mode, self._stopped, self._last_extra = mode, True, None
         return Command(mode, values)
 
     def stop(self, mode: CommandMode, state: RobotState, kin: Kinematics, reason: str) -> Command:
@@ -82,26 +82,32 @@ class Safety:
     def apply(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
         values, extra = command.values, command.feedforward
-        if not (self._usable(values) and self._usable(extra) and self._usable(command.velocity)):
+        if not self.usable(command):
             return self.stop(command.mode, state, kin, self._complaint(command))
         last = self.start(command.mode, state, kin)
         lower, upper, rate = self._bounds(command.mode, state, dt)
         bounded = np.minimum(np.maximum(values, lower), upper)
         step = rate * dt
         sent = np.minimum(np.maximum(bounded, last - step), last + step)
+        torque = self._limited_feedforward(command.mode, extra, dt)
         self._last, self.mode, self._stopped = sent, command.mode, False
         self._asked, self._bounded, self._sent, self.fault = values, bounded, sent, ""
-        if extra is not None:
-            extra = self._limited_feedforward(extra, dt)
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
-        return Command(command.mode, sent, extra, velocity)
+        return Command(command.mode, sent, torque, velocity)
 
-    def _limited_feedforward(self, extra: Array, dt: float) -> Array:
+    def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:
+        """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
+        last = self._last_extra if mode is self.mode else None
+        if wanted is None and last is None:
+            self._last_extra = None
+            return None
+        last = np.zeros(self._robot.n) if last is None else last
+        bounded = np.zeros(self._robot.n) if wanted is None else np.clip(wanted, *self._effort_bounds)
         step = self._effort_rate * dt
-        bounded = np.clip(extra, *self._effort_bounds)
-        self._last_extra = np.minimum(np.maximum(bounded, self._last_extra - step), self._last_extra + step)
+        sent: Array = np.minimum(np.maximum(bounded, last - step), last + step)
+        self._last_extra = sent if wanted is not None or sent.any() else None
         return self._last_extra
 
     @property
@@ -113,6 +119,10 @@ class Safety:
     def rate_limited(self) -> NDArray[np.bool_]:
         """(n,) True where the last command changed as fast as it may."""
         return np.asarray(self._bounded != self._sent)
+
+    def usable(self, command: Command) -> bool:
+        """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
+        return self._usable(command.values) and self._usable(command.feedforward) and self._usable(command.velocity)
 
     def _usable(self, values: Array | None) -> bool:
         return values is None or (values.shape == (self._robot.n,) and math.isfinite(values.dot(values)))

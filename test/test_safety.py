@@ -273,3 +273,24 @@ def test_a_description_without_usable_limits_is_refused(name, bad):
     assert "ur5" in str(error.value)
     assert f"{name} limits are [1.0, {bad}]" in str(error.value)
     assert "above 0" in str(error.value)
+
+
+def test_a_feedforward_that_is_no_longer_wanted_is_led_back_to_zero():
+    safety, last = gate(), None
+    for _ in range(5):
+        last = send(safety, POSITION, [0.3, 0.4], feedforward=np.array([10.0, 5.0])).feedforward
+    steps = 0
+    while (sent := send(safety, POSITION, [0.3, 0.4])).feedforward is not None:
+        assert (np.abs(sent.feedforward - last) <= RATE * DT + 1e-12).all()
+        last, steps = sent.feedforward, steps + 1
+    assert steps == 5
+    assert not (np.abs(last) > RATE * DT).any()
+
+
+def test_a_feedforward_begins_at_zero_where_something_else_is_commanded():
+    safety = gate()
+    for _ in range(50):
+        send(safety, POSITION, [0.3, 0.4], feedforward=np.array([10.0, 5.0]))
+    send(safety, EFFORT, GRAVITY)
+    sent = send(safety, POSITION, [0.3, 0.4], feedforward=np.array([10.0, 5.0]))
+    assert np.array_equal(sent.feedforward, RATE * DT)

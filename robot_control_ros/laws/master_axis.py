@@ -19,7 +19,7 @@ class MasterAxis:
     The choice has hysteresis while the reference moves. Once it has rested, the fastest joint becomes the master.
 
     Attributes:
-        index: of the master, 0 at first.
+        index: of the master; 0 until the reference moves, which makes the fastest joint the first master.
         age: since the last change of the master [s]; infinite where there was none.
     """
 
@@ -27,9 +27,9 @@ class MasterAxis:
         self.reset()
 
     def reset(self) -> None:
-        """The first joint is the master, and nothing was looked up."""
+        """No master was chosen, and nothing was looked up."""
         self.index, self.age = 0, np.inf
-        self._rested = True
+        self._chosen, self._rested = False, True
         self._s: float | None = None
 
     def choose(self, v_ref: Array, rest_speed: float, dt: float) -> bool:
@@ -45,6 +45,9 @@ class MasterAxis:
         self.age += dt
         if speeds[fastest] < rest_speed:
             self._rested = True
+            return False
+        if not self._chosen:
+            self.index, self._chosen, self._rested = fastest, True, False
             return False
         margin = 1.0 if self._rested else HYSTERESIS
         self._rested = False
