@@ -7,24 +7,26 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import lapack
 
 from ..gains import SCALAR, TASK, choice, gain
 from ..inverse_kinematics import TRACKING, DifferentialKinematics
 from ..model import Kinematics
-from ..spatial import make_pose, pose_error, rotation_exp, rotation_log
+from ..spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
 from ..types import Array, Command, CommandMode, Reference, RobotState
 from .law import register
 
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
-FEEDBACK = 10.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
+FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass and stiffness may use
 
 
 class VirtualBody:
     """A mass, spring and damper in six degrees of freedom, relative to the reference; integrated implicitly.
 
-    (M + dt B + dt² K) v⁺ = M v + dt (f - K x),  x⁺ = x + dt v⁺, the rotation likewise with x = log(R_c R_refᵀ) and
-    R_c⁺ = exp(dt w⁺) R_c: stable for every dt > 0 and M, B, K >= 0, M > 0.
+    (M + dt B + dt² AᵀKA) v⁺ = M v + dt (f - AᵀK x),  with ẋ = A v. For the translation A = 1 and x⁺ = x + dt v⁺; for
+    the rotation x = log(R_c R_refᵀ) and R_c⁺ = exp(dt w⁺) R_c, so that the spring's torque is the gradient of
+    xᵀ K x / 2: K x where all three stiffnesses are the same. Stable for every dt > 0 and M, B, K >= 0, M > 0.
 
     Mass and stiffness that grow while the body moves or is deflected add energy. They do so only as far as what the
     damper has taken out, kept in a tank of at most 1 J, pays for it; else they wait. So the body stays passive while it
@@ -53,8 +55,15 @@ class VirtualBody:
         """One step under a wrench (6,); mass, damping and stiffness (6,) are diagonals."""
         x = self.deflection()
         mass, stiffness = self._affordable(x, mass, stiffness)
-        twist = mass * self.twist + dt * (wrench - stiffness * x)
-        twist /= mass + dt * damping + dt**2 * stiffness
+        slope = rotation_log_jacobian(self.rotation)  # Aᵀ
+        pull = stiffness * x
+        pull[3:] = slope.dot(pull[3:])
+        impulse = mass * self.twist + dt * (wrench - pull)
+        inertia = mass + dt * damping
+        twist = impulse / (inertia + dt**2 * stiffness)
+        square = (dt**2 * slope * stiffness[3:]).dot(slope.T)
+        square.flat[::4] += inertia[3:]
+        _, twist[3:], _ = lapack.dposv(square, impulse[3:])
         self._tank = min(self._tank + dt * float(damping.dot(twist * twist)), TANK)
         self.move(twist, dt)
 
@@ -85,21 +94,22 @@ class Admittance:
     """The measured wrench moves a virtual body tied to the reference, and the joints follow that body.
 
     Law:
-        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody), with
-        B = 2 ζ √(M K) + B_0, on the axes chosen by `compliant`; on the others x_c = x_ref.
+        M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody),
+        with B = 2 ζ √(M K) + B_0, on the axes chosen by `compliant`; on the others w_ext + w_ref = 0.
         q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by damped least squares (see
         DifferentialKinematics), within the joints' velocity and position limits; q_c⁺ = q_c + dt q̇_c.
         Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
     Closed loop:
-        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself, also
-        while its gains change. In contact with a stiff environment, the joints' servo and the delay from force to motion
-        set the smallest M and B that are stable: raise them if it rings.
+        With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
+        also while its gains change. In contact with a stiff environment, the joints' servo and the delay from force to
+        motion set the smallest M and B that are stable: raise them if it rings.
     Frames and units:
         Base axes, tip origin; linear then angular. M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad].
     Assumptions:
-        Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter wrench.source). The
-        law feeds back its own virtual state, not the measured pose: fed back through the servo's lag, B would destabilise it.
-        Where the joints can't follow (limits, singularities) the body waits for them: nothing winds up.
+        Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter
+        wrench.source). The law feeds back its own virtual state, not the measured pose: fed back through the servo's
+        lag, B would destabilise it. Where the joints can't follow (limits, singularities) the body waits for them:
+        nothing winds up.
     Source:
         N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985; in the form of C. Ott, R. Mukherjee,
         Y. Nakamura, Unified impedance and admittance control, ICRA 2010.
@@ -132,7 +142,9 @@ class Admittance:
             upper=2000.0,
             doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
         )
-        compliant: Array = gain(1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly.")
+        compliant: Array = gain(
+            1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly."
+        )
         axes: Array = gain(1.0, size=TASK, doc="1 for the axes that the arm can move, 0 for those left to themselves.")
         largest_displacement: float = gain(
             0.3, size=SCALAR, unit="m", lower=0.001, upper=2.0, doc="The body goes no further from the reference."
@@ -141,7 +153,12 @@ class Admittance:
             1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The body turns no further from the reference."
         )
         largest_speed: float = gain(
-            0.5, size=SCALAR, unit="m/s", lower=0.001, upper=5.0, doc="The body goes no faster, relative to the reference."
+            0.5,
+            size=SCALAR,
+            unit="m/s",
+            lower=0.001,
+            upper=5.0,
+            doc="The body goes no faster, relative to the reference.",
         )
         largest_rate: float = gain(
             2.0, size=SCALAR, unit="rad/s", lower=0.001, upper=20.0, doc="The body turns no faster, relative to it."
@@ -162,7 +179,7 @@ class Admittance:
         self._body = VirtualBody()
         self._placed = False
         self._adopted: object = None
-        self._damping = np.zeros(6)
+        self._damping = self._share = np.zeros(6)
         self._kinematics = DifferentialKinematics()
         self._q = self._posture = np.zeros(0)
         self._rest = np.eye(4)
@@ -184,7 +201,7 @@ class Admittance:
         if reference.wrench is not None:
             wrench = wrench + reference.wrench
         body = self._body
-        body.step(gains.compliant * wrench, gains.mass, self._damping, gains.stiffness, dt)
+        body.step(self._share * wrench, gains.mass, self._damping, gains.stiffness, dt)
         self._bound(gains, dt)
         pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
         twist = twist_ref + body.twist
@@ -198,12 +215,15 @@ class Admittance:
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""
         self._damping = 2.0 * gains.damping_ratio * np.sqrt(gains.mass * gains.stiffness) + gains.damping
+        self._share = gains.compliant * gains.axes
         self._kinematics = DifferentialKinematics(gains.axes)
         self._adopted = gains
 
     def _place(self, kin: Kinematics, pose_ref: Array, twist_ref: Array) -> None:
         rotation = kin.pose[:3, :3].dot(pose_ref[:3, :3].T)
-        self._body.place(kin.pose[:3, 3] - pose_ref[:3, 3], rotation, kin.twist - twist_ref)
+        twist = kin.twist - twist_ref
+        twist[3:] += twist_ref[3:] - rotation.dot(twist_ref[3:])
+        self._body.place(kin.pose[:3, 3] - pose_ref[:3, 3], rotation, twist)
         self._placed = True
 
     def _bound(self, gains: Gains, dt: float) -> None:
