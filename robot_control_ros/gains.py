@@ -127,9 +127,9 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
         ConfigError: wrong type, wrong size, not finite or out of bounds; names value, bound and choices.
     """
     if spec.choices:
-        if value not in spec.choices:
+        if not isinstance(value, str) or value not in spec.choices:
             raise ConfigError(f"{spec.name} = {value!r}: {spec.bounds()}")
-        return str(value)
+        return spec.choices[spec.choices.index(value)]  # plain, where a word of an Enum was given
     if spec.switch and not (
         isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
     ):
@@ -147,12 +147,12 @@ def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
     words = _shape_words(spec, joints)
     try:
         raw = np.array(value)
-        raw = raw.ravel() if spec.size == MATRIX and raw.shape == (6, 6) else np.atleast_1d(raw)
-        values = raw.astype(float)
-    except (TypeError, ValueError):
-        raw = values = np.array("not numbers")
+    except ValueError:  # rows of different lengths
+        raw = np.array("not numbers")
     if raw.dtype.kind not in ("iuf" if not spec.switch else "iufb"):
         raise ConfigError(f"{spec.name} = {value!r}: must be {words}")
+    raw = raw.ravel() if spec.size == MATRIX and raw.shape == (6, 6) else np.atleast_1d(raw)
+    values = raw.astype(float)
     if values.ndim != 1 or values.size not in spec.lengths(joints):
         raise ConfigError(f"{spec.name} has {values.size} values {values.tolist()}: must have {words}")
     return values
@@ -170,9 +170,8 @@ def _matrix(spec: GainSpec, values: Array) -> Array:
     _check_bounds(spec, np.diag(matrix))
     if not (np.abs(matrix) <= spec.upper).all():  # false for NaN as well
         row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
-        raise ConfigError(
-            f"{spec.name}[{row}, {column}] = {matrix[row, column]:g}: must be within +-{spec.upper:g} {spec.unit}".rstrip()
-        )
+        bound = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()
+        raise ConfigError(f"{spec.name}[{row}, {column}] = {matrix[row, column]:g}: {bound}")
     smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
     if smallest < -1e-9 * spec.upper:
         raise ConfigError(

@@ -62,9 +62,9 @@ class DifferentialKinematics:
 
     @staticmethod
     def _damping(square: Array, rank: int) -> float:
-        """λ² from the smallest of the singular values that needn't be 0."""
+        """λ² from the smallest of the singular values that needn't be 0; their number is `rank`, which may be 0."""
         squares, _, _ = lapack.dsyev(square, compute_v=0)
-        smallest = max(float(squares[6 - rank]), 0.0)
+        smallest = max(float(squares[6 - rank]), 0.0) if rank > 0 else math.inf
         if smallest >= SMALLEST**2:
             return FREE**2
         return FREE**2 + DAMPING**2 * (1.0 - smallest / SMALLEST**2)

@@ -22,8 +22,9 @@ class JointReference:
     """Completes references with q, v, a and a path in joint space.
 
     A reference of joints (it has v) is taken as it is. One of poses is followed by differential inverse kinematics:
-    q̇ = J⁺ (V_ref + k e) with k = 20/s, within the joints' limits, the null space going to the posture of the last
-    start. What was followed is remembered, so that the path can be looked up a quarter of a second back.
+    q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the last q to the present pose, within the joints'
+    limits, the null space going to the posture of the last start. What was followed is remembered, so that the path can
+    be looked up a quarter of a second back.
 
     Args:
         model: of the robot.
@@ -37,7 +38,8 @@ class JointReference:
 
     def reset(self, q: Array) -> None:
         """Begin at joint angles q (n,)."""
-        self._q, self._v, self._posture = q.copy(), np.zeros_like(q), q.copy()
+        self._q, self._posture = q.copy(), q.copy()
+        self._v: Array | None = None
         self._times: deque[float] = deque()
         self._points: deque[tuple[Array, Array, Array]] = deque()
 
@@ -58,14 +60,16 @@ class JointReference:
         assert reference.pose is not None
         limits = self._model.limits
         kin = self._model.at(self._q)
-        twist = TRACKING * pose_error(reference.pose, kin.pose)
-        if reference.twist is not None:
-            twist += reference.twist
+        error = pose_error(reference.pose, kin.pose)
+        if reference.twist is None:
+            twist = TRACKING * error
+        else:  # which takes back by itself what the reference moves in dt
+            twist = reference.twist + TRACKING * (error - dt * reference.twist)
         v = self._kinematics.velocities(kin, twist, POSTURE * (self._posture - self._q))
         v *= min(1.0, 1.0 / max(float((np.abs(v) / limits.velocity).max()), 1e-9))
         q = np.minimum(np.maximum(self._q + dt * v, limits.lower), limits.upper)
         v = (q - self._q) / dt
-        return q, v, (v - self._v) / dt
+        return q, v, np.zeros_like(v) if self._v is None else (v - self._v) / dt
 
     def _remember(self, t: float, point: tuple[Array, Array, Array]) -> None:
         self._times.append(t)

@@ -38,11 +38,10 @@ class RunningLaw:
         self, robot: RobotConfig, name: str, values: Mapping[str, Any] | None = None, time_constant: float = 0.2
     ) -> None:
         law_type = law_class(name)
-        unknown = [other for other in robot.law_gains if ":" not in other and other not in law_names()]
+        known = law_names()
+        unknown = [other for other in robot.law_gains if ":" not in other and other not in known]
         if unknown:
-            raise ConfigError(
-                f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(law_names())}"
-            )
+            raise ConfigError(f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(known)}")
         self.name = name
         self.law: ControlLaw = law_type()
         self.joint_space = bool(getattr(law_type, "joint_space", False))

@@ -50,10 +50,15 @@ class Safety:
         self._last_extra = None
 
     def start(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Array:
-        """What the next command (n,) in this mode is measured against: the last one, or else what holds the robot."""
-        if self._last is None or mode is not self.mode:
-            return self.holding(mode, state, kin)
-        return self._last
+        """What the next command (n,) in this mode is measured against: the last one, or else what the robot does now.
+
+        That is what holds it, and for velocities the present ones, so that an arm that moves isn't stopped at once.
+        """
+        if self._last is not None and mode is self.mode:
+            return self._last
+        if mode is CommandMode.VELOCITY:
+            return np.clip(state.v, -self._limits.velocity, self._limits.velocity)
+        return self.holding(mode, state, kin)
 
     def holding(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Array:
         """The command (n,) that holds the robot where it is: gravity torque where that is ours, q, or 0 rad/s."""

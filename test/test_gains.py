@@ -9,19 +9,25 @@ import pytest
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.gains import (
     JOINT,
+    MATRIX,
     TASK,
+    VECTOR,
     GainSchedule,
+    Tuning,
     check_gain,
+    choice,
     gain,
     gain_specs,
     interpolate,
     make_gains,
+    plain,
     plain_value,
 )
 from robot_control_ros.laws import law_class, law_names
+from robot_control_ros.types import CommandMode
 
 N = 3  # joints
-DIMENSIONLESS = {"damping_ratio", "axes"}  # gains without a unit; switches have none anyway
+DIMENSIONLESS = {"damping_ratio", "axes", "compliant", "feedforward"}  # gains without a unit; switches have none anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +135,10 @@ REFUSED = [
     ("stiffness", "50", ["stiffness = '50'", "1 or 6 numbers"]),
     ("ratio", "1.0", ["ratio = '1.0'", "one number"]),
     ("ratio", {}, ["ratio = {}", "one number"]),
+    ("ratio", 1.0 + 0.0j, ["ratio = (1+0j)", "one number"]),
+    ("stiffness", [1j] * 6, ["stiffness = [1j", "1 or 6 numbers"]),
+    ("ratio", None, ["ratio = None", "one number"]),
+    ("ratio", True, ["ratio = True", "one number"]),
     ("gravity", 0.5, ["gravity = 0.5", "must be true or false"]),
     ("gravity", 2, ["gravity = 2", "must be true or false"]),
     ("gravity", math.nan, ["gravity = nan", "must be true or false"]),
@@ -139,6 +149,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("name", "value", "words"), REFUSED)
 def test_a_refusal_names_the_gain_the_value_and_the_bound(name, value, words):
     with pytest.raises(ConfigError) as refusal:
@@ -247,6 +258,227 @@ def test_a_bad_time_constant_is_refused_with_its_value(bad):
         GainSchedule(made(), bad)
 
 
+# --- words, vectors and matrices ---
+
+
+@dataclass(frozen=True, eq=False)
+class Richer:
+    output: str = choice("effort", ("effort", "position"), doc="What is commanded.")
+    offset: np.ndarray = gain((0.1, -0.2, 0.3), size=VECTOR, unit="m", lower=-1.0, upper=1.0, doc="An offset.")
+    matrix: np.ndarray = gain(5.0, size=MATRIX, unit="N/m", upper=10.0, doc="A spring.")
+
+
+RICHER = {item.name: item for item in gain_specs(Richer)}
+
+
+def richer(base=None, **values):
+    return make_gains(Richer, values, N, base)
+
+
+def test_defaults_of_words_vectors_and_matrices():
+    gains = richer()
+    assert gains.output == "effort"
+    assert gains.offset.tolist() == [0.1, -0.2, 0.3]
+    assert np.array_equal(gains.matrix, 5.0 * np.eye(6))
+
+
+def test_what_is_declared_of_them():
+    assert RICHER["output"].choices == ("effort", "position")
+    assert RICHER["offset"].choices == ()
+    assert [RICHER[name].length(N) for name in ("offset", "matrix")] == [3, 36]
+    assert [RICHER[name].lengths(N) for name in ("offset", "matrix")] == [(1, 3), (1, 6, 36)]
+    assert RICHER["output"].bounds() == "must be one of: effort, position"
+
+
+def test_a_word_is_one_of_the_choices_and_plain_text():
+    assert richer(output="position").output == "position"
+    chosen = richer(output=CommandMode.POSITION).output
+    assert type(chosen) is str
+    assert chosen == "position"
+
+
+@pytest.mark.parametrize("bad", ["velocity", "Effort", "", 1, True, None, ["effort"], np.array(["effort", "position"])])
+def test_another_word_is_refused_with_the_choices(bad):
+    with pytest.raises(ConfigError) as refusal:
+        richer(output=bad)
+    assert f"output = {bad!r}" in str(refusal.value)
+    assert "must be one of: effort, position" in str(refusal.value)
+
+
+@pytest.mark.parametrize("given", [0.5, [0.5], [0.5, 0.5, 0.5], (0.5, 0.5, 0.5), np.full(3, 0.5)])
+def test_a_vector_is_three_numbers_or_one_for_all(given):
+    assert richer(offset=given).offset.tolist() == [0.5, 0.5, 0.5]
+
+
+FULL = np.diag([4.0, 5.0, 6.0, 1.0, 2.0, 3.0])
+FULL[0, 1] = FULL[1, 0] = -2.0
+FULL[3, 5], FULL[5, 3] = 0.7, -0.3  # its symmetric part counts
+
+
+@pytest.mark.parametrize(
+    ("given", "matrix"),
+    [
+        (3, 3.0 * np.eye(6)),
+        ([3.0], 3.0 * np.eye(6)),
+        ([1, 2, 3, 4, 5, 6], np.diag([1.0, 2, 3, 4, 5, 6])),
+        (FULL, FULL),
+        (FULL.ravel(), FULL),
+        (FULL.tolist(), FULL),
+        (FULL.ravel().tolist(), FULL),
+        (0.0, np.zeros((6, 6))),
+        (np.full((6, 6), 10.0), np.full((6, 6), 10.0)),  # at its bound, of rank one: positive semidefinite
+    ],
+)
+def test_a_matrix_is_given_as_one_six_or_36_numbers(given, matrix):
+    found = richer(matrix=given).matrix
+    assert found.shape == (6, 6)
+    assert np.array_equal(found, matrix)
+    with pytest.raises(ValueError, match="read-only"):
+        found[0, 0] = 1.0
+
+
+def test_the_callers_matrix_stays_the_callers():
+    mine = FULL.copy()
+    gains = richer(matrix=mine)
+    mine[0, 0] = 9.0
+    assert gains.matrix[0, 0] == 4.0
+
+
+def entry(row, column, value, matrix=FULL):
+    changed = matrix.copy()
+    changed[row, column] = value
+    return changed
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("offset", [1, 2], ["offset has 2 values [1.0, 2.0]", "1 or 3 numbers (x, y, z)"]),
+        ("offset", [0.0, 0.0, 1.5], ["offset[2] = 1.5", "[-1, 1] m"]),
+        ("matrix", 11.0, ["matrix[0] = 11", "[0, 10] N/m"]),
+        ("matrix", -1.0, ["matrix[0] = -1", "[0, 10] N/m"]),
+        ("matrix", [1, 1, 1, 1, 1, -1], ["matrix[5] = -1", "[0, 10] N/m"]),
+        ("matrix", entry(2, 2, np.nan), ["matrix[2] = nan", "[0, 10] N/m"]),
+        ("matrix", entry(4, 1, np.nan), ["matrix[4, 1] = nan", "within +-10 N/m"]),
+        ("matrix", entry(4, 1, np.inf), ["matrix[4, 1] = inf", "within +-10 N/m"]),
+        ("matrix", entry(4, 1, -10.5), ["matrix[4, 1] = -10.5", "within +-10 N/m"]),
+        ("matrix", entry(0, 1, -9.0), ["matrix: its symmetric part has the eigenvalue -1.0", "positive semidefinite"]),
+        ("matrix", [1.0] * 12, ["matrix has 12 values", "1, 6 (the diagonal) or 36 numbers (6x6, row by row)"]),
+        ("matrix", np.ones((5, 5)), ["matrix has 25 values", "1, 6 (the diagonal) or 36 numbers"]),
+        ("matrix", np.ones((4, 9)), ["matrix has 36 values", "1, 6 (the diagonal) or 36 numbers"]),
+        ("matrix", "stiff", ["matrix = 'stiff'", "1, 6 (the diagonal) or 36 numbers"]),
+        ("matrix", FULL + 0j, ["matrix = ", "1, 6 (the diagonal) or 36 numbers"]),
+    ],
+)
+def test_vectors_and_matrices_are_refused_in_words(name, value, words):
+    with pytest.raises(ConfigError) as refusal:
+        richer(**{name: value})
+    for word in words:
+        assert word in str(refusal.value)
+
+
+def test_a_matrix_that_only_turns_takes_no_energy_and_is_accepted():
+    turning = np.zeros((6, 6))
+    turning[0, 1], turning[1, 0] = 3.0, -3.0
+    assert np.array_equal(richer(matrix=turning).matrix, turning)
+
+
+def test_rounding_does_not_refuse_a_matrix_of_lower_rank(rng):
+    for _ in range(20):
+        x = rng.uniform(-1.0, 1.0, (6, 2))
+        assert richer(matrix=x @ x.T).matrix.shape == (6, 6)
+
+
+@pytest.mark.parametrize("given", [3.0, [1, 2, 3, 4, 5, 6], FULL])
+def test_a_matrix_as_plain_numbers_makes_the_same_matrix_again(given):
+    gains = richer(matrix=given, output="position")
+    values = {name: plain_value(spec, gains) for name, spec in RICHER.items()}
+    assert values["output"] == "position"
+    assert values["offset"] == [0.1, -0.2, 0.3]
+    assert len(values["matrix"]) == (36 if given is FULL else 6)  # a diagonal matrix as its diagonal
+    assert all(type(x) is float for x in values["matrix"])
+    again = richer(**values)
+    assert np.array_equal(again.matrix, gains.matrix)
+    assert again.output == "position"
+    assert plain(RICHER["matrix"], again.matrix) == values["matrix"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.999, 1.0])
+def test_matrices_are_interpolated_and_words_taken_over_at_once(share):
+    old, new = richer(matrix=2.0, offset=0.0), richer(matrix=FULL, offset=1.0, output="position")
+    between = interpolate(old, new, share)
+    assert between.matrix == pytest.approx(2.0 * (1.0 - share) * np.eye(6) + share * FULL)
+    assert between.offset == pytest.approx([share] * 3)
+    assert between.output == "position"
+    assert np.linalg.eigvalsh(between.matrix + between.matrix.T).min() >= 0.0
+
+
+# --- tuning ---
+
+
+def no_high_ratio(gains):
+    if gains.ratio > 1.0 and gains.gravity > 0.0:
+        raise ConfigError("ratio above 1 needs gravity off")
+
+
+def tuning(time_constant=0.2, **defaults):
+    return Tuning(Gains, N, defaults, no_high_ratio, time_constant)
+
+
+def test_tuning_begins_with_its_defaults_over_the_declared_ones():
+    tuned = tuning(ratio=0.7)
+    assert tuned.current is tuned.target
+    assert tuned.current.ratio == 0.7
+    assert tuned.current.damping.tolist() == [7.0] * N
+    assert [item.name for item in tuned.specs] == ["stiffness", "damping", "ratio", "gravity"]
+    assert tuned.joints == N
+
+
+def test_tuning_sets_some_gains_and_keeps_those_that_were_set_before():
+    tuned = tuning(time_constant=0.0)
+    tuned.set({"ratio": 0.6})
+    tuned.set({"damping": 9.0})
+    found = tuned.advance(0.001)
+    assert found.ratio == 0.6
+    assert found.damping.tolist() == [9.0] * N
+
+
+def test_what_is_set_while_a_change_is_under_way_is_over_the_target_and_not_over_what_is_there():
+    tuned = tuning(0.2)
+    tuned.set({"ratio": 0.9})
+    tuned.advance(0.05)
+    tuned.set({"damping": 9.0})
+    assert tuned.target.ratio == 0.9
+    tuned.finish()
+    assert (tuned.current.ratio, tuned.current.damping[0]) == (0.9, 9.0)
+
+
+def test_tuning_refuses_what_is_valid_by_itself_but_not_here_and_changes_nothing():
+    tuned = tuning()
+    before = tuned.target
+    with pytest.raises(ConfigError, match="ratio above 1 needs gravity off"):
+        tuned.set({"ratio": 1.5, "damping": 1.0})
+    with pytest.raises(ConfigError, match="ratio = 3"):
+        tuned.set({"ratio": 3.0})
+    assert tuned.target is tuned.current is before
+    tuned.set({"ratio": 1.5, "gravity": False})
+    assert tuned.target.ratio == 1.5
+
+
+def test_check_completes_from_the_defaults_or_from_a_base():
+    tuned = tuning(ratio=0.7)
+    assert tuned.check({"damping": 9.0}).ratio == 0.7
+    base = made(ratio=0.3)
+    assert tuned.check({"damping": 9.0}, base).ratio == 0.3
+    assert tuned.target.damping.tolist() == [7.0] * N
+
+
+def test_a_default_that_is_no_gain_is_refused():
+    with pytest.raises(ConfigError, match="unknown gain 'ratoi'"):
+        tuning(ratoi=1.0)
+
+
 # --- every registered law's declarations ---
 
 
@@ -265,6 +497,10 @@ def test_every_declared_default_is_within_its_own_bounds(law):
 def test_every_gain_of_a_law_says_what_it_is(law):
     for item in gain_specs(law_class(law).Gains):
         assert item.doc.endswith("."), f"{law}.{item.name}: its doc must be a sentence"
+        if item.choices:
+            assert item.default in item.choices
+            assert len(set(item.choices)) == len(item.choices) > 1
+            continue
         assert item.lower < item.upper
         assert item.unit or item.switch or item.name in DIMENSIONLESS, (
             f"{law}.{item.name}: give it a unit, or add it to DIMENSIONLESS in this test"
@@ -275,13 +511,14 @@ def test_every_gain_of_a_law_says_what_it_is(law):
 def test_plain_values_of_every_law_make_the_same_gains_again(law):
     gains_type = law_class(law).Gains
     specs = gain_specs(gains_type)
-    ends = {s.name: [s.lower, s.upper][i % 2] for i, s in enumerate(specs) if not s.switch}
+    ends = {s.name: [s.lower, s.upper][i % 2] for i, s in enumerate(specs) if not (s.switch or s.choices)}
     switched = {s.name: not s.default for s in specs if s.switch}
-    gains = make_gains(gains_type, {**ends, **switched}, 7)
-    plain = {item.name: plain_value(item, gains) for item in specs}
-    again = make_gains(gains_type, plain, 7)
+    worded = {s.name: s.choices[-1] for s in specs if s.choices}
+    gains = make_gains(gains_type, {**ends, **switched, **worded}, 7)
+    values = {item.name: plain_value(item, gains) for item in specs}
+    again = make_gains(gains_type, values, 7)
     for item in specs:
-        assert type(plain[item.name]) in (bool, float, list)
+        assert type(values[item.name]) in (bool, float, str, list)
         assert np.array_equal(getattr(again, item.name), getattr(gains, item.name)), item.name
 
 

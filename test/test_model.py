@@ -198,7 +198,88 @@ def test_rotor_inertia_adds_to_the_diagonal_and_to_nothing_else(rng, order):
     np.testing.assert_array_equal(with_it.coriolis, without.coriolis)
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_inverse_dynamics_is_the_equation_of_motion(rng, n):
+    """M a + C v + g, with continuous joints, a turned base and rotors."""
+    arm = random_arm(n, n, continuous=(0, n - 1), mount=MOUNT, friction=True)
+    model = arm.model(rotor_inertia=rng.uniform(0.05, 0.5, n))
+    for _ in range(5):
+        q, v = random_state(rng, n)
+        a = rng.uniform(-5.0, 5.0, n)
+        expected = model.mass(q) @ a + model.bias(q, v)
+        np.testing.assert_allclose(model.inverse_dynamics(q, v, a), expected, rtol=0, atol=1e-10)
+
+
+def test_inverse_dynamics_is_lagranges_equation(rng):
+    """d/dt (M v) - d/dq (½ vᵀ M v) + dU/dq, with masses from `arms.Chain` alone."""
+    arm = random_arm(3, 4, continuous=(2,))
+    chain, n = Chain(arm.urdf), 4
+    q, v = random_state(rng, n)
+    a = rng.uniform(-5.0, 5.0, n)
+
+    def mass(x):
+        return chain.mass_matrix(angles(arm, x))
+
+    momentum_rate = mass(q) @ a + slope(lambda h: mass(q + h * v), 1e-3) @ v
+    expected = momentum_rate - gradient(lambda x: v @ mass(x) @ v / 2.0, q, 1e-3)
+    expected += gradient(lambda x: chain.potential_energy(angles(arm, x)), q, 1e-3)
+    np.testing.assert_allclose(arm.model().inverse_dynamics(q, v, a), expected, rtol=0, atol=1e-7)
+
+
+def test_inverse_and_forward_dynamics_undo_each_other_in_any_order_of_joints(rng):
+    arm, order = seventh(), np.array([4, 0, 6, 2, 1, 5, 3])
+    rotor = rng.uniform(0.1, 1.0, 7)
+    model = arm.model(rotor_inertia=rotor)
+    permuted = arm.model([arm.joints[i] for i in order], rotor_inertia=rotor[order])
+    q, v = random_state(rng, 7)
+    a = rng.uniform(-5.0, 5.0, 7)
+    tau = model.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(permuted.inverse_dynamics(q[order], v[order], a[order]), tau[order], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(model.forward_dynamics(q, v, tau), a, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(permuted.forward_dynamics(q[order], v[order], tau[order]), a[order], rtol=0, atol=1e-9)
+
+
+def test_the_transposed_coriolis_term_completes_the_derivative_of_the_inertia(rng):
+    """dM/dt v = C v + Cᵀ v."""
+    arm, order = seventh(), np.array([4, 0, 6, 2, 1, 5, 3])
+    model, permuted = arm.model(), arm.model([arm.joints[i] for i in order])
+    q, v = random_state(rng, 7)
+    both = slope(lambda h: model.mass(q + h * v)) @ v
+    found = model.coriolis_transposed(q, v)
+    np.testing.assert_allclose(found + model.update(q, v).coriolis, both, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(permuted.coriolis_transposed(q[order], v[order]), found[order], rtol=0, atol=1e-12)
+
+
 # --- which joints ---
+
+
+def test_the_kind_of_each_joint_is_known_in_the_order_of_the_joints():
+    arm = random_arm(3, 4, continuous=(1, 3))
+    slide = Arm(arm.urdf.replace('"revolute"', '"prismatic"', 1), arm.joints)  # joint_1 slides
+    model = slide.model()
+    assert model.cyclic.tolist() == [False, True, False, True]
+    assert model.revolute.tolist() == [False, True, True, True]
+    mixed = slide.model(["joint_4", "joint_1", "joint_3", "joint_2"])
+    assert mixed.cyclic.tolist() == [True, False, False, True]
+    assert mixed.revolute.tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize(("name", "cyclic"), [("gen3", [True, False] * 3 + [True]), ("ur5", [False] * 6)])
+def test_the_joints_of_the_robots_are_of_the_kind_their_makers_say(name, cyclic):
+    model = RobotModel.of(load_robot(name))
+    assert model.cyclic.tolist() == cyclic
+    assert model.revolute.all()
+    assert np.array_equal(np.isinf(model.limits.upper), model.cyclic)
+
+
+def test_a_joint_about_an_axis_of_the_description_is_a_joint_that_turns():
+    """Pinocchio has types of their own for joints along x, y and z, and for others."""
+    for axis in ("1.0 0.0 0.0", "0.0 1.0 0.0", "0.0 0.0 1.0", "0.6 0.0 0.8"):
+        urdf = planar_arm((0.5, 0.4)).urdf.replace('axis xyz="0.0 0.0 1.0"', f'axis xyz="{axis}"')
+        for kind, turns, cyclic in (("revolute", True, False), ("prismatic", False, False), ("continuous", True, True)):
+            model = Arm(urdf.replace('"revolute"', f'"{kind}"'), ("joint_1", "joint_2")).model()
+            assert model.revolute.tolist() == [turns] * 2, (axis, kind)
+            assert model.cyclic.tolist() == [cyclic] * 2, (axis, kind)
 
 
 def test_permuted_joints_give_permuted_results(rng):

@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 from ..gains import SCALAR, TASK, choice, gain
 from ..inverse_kinematics import TRACKING, DifferentialKinematics
 from ..model import Kinematics
-from ..spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
+from ..spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian, wrap
 from ..types import Array, Command, CommandMode, Reference, RobotState
 from .law import register
 
@@ -207,9 +207,10 @@ class Admittance:
         twist = twist_ref + body.twist
         twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
         velocity = self._follow(kin, reference, gains, pose, twist, dt)
-        self.terms = {"joint_velocity": velocity, "joint_error": self._q - state.q}
+        behind = wrap(self._q - state.q, kin.model.cyclic)
+        self.terms = {"joint_velocity": velocity, "joint_error": behind}
         if gains.output == "velocity":
-            return Command(CommandMode.VELOCITY, velocity + FEEDBACK * (self._q - state.q))
+            return Command(CommandMode.VELOCITY, velocity + FEEDBACK * behind)
         return Command(CommandMode.POSITION, self._q, None, velocity)
 
     def _adopt(self, gains: Gains) -> None:
@@ -253,7 +254,9 @@ class Admittance:
         there = model.at(q)
         error = gains.axes * pose_error(pose, there.pose)
         posture = self._posture if reference.q is None else reference.q
-        wanted = self._kinematics.velocities(there, twist + TRACKING * error, gains.posture_rate * (posture - q))
+        lag = error - dt * twist  # the twist makes good the rest in this step
+        rate = gains.posture_rate * wrap(posture - q, model.cyclic)
+        wanted = self._kinematics.velocities(there, twist + TRACKING * lag, rate)
         limits = model.limits
         fastest = float((np.abs(wanted) / limits.velocity).max())
         if fastest > 1.0:

@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from ..errors import ConfigError
 from ..gains import TASK, gain
 from ..model import Kinematics
-from ..spatial import pose_error_and_map
+from ..spatial import pose_error_and_map, wrap
 from ..types import Array, Command, CommandMode, Reference, RobotState
 from .friction import friction_torque
 from .law import register
@@ -196,7 +196,8 @@ class Impedance:
 
     def _posture_torque(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains) -> Array:
         posture = self._posture if reference.q is None else reference.q
-        torque = gains.posture_stiffness * (posture - state.q) - gains.posture_damping * state.v
+        away = wrap(posture - state.q, kin.model.cyclic)
+        torque = gains.posture_stiffness * away - gains.posture_damping * state.v
         return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
 
 

@@ -32,7 +32,8 @@ class ControlLaw(Protocol):
     Attributes:
         Gains: frozen dataclass whose fields are declared by gain(...) and choice(...).
         mode: what the law commands, where `output` doesn't say.
-        terms: the parts that the last command was summed from, by name, each (n,); for telemetry.
+        terms: by name, each (n,), for telemetry: the parts that the last effort was summed from, or where a position or
+            velocity is commanded, what tells how it came about.
     """
 
     Gains: ClassVar[type]

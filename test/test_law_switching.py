@@ -1,0 +1,367 @@
+"""Switching laws while the robot moves: no step of the command beyond safety's rates, and the target is reached."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.gains import gain_specs
+from robot_control_ros.laws import law_class, law_names
+from robot_control_ros.laws.gravity_compensation import GravityCompensation
+from robot_control_ros.loop import ControlLoop
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot
+from robot_control_ros.running_law import RunningLaw
+from robot_control_ros.trajectories import Circle, JointMove
+from robot_control_ros.types import Command, CommandMode, RobotState
+
+pytest.importorskip("mujoco")
+from robot_control_ros.plants.mujoco import MujocoPlant
+
+pytestmark = pytest.mark.sim
+
+ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
+EVERY = 50  # cycles from one switch to the next: half of the handover's time constant
+FLOATING = {"gravity_compensation"}  # has no target
+
+
+def variants():
+    """Every law with each of its outputs."""
+    found = []
+    for law in law_names(plugins=False):
+        words = next((spec.choices for spec in gain_specs(law_class(law).Gains) if spec.name == "output"), (None,))
+        found += [(law, word) for word in words]
+    return found
+
+
+VARIANTS = variants()
+TARGETING = [variant for variant in VARIANTS if variant[0] not in FLOATING]
+
+
+def name(variant):
+    return "-".join(filter(None, variant))
+
+
+class Rig:
+    """A loop on a simulated robot that checks every command."""
+
+    def __init__(self, robot, variant):
+        self.robot = ROBOTS[robot]
+        self.plant = MujocoPlant(self.robot)
+        self.model = RobotModel.of(self.robot)
+        self.laws = {}
+        self.loop = ControlLoop(self.robot, self.law(variant), model=self.model)
+        self.sent = self.state = None
+        self.torque = np.zeros(self.robot.n)  # fed forward, of the last command
+        self.modes = set()
+        self.home = np.array(self.robot.home)
+        self.step()
+
+    def law(self, variant):
+        """As a node does: one object per law, used again whenever it runs again."""
+        if variant not in self.laws:
+            law, word = variant
+            values = {} if word is None else {"output": word}
+            if word == "position" and hasattr(law_class(law).Gains, "gravity"):
+                values["gravity"] = False  # the simulated servos know their load
+            self.laws[variant] = RunningLaw(self.robot, law, values)
+        return self.laws[variant]
+
+    def switch(self, variant):
+        self.loop.switch_law(self.law(variant))
+
+    def step(self):
+        state = self.plant.read()
+        sent = self.loop.tick(state)
+        self._check(sent, state)
+        self.plant.write(sent)
+        self.loop.settle()
+        self.sent, self.state = sent, state
+        self.modes.add(sent.mode)
+        return sent
+
+    def steps(self, count):
+        for _ in range(count):
+            self.step()
+
+    def holding(self, mode, state):
+        """What holds the robot where it is, or lets it go on as fast as it does."""
+        return {
+            CommandMode.EFFORT: self.model.at(state.q).gravity,
+            CommandMode.POSITION: state.q,
+            CommandMode.VELOCITY: np.clip(state.v, -self.model.limits.velocity, self.model.limits.velocity),
+        }[mode]
+
+    def _check(self, sent, state):
+        limits, dt = self.model.limits, self.robot.period
+        assert self.loop.safety.fault == ""
+        assert np.isfinite(sent.values).all()
+        largest = np.array(self.robot.effort_rate) * dt
+        step = {
+            CommandMode.EFFORT: largest,
+            CommandMode.POSITION: limits.velocity * dt,
+            CommandMode.VELOCITY: 4.0 * limits.velocity * dt,
+        }[sent.mode]
+        same = self.sent is not None and sent.mode is self.sent.mode
+        last = self.sent.values if same else self.holding(sent.mode, state)
+        assert np.all(np.abs(sent.values - last) <= step * (1.0 + 1e-9) + 1e-12), (sent.mode, same)
+        torque = np.zeros(self.robot.n) if sent.feedforward is None else sent.feedforward
+        before = self.torque if same else np.zeros(self.robot.n)
+        assert np.all(np.abs(torque - before) <= largest * (1.0 + 1e-9) + 1e-12), "torque fed forward"
+        self.torque = torque
+        if sent.velocity is not None:
+            assert np.isfinite(sent.velocity).all()
+            assert np.all(np.abs(sent.velocity) <= limits.velocity)
+
+
+def begin_circle(rig):
+    rig.loop.trajectory = Circle(rig.loop.tip(), 0.06, 2.5, time=rig.state.time, fade=0.5)
+
+
+def begin_joint_move(rig):
+    rig.loop.move_joints_to(rig.home + 0.3 * np.cos(np.arange(rig.robot.n)))
+
+
+def begin_push(rig):
+    rig.plant.push(rig.robot.tip, np.array([15.0, -10.0, 8.0]), np.zeros(3))
+
+
+MOTIONS = {"circle": begin_circle, "joint move": begin_joint_move, "push": begin_push}
+
+
+def settle_on(rig, pose, seconds=3.0):
+    """The error (m, rad) that is left some seconds after the tip was sent to a pose."""
+    rig.plant.push(rig.robot.tip, np.zeros(3), np.zeros(3))
+    rig.loop.move_to(pose)
+    rig.steps(round(seconds / rig.robot.period))
+    return np.abs(rig.loop.pose_error()).max(), np.abs(rig.state.v).max()
+
+
+# --- many switches ---
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("motion", MOTIONS)
+def test_twenty_switches_while_moving_neither_jerk_nor_lose_the_target(robot, motion):
+    rng = np.random.default_rng(7)
+    rig = Rig(robot, VARIANTS[0])
+    start = rig.loop.tip()
+    MOTIONS[motion](rig)
+    rig.steps(100)
+    last = None
+    for _ in range(20):
+        others = [variant for variant in VARIANTS if variant != last]
+        last = others[rng.integers(len(others))]
+        rig.switch(last)
+        rig.steps(EVERY)
+    assert rig.modes == set(CommandMode)
+    rig.switch(TARGETING[rng.integers(len(TARGETING))])
+    error, speed = settle_on(rig, start)
+    assert error < 1e-3
+    assert speed < 1e-2
+
+
+def every_pair(count):
+    """Numbers 0 … count - 1 in an order in which each of them follows each other one exactly once."""
+    order = [number for i in range(count) for j in range(i + 1, count) for number in (i, j)]
+    return [*order, 0]
+
+
+def test_the_order_of_switches_holds_every_pair_once():
+    order = every_pair(len(VARIANTS))
+    pairs = list(pairwise(order))
+    assert len(pairs) == len(set(pairs)) == len(VARIANTS) * (len(VARIANTS) - 1)
+    assert all(a != b for a, b in pairs)
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("motion", ["circle", "push"])
+def test_every_law_takes_over_from_every_other_one(robot, motion):
+    rig = Rig(robot, VARIANTS[0])
+    start = rig.loop.tip()
+    MOTIONS[motion](rig)
+    for number in every_pair(len(VARIANTS)):
+        rig.switch(VARIANTS[number])
+        rig.steps(EVERY)
+        assert rig.loop.running is rig.law(VARIANTS[number])
+        assert rig.sent.mode is rig.loop.running.mode
+    rig.switch(TARGETING[0])
+    error, speed = settle_on(rig, start)
+    assert error < 1e-3
+    assert speed < 1e-2
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("variant", TARGETING, ids=name)
+def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
+    """Within a centimetre of an arm whose law isn't switched; velocity servos, which start at 0, take most of it."""
+    rig, twin = (Rig(robot, ("impedance", None)) for _ in range(2))
+    start = rig.loop.tip()
+    for each in (rig, twin):
+        begin_circle(each)
+        each.steps(400)
+    rig.switch(variant)
+    for _ in range(150):
+        rig.step()
+        twin.step()
+        assert np.linalg.norm(rig.loop.tip()[:3, 3] - twin.loop.tip()[:3, 3]) < 0.01
+    error, speed = settle_on(rig, start)
+    assert error < 1e-3
+    assert speed < 1e-2
+
+
+def test_switches_in_every_cycle_are_no_harder():
+    rng = np.random.default_rng(8)
+    rig = Rig("gen3", VARIANTS[0])
+    start = rig.loop.tip()
+    begin_circle(rig)
+    for _ in range(300):
+        rig.switch(VARIANTS[rng.integers(len(VARIANTS))])
+        rig.step()
+    rig.switch(("joint_impedance", None))
+    error, _ = settle_on(rig, start)
+    assert error < 1e-3
+
+
+# --- to itself ---
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
+    rig, twin = Rig(robot, variant), Rig(robot, variant)
+    for each in (rig, twin):
+        goal = each.home + 0.3 * np.cos(np.arange(each.robot.n))
+        speed = 0.3 * each.model.limits.velocity
+        each.loop.trajectory = JointMove(each.model, each.state.q, goal, each.state.time, speed)
+        each.steps(150)
+    before = rig.sent.values
+    pace = np.abs(twin.step().values - before).max()
+    rig.loop.switch_law(rig.loop.running)
+    assert np.abs(rig.step().values - before).max() <= pace + 1e-9
+    for each in (rig, twin):
+        each.steps(2500)
+    # what floats, or leaves the elbow of the gen3 free, may come to rest somewhere else: so without what holds it there
+    beyond = [each.sent.values - each.holding(each.sent.mode, each.state) for each in (rig, twin)]
+    assert np.abs(beyond[0] - beyond[1]).max() < 1e-6 * max(1.0, np.abs(twin.sent.values).max())
+    assert rig.loop.tip() == pytest.approx(twin.loop.tip(), abs=1e-5)
+
+
+# --- modes ---
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_each_mode_starts_from_what_holds_the_robot(robot):
+    """Effort, position, velocity, each from each: the rig compares the first command with it."""
+    rig = Rig(robot, ("impedance", None))
+    start = rig.loop.tip()
+    begin_circle(rig)
+    rig.steps(300)
+    order = [("admittance", "position"), ("joint_pid", None), ("joint_impedance", None)]
+    order += [("admittance", "velocity"), ("admittance", "position"), ("task_space_pd", None)]
+    for variant in order:
+        before = rig.sent.mode
+        rig.switch(variant)
+        rig.step()
+        assert rig.sent.mode is not before
+        rig.steps(100)
+    assert settle_on(rig, start)[0] < 1e-3
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("law", sorted({law for law, word in VARIANTS if word is not None}))
+def test_what_a_law_commands_may_be_changed_while_it_runs(robot, law):
+    words = [word for found, word in VARIANTS if found == law]
+    rig = Rig(robot, (law, words[0]))
+    if hasattr(law_class(law).Gains, "gravity"):
+        rig.loop.set_gains({"gravity": False} if words[0] == "position" else {})
+    start = rig.loop.tip()
+    begin_circle(rig)
+    rig.steps(300)
+    for word in (*words[1:], words[0], *words[1:]):
+        rig.loop.set_gains({"output": word})
+        assert rig.step().mode is CommandMode(word)
+        rig.steps(100)
+    rig.loop.set_gains({"output": words[0]})
+    error, speed = settle_on(rig, start)
+    assert error < 1e-3
+    assert speed < 1e-2
+
+
+# --- refusals ---
+
+
+def test_a_mode_that_the_hardware_has_not_got_is_refused_with_the_way_out_and_the_law_goes_on():
+    robot = replace(load_robot("gen3", "real"), law_gains={})
+    loop, twin = (ControlLoop(robot, "position_domain_pd") for _ in range(2))
+    assert loop.running.mode is CommandMode.POSITION  # the output that the arm takes
+
+    def both(k):
+        q = np.array(robot.home) + 0.001 * np.sin(0.1 * k)
+        samples = [RobotState(k * robot.period, q, np.zeros(7), np.zeros(7)) for _ in range(2)]
+        return loop.tick(samples[0]), twin.tick(samples[1])
+
+    both(0)
+    for k, ask in enumerate(
+        (
+            lambda: loop.switch_law(RunningLaw(robot, "impedance")),
+            lambda: loop.switch_law(RunningLaw(robot, "admittance", {"output": "velocity"})),
+            lambda: loop.set_gains({"output": "effort"}),
+        )
+    ):
+        with pytest.raises(ConfigError) as refusal:
+            ask()
+        for part in ("takes only: position", "use admittance or position_domain_pd", "profile real"):
+            assert part in str(refusal.value)
+        one, other = both(k + 1)
+        assert loop.law_name == "position_domain_pd"
+        assert one.mode is CommandMode.POSITION
+        assert np.array_equal(one.values, other.values)
+
+
+@pytest.mark.parametrize("without", ["sensor", "freshness"])
+def test_a_law_that_needs_a_wrench_holds_without_one_and_says_so(without):
+    robot = load_robot("ur5")
+    rig = Rig("ur5", ("impedance", None))
+    begin_circle(rig)
+    rig.steps(300)
+    loop = rig.loop
+    loop.switch_law(RunningLaw(robot, "admittance"))
+    state = rig.plant.read()
+    if without == "sensor":
+        state.wrench = None
+        loop.wrench.reset()
+    else:
+        state.wrench = replace(state.wrench, time=state.time - 1.0)
+    sent = loop.tick(state)
+    assert sent.mode is CommandMode.POSITION
+    assert sent.values == pytest.approx(state.q, abs=1e-12)
+    assert "law admittance: " in loop.safety.fault
+
+
+class WithoutNumbers(GravityCompensation):
+    def compute(self, state, kin, reference, gains, dt):
+        return Command(CommandMode.EFFORT, np.full(kin.model.n, np.nan))
+
+
+class TooShort(GravityCompensation):
+    def compute(self, state, kin, reference, gains, dt):
+        return Command(CommandMode.EFFORT, np.zeros(kin.model.n - 1))
+
+
+@pytest.mark.parametrize("law", ["WithoutNumbers", "TooShort"])
+def test_a_law_that_takes_over_and_gives_nothing_usable_is_replaced_by_what_holds(law):
+    rig = Rig("ur5", ("impedance", None))
+    begin_circle(rig)
+    rig.steps(300)
+    rig.loop.switch_law(RunningLaw(rig.robot, f"{__name__}:{law}"))
+    state = rig.plant.read()
+    sent = rig.loop.tick(state)
+    assert sent.values == pytest.approx(rig.holding(CommandMode.EFFORT, state), abs=1e-9)
+    assert "6 finite numbers" in rig.loop.safety.fault
+    rig.switch(("impedance", None))
+    rig.sent = None
+    rig.steps(200)  # from where it is held
+    assert np.abs(rig.state.v).max() < 0.05
