@@ -111,8 +111,8 @@ class ControlLoop:
             state: arrays (n,) in the order of the robot's joints; `wrench` in a frame of the description.
 
         Raises:
-            ConfigError: a sample of the wrong size or with a number that isn't finite; nothing has changed then. (A wrench
-                that can't be used isn't an error of the sample: see :class:`WrenchPipeline`.)
+            ConfigError: a sample of the wrong size or with a number that isn't finite; nothing has changed then. (A
+                wrench that can't be used isn't an error of the sample: see :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
         self._check(state)
@@ -154,7 +154,8 @@ class ControlLoop:
         self.trajectory = None
         if self.state is None or self.kin is None:
             return None
-        return self.safety.safe_output(self.running.mode, self.state, self.kin)
+        mode = self.running.mode if self.safety.mode is None else self.safety.mode  # the law may be newer than that
+        return self.safety.safe_output(mode, self.state, self.kin)
 
     def hold(self) -> None:
         """Make the present pose the reference."""

@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from the code: laws and wrench with their gains, straight from their declarations."""
+"""The pages of docs/ that are made from the code: laws and wrench with their gains, from their declarations."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from .types import CommandMode
 class RunningLaw:
     """One law with its gains on one robot.
 
-    The gains begin with the law's defaults; over them what the robot makes necessary (its `axes`; an `output` that it takes;
-    `gravity` off where it compensates gravity itself); over them the robot's ``law_gains``; over them `values`.
+    The gains begin with the law's defaults; over them what the robot makes necessary (its `axes`; an `output` that it
+    takes; `gravity` off where it compensates gravity itself); over them the robot's ``law_gains``; over them `values`.
 
     Args:
         robot: its configuration.

@@ -5,11 +5,13 @@ Every :class:`Ros` has its own domain, reaches no further than this machine, and
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,13 +26,37 @@ from robot_control_ros.robots import RobotConfig
 LIMIT = 30.0  # s, for anything to happen at all
 PERIOD = 0.002  # s between two stamps of a fake robot
 
-_numbers = itertools.count(os.getpid())
+_numbers = itertools.count()
+_domains = (*range(1, 60), *range(70, 101))  # test_packaging takes some of those between
+_domains_in_turn = itertools.cycle(_domains)
+_kept: list[Domain] = []
 
 
-def ros_environment() -> dict[str, str]:
+class Domain:
+    """A ROS domain that no other test of this machine's uses, until it is released or this process ends."""
+
+    def __init__(self) -> None:
+        for number in itertools.islice(_domains_in_turn, len(_domains)):
+            path = Path(tempfile.gettempdir()) / f"robot_control_ros_{os.getuid()}_domain_{number}"
+            self.number, self._lock = number, path.open("w")
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                self._lock.close()
+        pytest.fail(f"none of the {len(_domains)} ROS domains is free")
+
+    def release(self) -> None:
+        self._lock.close()
+
+
+def ros_environment(domain: Domain | None = None) -> dict[str, str]:
     """The environment of one test's processes: a domain of its own, on this machine only."""
-    domain = {"ROS_DOMAIN_ID": str(1 + next(_numbers) % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-    return environment({**os.environ, **domain})
+    if domain is None:
+        domain = Domain()
+        _kept.append(domain)
+    chosen = {"ROS_DOMAIN_ID": str(domain.number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    return environment({**os.environ, **chosen})
 
 
 class Child:
@@ -89,7 +115,8 @@ class Ros:
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
 
-        self.environment, self._folder = ros_environment(), folder
+        self._domain = Domain()
+        self.environment, self._folder = ros_environment(self._domain), folder
         self._patch = pytest.MonkeyPatch()
         for name, value in self.environment.items():
             self._patch.setenv(name, value)
@@ -111,6 +138,7 @@ class Ros:
         self.node.destroy_node()
         self.context.try_shutdown()
         self._patch.undo()
+        self._domain.release()
 
     def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Child:
         """Start a node of the package."""

@@ -174,10 +174,10 @@ def test_the_lifecycle_can_be_gone_through_again_and_again(unstarted):
 @pytest.mark.parametrize(
     ("parameter", "value", "words"),
     [
-        ("robot", "nonsense", "unknown robot 'nonsense'; robots: ur5"),
+        ("robot", "nonsense", "unknown robot 'nonsense'; robots: gen3, planar_two_link, ur5, ur5e"),
         ("profile", "nonsense", "unknown profile 'nonsense'; profiles: sim, real"),
         ("law", "nonsense", "unknown law 'nonsense'; laws: "),
-        ("profile", "real", "A UR5 (CB3) has no effort interface: use a law that commands position or velocity."),
+        ("profile", "real", "A UR5 (CB3) has no effort interface: use admittance, position_domain_pd or joint_pid."),
         ("description", "nonsense", "description = 'nonsense'; choices: config, topic"),
     ],
 )
@@ -595,7 +595,7 @@ def test_a_change_of_gains_makes_no_step_in_the_torques(arm, default_gains):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("robot", "ur5"), ("profile", "real"), ("law", "gravity_compensation"), ("description", "topic")],
+    [("robot", "ur5"), ("profile", "real"), ("description", "topic")],
 )
 def test_what_a_controller_is_made_of_stays_while_it_is_configured(arm, name, value):
     before = arm.ros.get("controller", name)

@@ -1,5 +1,9 @@
-"""What must hold for every law of the package, with each of its outputs, on every robot of the package."""
+"""What must hold for every law of the package, with each of its outputs, on every robot of the package.
 
+The environment variable ROBOT_CONTROL_LAWS adds laws of a user's own: package.module:Class, several with spaces.
+"""
+
+import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -64,7 +68,7 @@ class Case:
         return RunningLaw(config or self.config, self.law, {**self.gains, **gains})
 
 
-LAWS = law_names(plugins=False)
+LAWS = [*law_names(plugins=False), *os.environ.get("ROBOT_CONTROL_LAWS", "").split()]
 CASES = [Case(law, output, robot) for law in LAWS for output in outputs(law) for robot in ROBOTS]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 every_law = pytest.mark.parametrize("case", [case for case in CASES if case.robot == "gen3"], ids=str)

@@ -1,5 +1,8 @@
 """The examples do what they say, as the controller's law and within the simulated drives."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -128,3 +131,11 @@ def test_the_call_in_its_docstring_runs(calls):
     log = eval(line[:-1] + ", duration=0.5)", {"simulate": simulate})
     assert len(calls) == 490
     assert abs(log.q - log.q[0]).max() < 1e-3
+
+
+def test_it_passes_what_every_law_of_the_package_has_to():
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "ROBOT_CONTROL_LAWS": "joint_callback_law:JointCallback"}
+    command = [sys.executable, "-m", "pytest", "-q", "test/test_every_law.py", "-k", "joint_callback_law"]
+    done = subprocess.run(command, cwd=EXAMPLES.parent, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "deselected" in done.stdout

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError, ModelError
+from robot_control_ros.cycle_times import CycleTimes
+from robot_control_ros.errors import ConfigError
 from robot_control_ros.gains import gain
 from robot_control_ros.laws import law, law_class, law_names
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
-from robot_control_ros.cycle_times import CycleTimes
 from robot_control_ros.loop import JOINT_RAMP, LONGEST_GAP, ControlLoop
 from robot_control_ros.model import RobotModel
 from robot_control_ros.robots import Profile, load_robot
+from robot_control_ros.running_law import RunningLaw
 from robot_control_ros.spatial import rotation_exp
 from robot_control_ros.trajectories import Hold
 from robot_control_ros.types import Command, CommandMode, RobotState, Wrench
@@ -619,3 +620,12 @@ def test_gains_for_a_law_that_does_not_exist_are_refused(model):
     robot = replace(UR5, law_gains={"impedence": {"stiffness": 1.0}})
     with pytest.raises(ConfigError, match=r"impedence.*laws: .*impedance"):
         ControlLoop(robot, "impedance", model=model)
+
+
+def test_stop_is_in_the_mode_of_what_was_sent_last_even_if_another_law_is_to_take_over(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    loop.switch_law(RunningLaw(UR5, "joint_pid"))
+    assert loop.stop().mode is CommandMode.EFFORT
+    loop.tick(state(DT))
+    assert loop.stop().mode is CommandMode.VELOCITY

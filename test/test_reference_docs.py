@@ -29,7 +29,11 @@ def test_a_law_of_the_users_own_gets_its_section(monkeypatch, capsys):
     assert main(["docs", "--law", "joint_callback_law:JointCallback"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("## joint_callback_law:JointCallback\n")
-    for words in ("Commands effort.", "A spring and a damper in each joint", "| `spring` | 100 | one per joint | N·m/rad |"):
+    for words in (
+        "Commands effort.",
+        "A spring and a damper in each joint",
+        "| `spring` | 100 | one per joint | N·m/rad |",
+    ):
         assert words in said
 
 

@@ -62,6 +62,7 @@ class Simulator:
             self.ros.until(lambda: len(self.states) and condition(self.states.last), what, again)
         finally:
             self.law = None
+        self.pause(False)  # a round trip: no command is under way any more
 
     def pause(self, on=True):
         answer = self.ros.call(SetBool, "/simulator/pause", data=on)
@@ -331,6 +332,23 @@ def test_reset_begins_anew_at_home(simulator):
     simulator.ros.until(lambda: len(simulator.states) > 20, "more joint states")
     for state in simulator.states.messages:
         np.testing.assert_allclose(position(state), HOME, rtol=0.0, atol=1e-5)
+
+
+def test_a_command_after_a_reset_counts_once_there_is_a_joint_state_to_answer(simulator):
+    """One that comes earlier was meant for what was before the reset."""
+    simulator.pause()
+    assert simulator.ros.trigger("/simulator/reset").success
+
+    def moved_by_a_command():
+        for _ in range(5):
+            simulator.send("position", HOME + 0.01)
+        simulator.pause()  # a round trip: no command is under way any more
+        for _ in range(5):
+            simulator.step()
+        return np.abs(position(simulator.states.last) - HOME).max()
+
+    assert moved_by_a_command() < 1e-5
+    assert moved_by_a_command() > 1e-4
 
 
 # --- lockstep ---

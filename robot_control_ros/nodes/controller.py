@@ -17,7 +17,7 @@ from ..loop import ControlLoop
 from ..model import RobotModel
 from ..robots import load_robot, robot_names
 from .laws import Laws
-from .ros_params import GainParameters, declare_number
+from .ros_params import TunedParameters, declare_number
 from .running import LATCHED_QOS, run, steady_clock, take_priority
 from .session import Session
 
@@ -49,9 +49,9 @@ class ControllerNode(LifecycleNode):
         super().__init__("controller")
         self.failed = False
         self._declare_parameters()
+        self._tuned = TunedParameters(self)
         self._session: Session | None = None
         self._laws: Laws | None = None
-        self._wrench: GainParameters | None = None
         self._description: str | None = None
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.add_on_set_parameters_callback(self._check_structure)
@@ -118,18 +118,17 @@ class ControllerNode(LifecycleNode):
 
         numbers = self._numbers
         robot = load_robot(value("robot"), value("profile")).at_rate(numbers["rate"])
-        self._laws = Laws(self, robot, numbers["gain_time_constant"])
+        self._laws = Laws(self._tuned, robot, numbers["gain_time_constant"])
         law = self._laws.get(value("law"))
         model = RobotModel.of(robot, self._chosen_description())
         loop = ControlLoop(robot, law, model=model, gain_time_constant=numbers["gain_time_constant"])
-        self._wrench = GainParameters(self, "wrench", loop.wrench.settings)
-        self._session = Session(self, loop, numbers["telemetry_rate"], numbers["state_timeout"])
+        self._session = Session(self, loop, self._tuned, numbers["telemetry_rate"], numbers["state_timeout"])
 
     def _clean_up(self) -> None:
-        for part in (self._session, self._laws, self._wrench):
+        for part in (self._session, self._laws):
             if part is not None:
                 part.close()
-        self._session, self._laws, self._wrench = None, None, None
+        self._session, self._laws = None, None
 
     def _chosen_description(self) -> str | None:
         choice = self.get_parameter("description").value

@@ -71,6 +71,7 @@ class LoopMonitor:
 
     def _values(self, rate: float) -> dict[str, str]:
         values = {"law": self._loop.law_name, "rate [Hz]": f"{rate:.1f}", "refusals": str(self._refusals)}
+        values["wrench"] = self._loop.wrench.reason or "fresh"
         if self._refusal:
             values["last refusal"] = self._refusal
         filled = min(self._cycles, self.SIZE)

@@ -1,4 +1,4 @@
-"""Publishers, subscriptions, services and timers that come and go together."""
+"""Publishers, subscriptions, services, parameters and timers that come and go together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
 from ..errors import RobotControlError
+from ..gains import Tuning
+from .ros_params import TunedParameters
 from .running import COMMAND_QOS, INPUT_QOS, steady_clock
 
 # The default callbacks for QoS events cost the executor a waitable each, in every cycle. Best-effort volatile
@@ -51,7 +53,7 @@ class Entities:
         self.on_close(lambda: self.node.destroy_service(made))
 
     def trigger(self, name: str, action: Callable[[], Any]) -> None:
-        """A std_srvs/Trigger service around an action; a text it returns, or an error of this package, is the answer."""
+        """A std_srvs/Trigger service around an action; a text it returns, or one of our errors, is the answer."""
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
@@ -62,6 +64,11 @@ class Entities:
             return response
 
         self.service(Trigger, name, answer)
+
+    def tuned(self, parameters: TunedParameters, prefix: str, tuning: Tuning) -> None:
+        """Parameters of what is tuned."""
+        parameters.add(prefix, tuning)
+        self.on_close(lambda: parameters.remove(prefix))
 
     def timer(self, period: float, callback: Callable[[], Any]) -> None:
         """A timer on the steady clock."""

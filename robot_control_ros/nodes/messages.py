@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Pose, Twist
 from geometry_msgs.msg import Wrench as WrenchMsg
 from sensor_msgs.msg import JointState
@@ -16,6 +16,8 @@ from trajectory_msgs.msg import JointTrajectory
 from ..errors import ConfigError
 from ..spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
 from ..types import Array, RobotState, Wrench
+
+ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
 
 
 class JointStateReader:
@@ -66,15 +68,21 @@ class JointStateReader:
         self._names = names
 
 
-def seconds(stamp: Time) -> float:
-    """A time stamp in seconds."""
+def seconds(stamp: Time | Duration) -> float:
+    """A time stamp or duration in seconds."""
     return float(stamp.sec + stamp.nanosec * 1e-9)
 
 
 def to_stamp(time: float) -> Time:
     """Seconds as a time stamp."""
-    nanoseconds = round(time * 1e9)
-    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+    whole, rest = divmod(round(time * 1e9), 1_000_000_000)
+    return Time(sec=whole, nanosec=rest)
+
+
+def to_duration(time: float) -> Duration:
+    """Seconds as a duration."""
+    whole, rest = divmod(round(time * 1e9), 1_000_000_000)
+    return Duration(sec=whole, nanosec=rest)
 
 
 def numbers(values: Array) -> array[float]:
@@ -154,11 +162,38 @@ def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tu
             raise ConfigError(
                 f"joint trajectory: point {number} has {len(point.positions)} positions: must have {len(joints)}"
             )
-    times = np.array([point.time_from_start.sec + point.time_from_start.nanosec * 1e-9 for point in message.points])
+    times = np.array([seconds(point.time_from_start) for point in message.points])
+    if not (np.diff(times) > 0.0).all():
+        raise ConfigError(f"joint trajectory: times from start {times.tolist()} s: must rise")
     positions = np.array([point.positions for point in message.points])[:, index]
     if all(len(point.velocities) == len(joints) for point in message.points):
-        return times, positions, np.array([point.velocities for point in message.points])[:, index]
+        velocities = np.array([point.velocities for point in message.points])[:, index]
+        velocities[-1][np.abs(velocities[-1]) < ROUNDED] = 0.0
+        return times, positions, velocities
     return times, positions, None
+
+
+def from_stamp(
+    stamp: Time, now: float, times: Array, positions: Array, velocities: Array | None
+) -> tuple[Array, Array, Array | None]:
+    """What is left of a joint trajectory that starts at a stamp, 0 being now: times (k,) [s] from now, and so on.
+
+    Args:
+        stamp: of the trajectory's header.
+        now: by the robot's clock [s].
+        times, positions, velocities: see :func:`read_joint_trajectory`.
+
+    Raises:
+        ConfigError: it ends in the past.
+    """
+    start = seconds(stamp)
+    if start == 0.0:
+        return times, positions, velocities
+    times = times + (start - now)
+    if times[-1] <= 0.0:
+        raise ConfigError(f"joint trajectory: it starts at {start:.3f} s and ended {-times[-1]:.3f} s ago")
+    left = times > 0.0
+    return times[left], positions[left], None if velocities is None else velocities[left]
 
 
 def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> None:

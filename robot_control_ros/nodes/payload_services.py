@@ -13,6 +13,8 @@ from ..payload import PayloadIdentification
 class PayloadServices:
     """Take a sample in each of six or more poses at rest, then identify: mass, centre and tare are set from them.
 
+    Samples stay where they don't suffice, so that more can be taken; activation begins anew.
+
     Args:
         node: that has the parameters wrench.payload_mass and wrench.payload_center.
         loop: whose wrench is meant.
@@ -22,13 +24,21 @@ class PayloadServices:
         self._node, self._loop = node, loop
         self._samples: PayloadIdentification | None = None
 
+    def reset(self) -> None:
+        """Forget the samples."""
+        self._samples = None
+
     def add_sample(self) -> str:
         """Take the present pose."""
         loop = self._loop
         loop.tip()  # there is a fresh state
+        source = loop.wrench.settings.target.source
+        if source != "sensor":
+            raise ConfigError(f"wrench.source = {source}: a payload is identified from a sensor")
+        if loop.state is None or loop.state.wrench_on_tip is None:
+            raise ConfigError(f"{loop.wrench.reason}: nothing to take a sample of")
         if self._samples is None:
             self._samples = PayloadIdentification(loop.wrench.settings.target.convention)
-        assert loop.state is not None
         assert loop.kin is not None
         self._samples.add(loop.state, loop.kin)
         return f"{len(self._samples)} samples"

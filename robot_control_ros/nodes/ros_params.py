@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -29,95 +29,99 @@ def declare_number(node: Node, name: str, default: float, lower: float, upper: f
     return float(value)
 
 
-class GainParameters:
-    """The parameters ``<prefix>.<gain>`` of a node.
+class TunedParameters:
+    """The parameters ``<prefix>.<gain>`` of a node, for whatever is tuned on it.
 
     A set of parameters is taken as a whole or not at all; the reason of a refusal names value and bound.
     Integers and, for arrays, single numbers are taken as what they mean.
 
+    One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
+    and sets what all of these return.
+
     Args:
         node: that owns the parameters.
-        prefix: name of the law, or of what else is tuned.
-        tuning: what the parameters go to.
-
-    Raises:
-        ConfigError, ParameterException: a value from the command line or a file is refused.
     """
 
-    def __init__(self, node: Node, prefix: str, tuning: Tuning) -> None:
-        self._node, self._tuning = node, tuning
-        self._prefix = f"{prefix}."
-        self._specs = {self._prefix + spec.name: spec for spec in tuning.specs}
-        self._following = False
-        try:
-            self._declare()
-        except (ConfigError, ParameterException):
-            self.close()
-            raise
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._tuned: dict[str, tuple[Tuning, GainSpec]] = {}  # by the parameter's name
+        node.add_pre_set_parameters_callback(self._complete)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._apply)
 
-    def _declare(self) -> None:
-        """Declare them all, take over what the command line and files say, and keep following changes."""
-        node, tuning = self._node, self._tuning
-        self._refuse_unknown(node._parameter_overrides)
+    def add(self, prefix: str, tuning: Tuning) -> None:
+        """Declare ``<prefix>.…``, take over what the command line and files say, and keep following changes.
+
+        Args:
+            prefix: name of the law, or of what else is tuned.
+            tuning: what the parameters go to.
+
+        Raises:
+            ConfigError, ParameterException: a value from the command line or a file is refused; nothing is declared.
+        """
+        specs = {f"{prefix}.{spec.name}": spec for spec in tuning.specs}
+        try:
+            self._declare(prefix, specs, tuning)
+        except (ConfigError, ParameterException):
+            self.remove(prefix)
+            raise
+        self._tuned.update((name, (tuning, spec)) for name, spec in specs.items())
+
+    def remove(self, prefix: str) -> None:
+        """Undeclare ``<prefix>.…``."""
+        for name in [name for name in self._node._parameters if name.startswith(f"{prefix}.")]:
+            self._tuned.pop(name, None)
+            self._node.undeclare_parameter(name)
+
+    def _declare(self, prefix: str, specs: Mapping[str, GainSpec], tuning: Tuning) -> None:
+        node = self._node
+        unknown = [name for name in node._parameter_overrides if name.startswith(f"{prefix}.") and name not in specs]
+        if unknown:
+            raise ConfigError(f"unknown parameters {unknown}; gains: {', '.join(specs)}")
         given: dict[str, Any] = {}
-        for name, spec in self._specs.items():
+        for name, spec in specs.items():
             default = plain_value(spec, tuning.target)
             given[spec.name] = node.declare_parameter(name, default, _descriptor(spec, tuning.joints)).value
         tuning.set(given)
         tuning.finish()
-        node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in self._specs.items()])
-        node.add_pre_set_parameters_callback(self._complete)
-        node.add_on_set_parameters_callback(self._check)
-        node.add_post_set_parameters_callback(self._apply)
-        self._following = True
-
-    def close(self) -> None:
-        """Undeclare them all."""
-        if self._following:
-            self._node.remove_pre_set_parameters_callback(self._complete)
-            self._node.remove_on_set_parameters_callback(self._check)
-            self._node.remove_post_set_parameters_callback(self._apply)
-            self._following = False
-        for name in self._specs:
-            if self._node.has_parameter(name):
-                self._node.undeclare_parameter(name)
-
-    def _refuse_unknown(self, given: Iterable[str]) -> None:
-        unknown = [name for name in given if name.startswith(self._prefix) and name not in self._specs]
-        if unknown:
-            raise ConfigError(f"unknown parameters {unknown}; gains: {', '.join(self._specs)}")
+        node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
 
     def _complete(self, parameters: list[Parameter]) -> list[Parameter]:
         return [self._completed(parameter) for parameter in parameters]
 
     def _completed(self, parameter: Parameter) -> Parameter:
         """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""
-        spec, value = self._specs.get(parameter.name), parameter.value
-        if spec is None:
+        if parameter.name not in self._tuned:
             return parameter
-        joints = self._tuning.joints
-        length = 1 if spec.choices else spec.lengths(joints)[-1]
-        if length > 1 and spec.size != MATRIX and isinstance(value, float):
-            value = [value] * length  # also where it is out of bounds: ROS would judge a single number in its own words
+        (tuning, spec), value = self._tuned[parameter.name], parameter.value
+        length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
+        if length > 1 and isinstance(value, float):
+            # also where it is out of bounds: ROS would judge a single number in its own words
+            value = [value] * (6 if spec.size == MATRIX else length)
         with suppress(ConfigError):
-            value = plain(spec, check_gain(spec, value, joints))
+            value = plain(spec, check_gain(spec, value, tuning.joints))
         return Parameter(parameter.name, value=value)
 
-    def _ours(self, parameters: list[Parameter]) -> dict[str, Any]:
-        return {self._specs[p.name].name: p.value for p in parameters if p.name in self._specs}
+    def _changes(self, parameters: list[Parameter]) -> list[tuple[Tuning, dict[str, Any]]]:
+        """What is tuned by these parameters, each with the new values of its gains."""
+        changes: dict[int, tuple[Tuning, dict[str, Any]]] = {}
+        for parameter in parameters:
+            if parameter.name in self._tuned:
+                tuning, spec = self._tuned[parameter.name]
+                changes.setdefault(id(tuning), (tuning, {}))[1][spec.name] = parameter.value
+        return list(changes.values())
 
     def _check(self, parameters: list[Parameter]) -> SetParametersResult:
-        values = self._ours(parameters)
         try:
-            self._tuning.check(values, self._tuning.target)
+            for tuning, values in self._changes(parameters):
+                tuning.check(values, tuning.target)
         except RobotControlError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _apply(self, parameters: list[Parameter]) -> None:
-        values = self._ours(parameters)
-        if values:
-            self._tuning.set(values)
+        for tuning, values in self._changes(parameters):
+            tuning.set(values)
 
 
 def _descriptor(spec: GainSpec, joints: int) -> ParameterDescriptor:

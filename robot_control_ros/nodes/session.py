@@ -10,6 +10,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -21,8 +22,10 @@ from ..types import Command, Wrench
 from ..wrench import check_wrench
 from .diagnostics import LoopMonitor
 from .entities import Entities
+from .follow_joint_trajectory import FollowJointTrajectory
 from .messages import JointStateReader, read_wrench
 from .payload_services import PayloadServices
+from .ros_params import TunedParameters
 from .running import STATE_QOS
 from .targets import Targets
 from .telemetry import Telemetry
@@ -42,20 +45,37 @@ class Session:
     Args:
         node: whose topics are used.
         loop: that controls.
+        parameters: of the node.
         telemetry_rate: [Hz].
         state_timeout: age of the last joint state at which the safe output is sent [s].
+
+    Raises:
+        ConfigError, ParameterException: a parameter given for it is refused.
     """
 
-    def __init__(self, node: Node, loop: ControlLoop, telemetry_rate: float, state_timeout: float) -> None:
+    def __init__(
+        self, node: Node, loop: ControlLoop, parameters: TunedParameters, telemetry_rate: float, state_timeout: float
+    ) -> None:
         self.active = False
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
-        self._entities = entities = Entities(node)
         self._reader = WireReader(JointStateReader(loop.robot.joints))
         self._writer = WireWriter(loop.robot.n)
         self._monitor = LoopMonitor(loop)
+        self._payload = PayloadServices(node, loop)
         self._wrench: Wrench | None = None
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
+        self._entities = Entities(node)
+        try:
+            self._make_entities(parameters, telemetry_rate)
+        except (RobotControlError, ParameterException):
+            self._entities.close()
+            raise
+
+    def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
+        node, loop, entities, payload = self._node, self._loop, self._entities, self._payload
+        entities.tuned(parameters, "wrench", loop.wrench.settings)
+        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._refuse)
         self._commands = {
             mode: entities.publisher(Float64MultiArray, f"/forward_{mode.value}_controller/commands")
             for mode in loop.robot.profile.commands
@@ -65,7 +85,6 @@ class Session:
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
         Targets(entities, loop, self._guarded)
-        payload = PayloadServices(node, loop)
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
             ("add_payload_sample", payload.add_sample),
@@ -80,6 +99,7 @@ class Session:
     def activate(self) -> None:
         """Answer joint states from the next one on, beginning with a command that holds the robot."""
         self._loop.reset()
+        self._payload.reset()
         self._monitor.restart()
         self._heard, self._stale = None, False
         self.active = True
@@ -87,15 +107,19 @@ class Session:
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
         if self.active:
+            self._goals.abort("the controller was deactivated")
             for _ in range(FAREWELLS):  # best-effort readers may miss one
                 self._send_safe()
                 time.sleep(FAREWELL_GAP)
-            self._commands[self._loop.running.mode].wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            for publisher in self._commands.values():
+                publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self.active = False
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`ControlLoop.switch_law`."""
-        self._loop.switch_law(law)
+        if law is not self._loop.running:
+            law.gains.finish()  # what was changed while it didn't run needs no fading
+            self._loop.switch_law(law)
 
     def close(self) -> None:
         """Take the topics back."""
@@ -110,11 +134,10 @@ class Session:
             state = self._reader.read(message)
             if state is None:
                 return
-            state.wrench = self._wrench
+            state.wrench = self._wrench_at(state.time)
             command = self._loop.tick(state)
         except RobotControlError as error:
-            self._refuse(error)
-            self._send_safe()
+            self._stop(error)
             return
         self._send(command)
         self._heard, self._stale = arrived, False
@@ -122,17 +145,29 @@ class Session:
         if self._loop.safety.fault:
             self._refuse(ConfigError(self._loop.safety.fault))
         self._loop.settle()
+        self._goals.cycle(state)
         self._telemetry.cycle(state, command)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         wrench = read_wrench(message.wrench, message.header.frame_id)
         check_wrench(wrench, self._loop.model)
-        if self._loop.state is not None:  # its age counts by the robot's clock: the sensor's may be another
-            wrench = replace(wrench, time=self._loop.state.time)
         self._wrench = wrench
+
+    def _wrench_at(self, time: float) -> Wrench | None:
+        """The last wrench, as old as it is since the first joint state after it: the sensor's clock may be another."""
+        wrench = self._wrench
+        if wrench is not None and wrench.time is None:
+            wrench = self._wrench = replace(wrench, time=time)
+        return wrench
 
     def _send(self, command: Command) -> None:
         self._commands[command.mode].publish(self._writer.write(command.values))
+
+    def _stop(self, error: Exception) -> None:
+        """Say why, and send the safe output."""
+        self._refuse(error)
+        self._goals.abort(str(error))
+        self._send_safe()
 
     def _send_safe(self) -> None:
         """The safe output; the next good joint state makes a fresh start."""
@@ -147,12 +182,12 @@ class Session:
         age = self._age(self._heard)
         if age <= self._state_timeout:
             return
-        if not self._stale:
-            self._stale = True
-            self._refuse(
-                ConfigError(f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output")
-            )
-        self._send_safe()
+        if self._stale:
+            self._send_safe()
+            return
+        self._stale = True
+        limit = self._state_timeout
+        self._stop(ConfigError(f"no joint state for {age:.3f} s: must be at most {limit:g} s; safe output"))
 
     def _age(self, heard: float) -> float:
         age = time.monotonic() - heard

@@ -71,6 +71,7 @@ class SimulatorNode(Node):
         )
         self._paused = bool(self._value("paused"))
         self._pushed_at: dict[str, float] = {}
+        self._begun_anew = False  # nothing published since the reset: a command still answers what was before
         self._entities = Entities(self)
         self._make_outputs(rate)
         self._make_inputs()
@@ -163,7 +164,7 @@ class SimulatorNode(Node):
         self._publish()
 
     def _publish(self) -> None:
-        self._last_step = time.monotonic()
+        self._last_step, self._begun_anew = time.monotonic(), False
         state = self._plant.sample()
         stamp = to_stamp(state.time)
         if self._published % self._clock_every == 0:
@@ -191,6 +192,8 @@ class SimulatorNode(Node):
 
     def _command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
         def on_command(message: Float64MultiArray) -> None:
+            if self._begun_anew:
+                return
             self._plant.write(Command(mode, np.array(message.data)))
             if self._lockstep and not self._paused:
                 self._advance()
@@ -235,6 +238,7 @@ class SimulatorNode(Node):
 
     def _reset(self) -> None:
         self._plant.reset()
+        self._begun_anew = True
         self._pushed_at.clear()
         self._restart_pacing()
 

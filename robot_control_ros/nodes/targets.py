@@ -16,7 +16,7 @@ from ..loop import ControlLoop
 from ..spatial import wrench_at
 from ..types import Array
 from .entities import Entities
-from .messages import read_joint_positions, read_joint_trajectory, read_pose, vector
+from .messages import from_stamp, read_joint_positions, read_joint_trajectory, read_pose, vector
 
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 
@@ -60,7 +60,10 @@ class Targets:
         self._loop.move_joints_to(read_joint_positions(message, self._loop.robot.joints))
 
     def _joint_trajectory(self, message: JointTrajectory) -> None:
-        self._loop.follow_joints(*read_joint_trajectory(message, self._loop.robot.joints))
+        self._loop.tip()
+        assert self._loop.state is not None
+        path = read_joint_trajectory(message, self._loop.robot.joints)
+        self._loop.follow_joints(*from_stamp(message.header.stamp, self._loop.state.time, *path))
 
     def _frame(self, message: Any) -> Array:
         """Pose (4, 4) of the message's frame in the base, now."""

@@ -38,12 +38,16 @@ class Row:
         return cls(name, float(measured), reference, reference - tolerance, reference + tolerance, unit)
 
     @classmethod
-    def at_most(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan) -> Row:
+    def at_most(
+        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
+    ) -> Row:
         """No more than a bound."""
         return cls(name, float(measured), reference, -np.inf, bound, unit)
 
     @classmethod
-    def at_least(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan) -> Row:
+    def at_least(
+        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
+    ) -> Row:
         """No less than a bound."""
         return cls(name, float(measured), reference, bound, np.inf, unit)
 
