@@ -299,7 +299,7 @@ def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
     mode, last = "effort", model.at(HOME).gravity
 
     def cycle(number):
-        """One period; returns mode and command, checked against the last one, or else against what holds the robot."""
+        """One period; returns mode and command, checked against the last one, or else what the robot does."""
         state = plant.sample()
         arm.robot.q, arm.robot.v = state.q, state.v
         arm.feel(np.concatenate((state.wrench.force, state.wrench.torque)))
@@ -311,7 +311,7 @@ def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
             fill_pose(target.pose, pose)
             targets.publish(target)
         found, command, blocks = arm.cycle()
-        holding = {"effort": model.at(state.q).gravity, "position": state.q, "velocity": np.zeros(6)}
+        holding = {"effort": model.at(state.q).gravity, "position": state.q, "velocity": state.v}
         before = last if found == mode else holding[found]
         assert (np.abs(command - before) <= rates[found] * PERIOD + 1e-9).all(), (number, mode, found)
         plant.write(Command(CommandMode(found), command))
