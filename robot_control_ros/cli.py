@@ -73,7 +73,7 @@ def _add_simulate(commands: Any) -> None:
         action="append",
         default=[],
         metavar="GAIN=VALUE",
-        help="a gain: one number, numbers with commas, true or false; may be repeated",
+        help="a gain: one number, numbers with commas, true, false or a word; may be repeated",
     )
     parser.add_argument("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
     parser.add_argument(
@@ -204,7 +204,7 @@ def _setting(text: str) -> tuple[str, Any]:
     try:
         numbers = [float(part) for part in value.split(",")]
     except ValueError:
-        raise ConfigError(f"--set {text}: must be numbers, true or false") from None
+        return name, value  # a word, for gains that are one
     return name, numbers[0] if len(numbers) == 1 else numbers
 
 

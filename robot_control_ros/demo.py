@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .bringup import environment, simulation
-from .errors import HardwareFault
+from .errors import ConfigError, HardwareFault
 from .log import Log
 from .plants.scene import load_scene
 from .processes import Processes
@@ -47,13 +47,16 @@ def demo(
         ConfigError: an argument that can't be used.
         HardwareFault: a process ended, or no telemetry came.
     """
+    if seconds is not None and not seconds >= 0.0:
+        raise ConfigError(f"seconds = {seconds}: must be 0 or more")
     os.environ.update(environment())
     config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene)
     from .nodes.running import spinning
 
     title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")
     print(f"{config.description or config.name} under {law}")
-    print(f"To join from another terminal: export ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']}")
+    found = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
+    print(f"To join from another terminal: export {found}")
     with Processes(specs) as processes, spinning(lambda: _operator(config, law, scene)) as (operator, spin):
         print(operator.plan)
         try:

@@ -15,6 +15,7 @@ from .trajectories import Trajectory
 from .types import Array, Reference
 
 REMEMBERED = 0.25  # s of the joints' way that can be looked up
+POSTURE_SPEED = 0.1  # share of the joints' velocity limits, at most, with which the null space goes to its posture
 AHEAD = 0.05  # s, at most, that it is continued into the future
 
 
@@ -46,7 +47,7 @@ class JointReference:
     def complete(self, reference: Reference, trajectory: Trajectory, t: float, dt: float) -> Reference:
         """The reference at time t [s], dt after the last one, with q, v, a and path."""
         if reference.v is not None and reference.q is not None:
-            q, v = reference.q, reference.v
+            q, v, self._posture = reference.q, reference.v, reference.q
             a = np.zeros_like(v) if reference.a is None else reference.a
         elif reference.pose is not None:
             q, v, a = self._follow(reference, dt)
@@ -60,12 +61,14 @@ class JointReference:
         assert reference.pose is not None
         limits = self._model.limits
         kin = self._model.at(self._q)
+        slow = POSTURE_SPEED * limits.velocity
+        posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
         error = pose_error(reference.pose, kin.pose)
         if reference.twist is None:
             twist = TRACKING * error
         else:  # which takes back by itself what the reference moves in dt
             twist = reference.twist + TRACKING * (error - dt * reference.twist)
-        v = self._kinematics.velocities(kin, twist, POSTURE * (self._posture - self._q))
+        v = self._kinematics.velocities(kin, twist, posture)
         v *= min(1.0, 1.0 / max(float((np.abs(v) / limits.velocity).max()), 1e-9))
         q = np.minimum(np.maximum(self._q + dt * v, limits.lower), limits.upper)
         v = (q - self._q) / dt

@@ -14,19 +14,21 @@ from .cycle_times import CycleTimes
 from .errors import ConfigError
 from .gains import Tuning
 from .handover import Handover
+from .inverse_kinematics import DifferentialKinematics, solve_pose
 from .joint_reference import JointReference
 from .laws.law import ControlLaw
 from .model import Kinematics, RobotModel
 from .robots import RobotConfig
 from .running_law import RunningLaw
-from .safety import Safety
-from .spatial import pose_error
-from .trajectories import Hold, Jog, JointMove, JointPath, JointPursuit, Pursuit, Trajectory
+from .safety import STOPPING, Safety
+from .spatial import pose_error, wrap
+from .trajectories import Hold, Jog, JointBrake, JointPath, JointPursuit, Pursuit, Trajectory
 from .types import Array, Command, Reference, RobotState
 from .wrench import WrenchPipeline
 
 LONGEST_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
+FAR, FAR_TIP = 0.05, (0.05, 0.2)  # rad; m and rad: a law that takes over moves to a reference further away than this
 
 
 class ControlLoop:
@@ -67,9 +69,12 @@ class ControlLoop:
         self.state: RobotState | None = None
         self.kin: Kinematics | None = None
         self.reference = Reference()
+        self._axes = np.array(robot.axes)
         self._handover = Handover(gain_time_constant)
-        self._joint_reference = JointReference(self.model, np.array(robot.axes))
+        self._joint_reference = JointReference(self.model, self._axes)
+        self._turns = bool(self.model.cyclic.any())
         self._law_is_new = False
+        self._words: tuple[str, ...] = ()
 
     @property
     def law(self) -> ControlLaw:
@@ -87,9 +92,40 @@ class ControlLoop:
         return self.running.gains
 
     def switch_law(self, running: RunningLaw) -> None:
-        """Let another law take over with the next tick, without a jump; targets and moves go on as they are."""
+        """Let another law take over with the next tick, without a jump; targets and moves go on as they are.
+
+        Where the law before left the robot far from the reference, the new one goes there within the limits of moves.
+
+        Raises:
+            ConfigError: it needs a wrench, and there is none.
+        """
+        self.check_switch(running)
         self.running = running
         self._law_is_new = True
+        if self.trajectory is not None and self.state is not None and self.kin is not None:
+            self._approach(self.state, self.kin)
+
+    def check_switch(self, running: RunningLaw) -> None:
+        """Refuse a law that couldn't take over now; see :meth:`switch_law`."""
+        if running.needs_wrench and self.state is not None and self.state.wrench_on_tip is None:
+            raise ConfigError(self._wrench_words(running))
+
+    def _approach(self, state: RobotState, kin: Kinematics) -> None:
+        """Move to the reference from where the robot is, if that is far."""
+        reference = self.reference
+        resting = reference.q is not None and reference.v is not None and not reference.v.any()
+        if self.running.joint_space and resting:
+            assert reference.q is not None
+            if np.abs(reference.q - state.q).max() > FAR:
+                self.trajectory = self._joint_pursuit(Reference(q=state.q, v=state.v), reference.q)
+        elif reference.pose is not None and not resting:
+            error = pose_error(reference.pose, kin.pose)
+            if np.linalg.norm(error[:3]) > FAR_TIP[0] or np.linalg.norm(error[3:]) > FAR_TIP[1]:
+                self.trajectory = self._pursuit(Reference(pose=kin.pose, twist=kin.twist), reference.pose)
+
+    @staticmethod
+    def _wrench_words(running: RunningLaw, reason: str = "no wrench has arrived") -> str:
+        return f"law {running.name}: {reason}; it needs one on the topic wrench, or wrench.source = joint_effort"
 
     def set_gains(self, values: Mapping[str, Any]) -> None:
         """Change some gains, all or none; they are taken over with the time constant.
@@ -117,6 +153,8 @@ class ControlLoop:
         begin = time.perf_counter()
         self._check(state)
         gap = dt = self.robot.period if self.state is None else state.time - self.state.time
+        if self.state is not None and self._turns:
+            state.q = self.state.q + wrap(state.q - self.state.q, self.model.cyclic)
         kin = self.model.update(state.q, state.v)
         state.wrench_on_tip = self.wrench.on_tip(state, kin)
         running, law = self.running, self.running.law
@@ -134,12 +172,13 @@ class ControlLoop:
             reference = self._joint_reference.complete(reference, self.trajectory, state.time, dt)
         gains = running.gains.advance(dt)
         if running.needs_wrench and state.wrench_on_tip is None:
-            sent = self.safety.stop(running.mode, state, kin, f"law {running.name}: {self.wrench.reason}")
+            sent = self.safety.stop(running.mode, state, kin, self._wrench_words(running, self.wrench.reason))
+            self._wait(reference, state)
         else:
             sent = self._guard(law.compute(state, kin, reference, gains, dt), state, kin, dt)
+            if self.safety.fault:
+                self.trajectory = None
         self.state, self.kin, self.reference = state, kin, reference
-        if self.safety.fault:
-            self.trajectory = None
         self.times.add(time.perf_counter() - begin, gap)
         return sent
 
@@ -158,34 +197,72 @@ class ControlLoop:
         return self.safety.safe_output(mode, self.state, self.kin)
 
     def hold(self) -> None:
-        """Make the present pose the reference."""
+        """Bring a reference that moves to rest; make the present pose the reference where it rests already."""
         state, kin = self._known()
-        self.trajectory = Hold(kin.pose, state.q)
+        self.feedforward_wrench = None
+        reference = self.reference
+        if reference.q is not None and reference.v is not None and reference.v.any():
+            braking = STOPPING * self.model.limits.velocity
+            self.trajectory = JointBrake(self.model, reference.q, reference.v, state.time, braking)
+        elif reference.twist is not None and reference.twist.any():
+            self.trajectory = Jog(reference, np.zeros(6), state.time, self.robot.tip_acceleration, 0.0)
+        else:
+            self.trajectory = Hold(kin.pose, state.q)
+            self._law_is_new = True
 
     def move_to(self, pose: Array) -> None:
         """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like."""
-        state, _ = self._known()
+        self._known()
         if isinstance(self.trajectory, Pursuit):
             self.trajectory.target = pose
-            return
+        else:
+            self.trajectory = self._pursuit(self.reference, pose)
+
+    def _pursuit(self, start: Reference, pose: Array) -> Pursuit:
+        state, _ = self._known()
         speed, acceleration = self.robot.tip_speed, self.robot.tip_acceleration
-        self.trajectory = Pursuit(self.reference, pose, state.time, speed, acceleration, self.reference.q)
+        return Pursuit(start, pose, state.time, speed, acceleration, start.q)
 
     def move_joints_to(self, goal: Array) -> None:
         """Move the reference to joint angles (n,), each joint within its limits, as often as you like.
 
+        Cyclic joints take the short way.
+
         Raises:
             ConfigError: wrong size, not finite, or beyond a position limit.
         """
-        state, _ = self._known()
+        self._known()
         self._check_joint_goal(goal)
         if isinstance(self.trajectory, JointPursuit):
-            self.trajectory.target = goal
-            return
-        in_joints = self.reference.q is not None and self.reference.v is not None
-        start = self.reference if in_joints else Reference(q=state.q)
+            self.trajectory.target = self._nearest(self.trajectory.target, goal)
+        else:
+            start = self._joint_start()
+            assert start.q is not None
+            self.trajectory = self._joint_pursuit(start, self._nearest(start.q, goal))
+
+    def _joint_pursuit(self, start: Reference, goal: Array) -> JointPursuit:
+        state, _ = self._known()
         speed = self.robot.joint_speed * self.model.limits.velocity
-        self.trajectory = JointPursuit(self.model, start, goal, state.time, speed, speed / JOINT_RAMP)
+        return JointPursuit(self.model, start, goal, state.time, speed, speed / JOINT_RAMP)
+
+    def _joint_start(self) -> Reference:
+        """Joint angles and velocities that go on from the reference: its own, or else those of its pose and twist."""
+        reference = self.reference
+        if reference.q is not None and reference.v is not None:
+            return reference
+        state, _ = self._known()
+        assert reference.pose is not None
+        try:
+            q = solve_pose(self.model, reference.pose, state.q, self._axes)
+        except ConfigError:  # out of reach: where the robot is
+            self._law_is_new = True
+            return Reference(q=state.q, v=state.v)
+        twist = np.zeros(6) if reference.twist is None else reference.twist
+        return Reference(q=q, v=DifferentialKinematics(self._axes).velocities(self.model.at(q), twist))
+
+    def _nearest(self, q: Array, goal: Array) -> Array:
+        """The goal (n,) with cyclic joints the short way from q (n,)."""
+        return np.asarray(q + wrap(goal - q, self.model.cyclic))
 
     def _check_joint_goal(self, goal: Array) -> None:
         limits = self.model.limits
@@ -198,22 +275,24 @@ class ControlLoop:
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
 
+        Cyclic joints go the short way to the first position, and from there as it is given.
+
         Raises:
             ConfigError: times that don't rise, values that aren't finite or beyond a limit.
         """
         state, _ = self._known()
         for goal in positions:
             self._check_joint_goal(goal)
+        start, speed = self._joint_start(), self.model.limits.velocity
+        assert start.q is not None
+        shift = self._nearest(start.q, positions[0]) - positions[0]  # by whole turns
         self.trajectory = JointPath(
-            self.model, state.q.copy(), times, positions, velocities, state.time, self.model.limits.velocity
+            self.model, start.q, times, positions + shift, velocities, state.time, speed, start.v
         )
 
     def go_home(self) -> None:
-        """Move the joints to the robot's home from where they are, all together."""
-        state, _ = self._known()
-        speed = self.robot.joint_speed * self.model.limits.velocity
-        home = np.array(self.robot.home)
-        self.trajectory = JointMove(self.model, state.q.copy(), home, state.time, speed, speed / JOINT_RAMP)
+        """Move the joints to the robot's home; see :meth:`move_joints_to`."""
+        self.move_joints_to(np.array(self.robot.home))
 
     def jog(self, twist: Array, lasting: float) -> None:
         """Move the reference with a twist (6,) for `lasting` seconds; speeds above the tip limits are scaled down."""
@@ -237,6 +316,8 @@ class ControlLoop:
         return self._known()[1].pose
 
     def _known(self) -> tuple[RobotState, Kinematics]:
+        if self.safety.fault:
+            raise ConfigError(self.safety.fault)
         if self.state is None or self.kin is None or self.trajectory is None:
             raise ConfigError("no fresh joint state has arrived: there is nothing to start from")
         return self.state, self.kin
@@ -248,16 +329,24 @@ class ControlLoop:
         self.law.reset(state, kin)
         self._joint_reference.reset(state.q)
         self._handover.reset()
-        self._law_is_new = False
+        self._law_is_new, self._words = False, self.running.words
         if not self.safety.fault:
             self.safety.reset()
 
+    def _wait(self, reference: Reference, state: RobotState) -> None:
+        """Let the reference rest where it is, and the law begin anew from there when it can."""
+        assert reference.pose is not None
+        self.trajectory = Hold(reference.pose, state.q if reference.q is None else reference.q)
+        self._law_is_new = True
+
     def _guard(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """What may be sent of a law's command."""
+        words, self._words = self._words, self.running.words
         if self.safety.usable(command):
-            if self._law_is_new or self.safety.mode not in (None, command.mode):
-                self._law_is_new = False
+            other_mode = self.safety.mode not in (None, command.mode)
+            if self._law_is_new or other_mode or (words != self._words and self.safety.mode is not None):
                 self._handover.begin(self.safety.start(command.mode, state, kin) - command.values)
+            self._law_is_new = False
             command.values = self._handover.add_to(command.values, dt)
         return self.safety.apply(command, state, kin, dt)
 

@@ -48,6 +48,7 @@ class RunningLaw:
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
         self.settle: Callable[[Kinematics, Any], None] | None = getattr(self.law, "settle", None)
         self._robot = robot
+        self._choices = [spec.name for spec in gain_specs(law_type.Gains) if spec.choices]
         self.gains = Tuning(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
         self.gains.finish()
@@ -56,6 +57,11 @@ class RunningLaw:
     def mode(self) -> CommandMode:
         """What it commands with its present gains."""
         return command_mode(self.law, self.gains.current)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its name and the present values of those gains that are words: where they change, the command may jump."""
+        return (self.name, *(getattr(self.gains.current, name) for name in self._choices))
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
         robot, specs = self._robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}

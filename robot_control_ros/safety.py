@@ -12,15 +12,19 @@ from .model import JointLimits, Kinematics
 from .robots import RobotConfig
 from .types import Array, Command, CommandMode, RobotState
 
+STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
+LARGEST_LAG = 0.1  # s at full speed, that a joint may be behind its position command
+
 
 class Safety:
     """Bounds each command, and its change per second, joint by joint.
 
     Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
     beginning from the torque that holds the robot. Position commands stay within the position limits and move
-    at most at the velocity limits. Velocity commands stay within the velocity limits, change within a quarter
-    of a second from 0 to the limit at most, and end before a position limit is passed. Torque that is fed forward keeps
-    the effort limits and ``effort_rate``, beginning at 0.
+    at most at the velocity limits; where a joint is left behind by more than it can go in 0.1 s, the command goes
+    back to where the robot is. Velocity commands stay within the velocity limits, change within a quarter of a
+    second from 0 to the limit at most, and end before a position limit is passed. Torque that is fed forward keeps the
+    effort limits and ``effort_rate``, beginning at 0.
 
     Attributes:
         fault: why the last command was replaced by the safe output; empty where it was not.
@@ -35,7 +39,7 @@ class Safety:
                 )
         self._robot, self._limits = robot, limits
         self._effort_rate = np.array(robot.effort_rate)
-        self._acceleration = limits.velocity * 4.0
+        self._acceleration = STOPPING * limits.velocity
         self._last: Array | None = None
         self.mode: CommandMode | None = None
         self._stopped = False
@@ -90,13 +94,14 @@ class Safety:
         if not self.usable(command):
             return self.stop(command.mode, state, kin, self._complaint(command))
         last = self.start(command.mode, state, kin)
+        self.fault = self._lag(command.mode, last, state)
         lower, upper, rate = self._bounds(command.mode, state, dt)
-        bounded = np.minimum(np.maximum(values, lower), upper)
+        bounded = state.q if self.fault else np.minimum(np.maximum(values, lower), upper)
         step = rate * dt
         sent = np.minimum(np.maximum(bounded, last - step), last + step)
         torque = self._limited_feedforward(command.mode, extra, dt)
         self._last, self.mode, self._stopped = sent, command.mode, False
-        self._asked, self._bounded, self._sent, self.fault = values, bounded, sent, ""
+        self._asked, self._bounded, self._sent = values, bounded, sent
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
@@ -131,6 +136,20 @@ class Safety:
 
     def _usable(self, values: Array | None) -> bool:
         return values is None or (values.shape == (self._robot.n,) and math.isfinite(values.dot(values)))
+
+    def _lag(self, mode: CommandMode, last: Array, state: RobotState) -> str:
+        """What is wrong where a joint doesn't follow its position commands; empty where all do."""
+        if not (mode is self.mode is CommandMode.POSITION):
+            return ""
+        allowed = LARGEST_LAG * self._limits.velocity
+        beyond = np.abs(last - state.q) - allowed
+        joint = int(beyond.argmax())
+        if beyond[joint] <= 0.0:
+            return ""
+        return (
+            f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
+            f"{last[joint]:.3f} rad: must be within {allowed[joint]:.3f} rad; is the robot stopped?"
+        )
 
     def _complaint(self, command: Command) -> str:
         given = str(command.values.tolist())

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from .errors import ConfigError
 from .types import Array
@@ -39,7 +40,7 @@ def invert_pose(pose: Array) -> Array:
     return make_pose(-rotation_t @ pose[:3, 3], rotation_t)
 
 
-def wrap(angles: Array, cyclic: Array) -> Array:
+def wrap(angles: Array, cyclic: Array | NDArray[np.bool_]) -> Array:
     """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
     return np.asarray(angles - 2.0 * math.pi * cyclic * np.floor((angles + math.pi) / (2.0 * math.pi)))
 

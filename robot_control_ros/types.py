@@ -49,7 +49,7 @@ class RobotState:
 
     Attributes:
         time: stamp of the sample [s].
-        q: (n,) scalar joint angles [rad], continuous joints too.
+        q: (n,) scalar joint angles [rad], continuous joints too; the loop takes jumps by whole turns out of those.
         v: (n,) joint velocities [rad/s].
         effort: (n,) measured joint torques [N·m].
         wrench: the sensor's sample in the sensor's frame, None where there is none.

@@ -171,9 +171,11 @@ def test_a_feedforward_begins_at_zero_and_keeps_the_effort_rate_and_limits():
 
 def test_position_stays_within_its_limits():
     safety = gate()
+    state = at()
     for target, wanted in (([9.0, 9.0], [1.5, 9.0]), ([-9.0, -9.0], [-1.0, -9.0])):
         for _ in range(5000):
-            sent = send(safety, POSITION, target)
+            sent = send(safety, POSITION, target, state)
+            state = at(sent.values)
         assert sent.values == pytest.approx(wanted)
         assert safety.saturated.tolist() == [True, False]
 
@@ -181,10 +183,29 @@ def test_position_stays_within_its_limits():
 @pytest.mark.parametrize("dt", [0.001, 0.008])
 def test_position_moves_from_where_the_robot_is_at_most_at_the_velocity_limits(dt):
     safety = gate()
+    state = at()
     for k in range(1, 20):
-        sent = send(safety, POSITION, [1.4, -9.0], dt=dt)
+        sent = send(safety, POSITION, [1.4, -9.0], state, dt=dt)
+        state = at(sent.values)
         assert sent.values == pytest.approx(np.array([0.3, 0.4]) + np.array([2.0 * dt * k, -3.0 * dt * k]))
     assert safety.rate_limited.all()
+
+
+def test_the_command_goes_back_to_a_robot_that_does_not_follow_and_the_joint_is_named():
+    safety, cycles, last = gate(), 0, np.array([0.3, 0.4])
+    while not safety.fault:
+        sent = send(safety, POSITION, [0.3, -9.0]).values
+        assert (np.abs(sent - last) <= np.array([2.0, 3.0]) * DT + 1e-12).all()
+        last, cycles = sent, cycles + 1
+    assert cycles == pytest.approx(0.1 / DT, abs=2)  # as long as the way takes at full speed
+    for words in ("doesn't follow", "it is at 0.400 rad", "must be within 0.300 rad"):
+        assert words in safety.fault
+    for _ in range(cycles + 2):
+        sent = send(safety, POSITION, [0.3, 0.4]).values
+        assert (np.abs(sent - last) <= np.array([2.0, 3.0]) * DT + 1e-12).all()
+        last = sent
+    assert sent == pytest.approx([0.3, 0.4], abs=1e-12)
+    assert safety.fault == ""
 
 
 # --- velocity ---

@@ -155,7 +155,7 @@ class ControllerNode(LifecycleNode):
                 return SetParametersResult(successful=False, reason=reason)
             try:
                 assert self._laws is not None
-                self._laws.get(str(parameter.value))
+                self._session.check_law(self._laws.get(str(parameter.value)))
             except (RobotControlError, ParameterException) as error:
                 return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

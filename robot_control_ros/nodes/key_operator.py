@@ -54,7 +54,8 @@ class KeyOperator(Operator):
     @property
     def plan(self) -> str:
         keys = (
-            f"the arrows lead the {self.leads} along x and y, g and b along z, {STROKE * 1e3:g} mm a stroke; Esc ends"
+            f"the arrows lead the {self.leads} along x (up, down) and y (left, right), g and b up and down along z, "
+            f"{STROKE * 1e3:g} mm a stroke; Esc ends"
         )
         return keys if self.keyboard.usable else f"the {self.leads} stays where it is, for there is no terminal to read"
 

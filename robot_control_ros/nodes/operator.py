@@ -137,9 +137,10 @@ class Operator(Node):
         self._was_pushing = pushing
 
     def _upward_push(self, rotation: Array, size: float) -> WrenchStamped:
-        """A push along +z of the base, in the axes of the link it acts on."""
+        """A push along +z of the base (+y where the arm has no z), in the axes of the link it acts on."""
         message = WrenchStamped()
         message.header.frame_id = self._robot.tip
-        force = rotation.T @ np.array([0.0, 0.0, size])
+        upward = [0.0, 0.0, size] if self._robot.axes[2] else [0.0, size, 0.0]
+        force = rotation.T @ np.array(upward)
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
         return message

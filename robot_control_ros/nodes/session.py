@@ -115,6 +115,11 @@ class Session:
                 publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self.active = False
 
+    def check_law(self, law: RunningLaw) -> None:
+        """Refuse, by ConfigError, a law that couldn't go on now."""
+        if self.active and law is not self._loop.running:
+            self._loop.check_switch(law)
+
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`ControlLoop.switch_law`."""
         if law is not self._loop.running:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..gains import JOINT, gain
+from ..spatial import wrap
 from ..types import Array
 
 # control_msgs/action/FollowJointTrajectory: Result.error_code
 SUCCESSFUL, INVALID_GOAL, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = 0, -1, -4, -5
 
-TURN = 2.0 * math.pi
 ERASED = -1.0  # control_msgs/JointTolerance: no tolerance, even where there is a default
 
 
@@ -135,8 +135,7 @@ class TrajectoryGoal:
 
     def error(self, desired: Array, actual: Array) -> Array:
         """Desired less actual joint positions (n,)."""
-        error = desired - actual
-        return np.where(self.cyclic, error - TURN * np.round(error / TURN), error)
+        return wrap(desired - actual, self.cyclic)
 
     def point(self, time: float) -> int:
         """Index of the last point that is due at a time [s]; 0 before the first."""

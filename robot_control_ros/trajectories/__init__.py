@@ -3,7 +3,7 @@
 from .circle import Circle
 from .contours import CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
 from .jog import Jog
-from .joint import JointMove, JointPath
+from .joint import JointBrake, JointMove, JointPath
 from .minimum_jerk import MinimumJerk, Quintic
 from .profiles import Chain, Profile, QuinticProfile, Trapezoid
 from .pursuit import JointPursuit, Pursuit
@@ -17,6 +17,7 @@ __all__ = [
     "ContourMove",
     "Hold",
     "Jog",
+    "JointBrake",
     "JointMove",
     "JointPath",
     "JointPursuit",

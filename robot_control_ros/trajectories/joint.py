@@ -55,7 +55,7 @@ class JointMove:
 
 
 class JointPath:
-    """Joint positions at given times, joined by cubic splines, from where the robot is; at rest at both ends.
+    """Joint positions at given times, joined by cubic splines, from where the reference is; at rest at the end.
 
     Args:
         model: of the robot.
@@ -65,6 +65,7 @@ class JointPath:
         velocities: (k, n) [rad/s], the last ones 0, or None: then chosen so that nothing overshoots (Fritsch-Carlson).
         time: of the start [s].
         speed: (n,) largest joint speeds [rad/s].
+        start_velocity: (n,) joint velocities at `time` [rad/s]; at rest where None.
 
     Raises:
         ConfigError: times that don't rise, numbers that aren't finite, motion at the end, a joint that is too fast.
@@ -79,6 +80,7 @@ class JointPath:
         velocities: Array | None,
         time: float,
         speed: Array,
+        start_velocity: Array | None = None,
     ) -> None:
         if not (np.isfinite(times).all() and np.isfinite(positions).all() and times[0] >= 0.0):
             raise ConfigError(f"joint path: times {times.tolist()}: must be finite, from 0 s on, positions finite")
@@ -89,9 +91,10 @@ class JointPath:
             raise ConfigError(f"joint path: times {times.tolist()}: must rise, the last one above 0 s")
         if velocities is None:
             slopes = PchipInterpolator(knots, points).derivative()(knots)
-            slopes[[0, -1]] = 0.0
+            slopes[-1] = 0.0
         else:
             slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
+        slopes[0] = 0.0 if start_velocity is None else start_velocity
         if not np.isfinite(slopes).all():
             raise ConfigError("joint path: velocities must be finite")
         if slopes[-1].any():
@@ -114,6 +117,36 @@ class JointPath:
         at = min(max(t, self._time), self.end) - self._time
         moving = float(self._time <= t < self.end)
         return self._position(at), moving * self._velocity(at), moving * self._acceleration(at)
+
+    def sample(self, t: float) -> Reference:
+        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+
+
+class JointBrake:
+    """Brings moving joints to rest, each with its own constant deceleration.
+
+    Args:
+        model: of the robot.
+        q0, v0: (n,) joint angles and velocities at `time` [rad, rad/s].
+        time: of the start [s].
+        deceleration: (n,) [rad/s²].
+    """
+
+    def __init__(self, model: RobotModel, q0: Array, v0: Array, time: float, deceleration: Array) -> None:
+        self._model, self._time, self._q0, self._v0 = model, time, q0, v0
+        self._brake = -np.sign(v0) * deceleration
+        self._lasting = np.abs(v0) / deceleration
+        rest, _, _ = self.path(math.inf)
+        self._rest = Hold(model.at(rest).pose, rest)
+        self.end = time + float(self._lasting.max())
+
+    def path(self, t: float) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]."""
+        since = max(t - self._time, 0.0)
+        s = np.minimum(since, self._lasting)
+        moving = since < self._lasting
+        q = self._q0 + s * self._v0 + s**2 / 2.0 * self._brake
+        return q, moving * (self._v0 + s * self._brake), moving * self._brake
 
     def sample(self, t: float) -> Reference:
         return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
