@@ -338,6 +338,7 @@ def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
 
 
 def test_a_word_is_taken_at_once_and_another_is_refused_with_the_choices(arm):
+    arm.until(lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6))
     assert arm.law("admittance").successful
     arm.until(lambda mode, *_: mode == "position", "positions", np.zeros(6))
     mode, command, _ = arm.cycles(3, np.zeros(6))
@@ -467,6 +468,7 @@ def push_over(arm, wrench):
         arm.robot.q = command if mode == "position" else arm.robot.q
         return mode == "position" and np.abs(command - HOME).max() > 0.01
 
+    arm.until(lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6))
     assert arm.law("admittance").successful
     return arm.until(follow, "the arm gives way", wrench)
 
@@ -616,6 +618,7 @@ def test_a_law_that_the_hardware_cannot_take_is_refused_with_the_way_out(new_ros
         assert f"law {name} commands effort" in result.reason
         assert "A UR5 (CB3) has no effort interface: use " in result.reason
         assert arm.ros.get("controller", f"{name}.stiffness") is None
+    arm.until(lambda mode, command, blocks: not np.isnan(blocks["wrench"]).any(), "a wrench", np.zeros(6))
     assert arm.law("admittance").successful
     result = arm.ros.set("controller", admittance__output="effort")[0]
     assert not result.successful
@@ -626,6 +629,16 @@ def test_a_law_that_the_hardware_cannot_take_is_refused_with_the_way_out(new_ros
     assert not result.successful
     assert "has no effort interface" in result.reason
     assert arm.cycles(3)[0] == "position"
+
+
+def test_a_law_that_needs_a_wrench_is_refused_where_there_is_none_and_the_running_one_goes_on(arm):
+    arm.cycles(5)
+    result = arm.law("admittance")
+    assert not result.successful
+    for words in ("law admittance: no wrench has arrived", "topic wrench", "wrench.source = joint_effort"):
+        assert words in result.reason
+    assert arm.cycles(3)[0] == "effort"
+    assert arm.ros.get("controller", "law") == "impedance"
 
 
 def test_gains_given_at_the_start_go_to_laws_that_come_later(new_ros, model):

@@ -269,8 +269,9 @@ def test_simulate_can_follow_a_circle(capsys):
     ("arguments", "words"),
     [
         (["--set", "stiffness"], "--set stiffness: must be GAIN=VALUE"),
-        (["--set", "stiffness=stiff"], "--set stiffness=stiff: must be numbers, true or false"),
-        (["--set", "stiffness="], "--set stiffness=: must be numbers, true or false"),
+        (["--set", "stiffness=stiff"], "stiffness = 'stiff': must be 1 or 6 numbers"),
+        (["--set", "stiffness="], "stiffness = '': must be 1 or 6 numbers"),
+        (["--law", "admittance", "--set", "output=torque"], "output = 'torque': must be one of: position, velocity"),
         (["--set", "nonsense=1"], "unknown gain 'nonsense'; gains: stiffness, "),
         (["--set", "stiffness=-1"], "stiffness = -1: must be within [0, 10000] N/m"),
         (["--set", "stiffness=1,2"], "stiffness has 2 values [1.0, 2.0]: must have 1 or 6 numbers"),
