@@ -112,7 +112,10 @@ def simulator(shared_simulator):
     """At home, held, running."""
     shared_simulator.pause(False)
     assert shared_simulator.ros.trigger("/simulator/reset").success
-    shared_simulator.ros.next(shared_simulator.states, "a joint state")
+    states = shared_simulator.states
+    states.messages.clear()  # states of before the reset may still be on their way
+    at_home = lambda: len(states) and np.abs(position(states.last) - HOME).max() < 1e-5  # noqa: E731
+    shared_simulator.ros.until(at_home, "home after the reset")
     return shared_simulator
 
 
