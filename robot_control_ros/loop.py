@@ -111,21 +111,21 @@ class ControlLoop:
             raise ConfigError(self._wrench_words(running))
 
     def _approach(self, state: RobotState, kin: Kinematics) -> None:
-        """Move to the reference from where the robot is, if that is far."""
+        """Move to a reference whose joints rest from where the robot is, if that is far."""
         reference = self.reference
-        resting = reference.q is not None and reference.v is not None and not reference.v.any()
-        if self.running.joint_space and resting:
-            assert reference.q is not None
+        if reference.v is not None and reference.v.any():
+            return
+        if self.running.joint_space and reference.q is not None and reference.v is not None:
             if np.abs(reference.q - state.q).max() > FAR:
-                self.trajectory = self._joint_pursuit(Reference(q=state.q, v=state.v), reference.q)
-        elif reference.pose is not None and not resting:
+                self.trajectory = self._joint_pursuit(Reference(q=state.q, v=state.v), reference.q, state.time)
+        elif reference.pose is not None:
             error = pose_error(reference.pose, kin.pose)
             if np.linalg.norm(error[:3]) > FAR_TIP[0] or np.linalg.norm(error[3:]) > FAR_TIP[1]:
-                self.trajectory = self._pursuit(Reference(pose=kin.pose, twist=kin.twist), reference.pose)
+                self.trajectory = self._pursuit(Reference(pose=kin.pose, twist=kin.twist), reference.pose, state.time)
 
-    @staticmethod
-    def _wrench_words(running: RunningLaw, reason: str = "no wrench has arrived") -> str:
-        return f"law {running.name}: {reason}; it needs one on the topic wrench, or wrench.source = joint_effort"
+    def _wrench_words(self, running: RunningLaw) -> str:
+        source = "it needs one on the topic wrench, or wrench.source = joint_effort"
+        return f"law {running.name}: {self.wrench.reason}; {source}"
 
     def set_gains(self, values: Mapping[str, Any]) -> None:
         """Change some gains, all or none; they are taken over with the time constant.
@@ -172,7 +172,7 @@ class ControlLoop:
             reference = self._joint_reference.complete(reference, self.trajectory, state.time, dt)
         gains = running.gains.advance(dt)
         if running.needs_wrench and state.wrench_on_tip is None:
-            sent = self.safety.stop(running.mode, state, kin, self._wrench_words(running, self.wrench.reason))
+            sent = self.safety.stop(running.mode, state, kin, self._wrench_words(running))
             self._wait(reference, state)
         else:
             sent = self._guard(law.compute(state, kin, reference, gains, dt), state, kin, dt)
@@ -212,16 +212,15 @@ class ControlLoop:
 
     def move_to(self, pose: Array) -> None:
         """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like."""
-        self._known()
+        state, _ = self._known()
         if isinstance(self.trajectory, Pursuit):
             self.trajectory.target = pose
         else:
-            self.trajectory = self._pursuit(self.reference, pose)
+            self.trajectory = self._pursuit(self.reference, pose, state.time)
 
-    def _pursuit(self, start: Reference, pose: Array) -> Pursuit:
-        state, _ = self._known()
+    def _pursuit(self, start: Reference, pose: Array, time: float) -> Pursuit:
         speed, acceleration = self.robot.tip_speed, self.robot.tip_acceleration
-        return Pursuit(start, pose, state.time, speed, acceleration, start.q)
+        return Pursuit(start, pose, time, speed, acceleration, start.q)
 
     def move_joints_to(self, goal: Array) -> None:
         """Move the reference to joint angles (n,), each joint within its limits, as often as you like.
@@ -231,19 +230,18 @@ class ControlLoop:
         Raises:
             ConfigError: wrong size, not finite, or beyond a position limit.
         """
-        self._known()
+        state, _ = self._known()
         self._check_joint_goal(goal)
         if isinstance(self.trajectory, JointPursuit):
             self.trajectory.target = self._nearest(self.trajectory.target, goal)
         else:
             start = self._joint_start()
             assert start.q is not None
-            self.trajectory = self._joint_pursuit(start, self._nearest(start.q, goal))
+            self.trajectory = self._joint_pursuit(start, self._nearest(start.q, goal), state.time)
 
-    def _joint_pursuit(self, start: Reference, goal: Array) -> JointPursuit:
-        state, _ = self._known()
+    def _joint_pursuit(self, start: Reference, goal: Array, time: float) -> JointPursuit:
         speed = self.robot.joint_speed * self.model.limits.velocity
-        return JointPursuit(self.model, start, goal, state.time, speed, speed / JOINT_RAMP)
+        return JointPursuit(self.model, start, goal, time, speed, speed / JOINT_RAMP)
 
     def _joint_start(self) -> Reference:
         """Joint angles and velocities that go on from the reference: its own, or else those of its pose and twist."""

@@ -15,7 +15,8 @@ from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
 from robot_control_ros.loop import LONGEST_GAP, ControlLoop
 from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import Profile, load_robot
+from robot_control_ros.profiles import Profile
+from robot_control_ros.robots import load_robot
 from robot_control_ros.running_law import RunningLaw
 from robot_control_ros.spatial import rotation_exp
 from robot_control_ros.trajectories import Hold
@@ -734,3 +735,33 @@ def test_a_law_that_takes_over_far_from_the_reference_approaches_it_within_the_l
         loop.tick(state(k * DT))
         assert np.linalg.norm(loop.reference.twist[:3]) <= UR5.tip_speed[0] * (1 + 1e-9)
     assert loop.reference.pose == pytest.approx(target, abs=1e-6)
+
+
+def test_a_law_takes_over_from_one_whose_wrench_is_missing(model):
+    loop = ControlLoop(UR5, "admittance", model=model)
+    for k in range(5):
+        loop.tick(state(k * DT, wrench=wrench()))
+    far = HOME + [0.2, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for k in range(5, 80):
+        loop.tick(state(k * DT, far))
+    assert "wrench" in loop.safety.fault
+    loop.switch_law(RunningLaw(UR5, "joint_impedance"))
+    assert loop.tick(state(80 * DT, far)).values == pytest.approx(holding(loop, far), abs=1e-6)
+    assert loop.safety.fault == ""
+    assert np.abs(loop.reference.q - far).max() < 1e-3
+
+
+def test_a_law_of_the_tip_that_takes_over_far_from_resting_joints_approaches_them(model):
+    loop = ControlLoop(UR5, "gravity_compensation", model=model)
+    loop.tick(state(0.0))
+    at_home = loop.tip()
+    far = HOME + [0.2, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for k in range(1, 20):
+        loop.tick(state(k * DT, far))
+    loop.switch_law(RunningLaw(UR5, "impedance"))
+    loop.tick(state(20 * DT, far))
+    assert np.abs(loop.pose_error()).max() < 1e-3
+    for k in range(21, 2000):
+        loop.tick(state(k * DT, far))
+        assert np.linalg.norm(loop.reference.twist[:3]) <= UR5.tip_speed[0] * (1 + 1e-9)
+    assert loop.reference.pose == pytest.approx(at_home, abs=1e-6)
