@@ -7,8 +7,8 @@ module: outside, q is one angle per joint in the order of ``RobotConfig.joints``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,11 @@ class JointLimits:
     velocity: Array
     lower: Array
     upper: Array
+
+    def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
+        """The same, where no tighter ones are given for ``effort`` or ``velocity``."""
+        tighter = {name: np.minimum(getattr(self, name), np.array(values)) for name, values in limits.items()}
+        return replace(self, **tighter)
 
 
 class Kinematics:
@@ -142,6 +147,7 @@ class RobotModel:
         """
         text = robot.urdf() if urdf is None else urdf
         model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
+        model.limits = model.limits.tightened(robot.profile.limits)
         for name, home, low, high in zip(robot.joints, robot.home, model.limits.lower, model.limits.upper, strict=True):
             if not low <= home <= high:
                 raise ConfigError(

@@ -1,8 +1,8 @@
 """Robot configurations: config/robots/<name>.yaml, or a file of the user's own.
 
 A configuration says what the robot description (URDF) doesn't: which joints and frames the control uses, where
-home is, how fast torques may change, and, per profile (simulation, real driver, …), what the system in front of
-the robot offers: its rate, the command interfaces that really work, and who compensates gravity.
+home is, how fast torques may change, and, per :class:`Profile` (simulation, real driver, …), what the system in front
+of the robot offers.
 """
 
 from __future__ import annotations
@@ -14,28 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ConfigError
+from .profiles import Profile, finite, mapping, read_profile
 from .share import config_names, read_config, share_directory
 from .types import CommandMode
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What one system in front of the robot offers.
-
-    Attributes:
-        rate: joint states per second [Hz].
-        commands: command interfaces that really work.
-        gravity_by_robot: True where the robot compensates gravity itself; ours is then off and may not be
-            switched on.
-        remedy: what to do instead, said when an interface is asked for that isn't there.
-        wrench: settings of the wrench pipeline by name, where they aren't the defaults.
-    """
-
-    rate: float
-    commands: tuple[CommandMode, ...]
-    gravity_by_robot: bool
-    remedy: str = ""
-    wrench: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,6 +32,7 @@ class RobotConfig:
         home: joint angles [rad].
         rotor_inertia: of each joint's motor, as seen behind the gear [kg·m²]; a robot description has no place for it.
         effort_rate: largest change of each joint torque [N·m/s].
+        safe_damping: with which safe outputs of torque brake an arm whose gravity is ours [N·m·s/rad].
         tip_speed, tip_acceleration: limits of a commanded move: (linear [m/s], angular [rad/s]) and the same per s.
         joint_speed: share of the joints' velocity limits used by joint moves.
         axes: (6,) 1 for each axis of the tip that the arm can move, 0 for the others: a planar arm has x and y only.
@@ -68,6 +50,7 @@ class RobotConfig:
     home: tuple[float, ...]
     rotor_inertia: tuple[float, ...]
     effort_rate: tuple[float, ...]
+    safe_damping: tuple[float, ...]
     tip_speed: tuple[float, float]
     tip_acceleration: tuple[float, float]
     joint_speed: float
@@ -134,6 +117,7 @@ _REQUIRED = ("name", "urdf", "joints", "base", "tip", "home", "effort_rate", "pr
 _OPTIONAL: dict[str, Any] = {
     "description": "",
     "rotor_inertia": None,
+    "safe_damping": None,
     "wrench_frame": None,
     "tip_speed": [0.25, 1.0],
     "tip_acceleration": [1.0, 4.0],
@@ -141,7 +125,6 @@ _OPTIONAL: dict[str, Any] = {
     "axes": [1, 1, 1, 1, 1, 1],
     "law_gains": {},
 }
-_PROFILE_KEYS = ("rate", "commands", "gravity_by_robot", "remedy", "wrench")
 
 
 class _Reader:
@@ -175,21 +158,20 @@ class _Reader:
             tip=str(data["tip"]),
             wrench_frame=str(data["wrench_frame"] or data["tip"]),
             home=self._numbers("home", n, -math.inf),
-            rotor_inertia=self._rotor_inertia(n),
+            rotor_inertia=self._zero_by_default("rotor_inertia", n),
+            safe_damping=self._zero_by_default("safe_damping", n),
             effort_rate=self._numbers("effort_rate", n, 0.0),
             tip_speed=self._pair("tip_speed"),
             tip_acceleration=self._pair("tip_acceleration"),
             joint_speed=self._numbers("joint_speed", 1, 0.0)[0],
             profile_name=profile,
-            profile=self._profile(profile),
+            profile=self._profile(profile, n),
             axes=self._axes(),
             law_gains=self._mapping("law_gains", data["law_gains"]),
         )
 
-    def _rotor_inertia(self, n: int) -> tuple[float, ...]:
-        if self.data["rotor_inertia"] is None:
-            return (0.0,) * n
-        return self._numbers("rotor_inertia", n, 0.0, inclusive=True)
+    def _zero_by_default(self, key: str, n: int) -> tuple[float, ...]:
+        return (0.0,) * n if self.data[key] is None else self._numbers(key, n, 0.0, inclusive=True)
 
     def _axes(self) -> tuple[float, ...]:
         axes = self._numbers("axes", 6, 0.0, inclusive=True)
@@ -198,9 +180,7 @@ class _Reader:
         return axes
 
     def _mapping(self, what: str, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise ConfigError(f"{self.path}: {what} = {value!r}: must be a mapping of names to entries")
-        return value
+        return mapping(f"{self.path}: {what}", value)
 
     def _urdf(self, text: str) -> Path:
         candidates = (self.path.parent / text, share_directory() / "urdf" / text)
@@ -220,37 +200,12 @@ class _Reader:
             raise ConfigError(f"{self.path}: {key} has {len(values)} values: must have {n}")
         bound = f"{above:g} or more" if inclusive else f"above {above:g}"
         for value in values:
-            if not (_finite(value) and (value > above or (inclusive and value == above))):
+            if not (finite(value) and (value > above or (inclusive and value == above))):
                 raise ConfigError(f"{self.path}: {key} = {value!r}: must be a finite number, {bound}")
         return tuple(float(value) for value in values)
 
-    def _profile(self, name: str) -> Profile:
+    def _profile(self, name: str, n: int) -> Profile:
         profiles = self._mapping("profiles", self.data["profiles"])
         if name not in profiles:
             raise ConfigError(f"{self.path}: unknown profile {name!r}; profiles: {', '.join(profiles)}")
-        entry = self._mapping(f"profile {name}", profiles[name])
-        unknown = set(entry) - set(_PROFILE_KEYS)
-        missing = [key for key in _PROFILE_KEYS[:3] if key not in entry]
-        if unknown or missing:
-            problem = f"unknown {sorted(unknown)}" if unknown else f"missing {missing}"
-            raise ConfigError(f"{self.path}: profile {name}: {problem}; entries: {', '.join(_PROFILE_KEYS)}")
-        rate, by_robot = entry["rate"], entry["gravity_by_robot"]
-        if not (_finite(rate) and rate > 0):
-            raise ConfigError(f"{self.path}: profile {name}: rate = {rate!r}: must be a number of Hz above 0")
-        if not isinstance(by_robot, bool):
-            raise ConfigError(f"{self.path}: profile {name}: gravity_by_robot = {by_robot!r}: must be true or false")
-        wrench = self._mapping(f"profile {name}: wrench", entry.get("wrench") or {})
-        commands = self._commands(name, entry["commands"])
-        return Profile(float(rate), commands, by_robot, str(entry.get("remedy") or ""), wrench)
-
-    def _commands(self, profile: str, given: Any) -> tuple[CommandMode, ...]:
-        valid = [mode.value for mode in CommandMode]
-        if not isinstance(given, list) or not given or any(mode not in valid for mode in given):
-            raise ConfigError(
-                f"{self.path}: profile {profile}: commands = {given!r}: must be a list; choices: {', '.join(valid)}"
-            )
-        return tuple(CommandMode(mode) for mode in given)
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return read_profile(f"{self.path}: profile {name}", self._mapping(f"profile {name}", profiles[name]), n)

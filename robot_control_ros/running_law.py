@@ -18,7 +18,8 @@ class RunningLaw:
     """One law with its gains on one robot.
 
     The gains begin with the law's defaults; over them what the robot makes necessary (its `axes`; an `output` that it
-    takes; `gravity` off where it compensates gravity itself); over them the robot's ``law_gains``; over them `values`.
+    takes; `gravity` and `friction` off where it compensates them itself); over them the robot's
+    ``law_gains``; over them `values`.
 
     Args:
         robot: its configuration.
@@ -73,15 +74,21 @@ class RunningLaw:
             if offered:
                 defaults["output"] = offered[0]
         defaults.update(robot.law_gains.get(self.name, {}))
-        if "gravity" in specs and robot.profile.gravity_by_robot:
-            defaults["gravity"] = False
+        defaults.update({name: False for name in self._robots_own() if name in specs})
         return defaults
+
+    def _robots_own(self) -> list[str]:
+        """What the robot compensates itself."""
+        profile = self._robot.profile
+        own = {"gravity": profile.gravity_by_robot, "friction": profile.friction_by_robot}
+        return [name for name, by_robot in own.items() if by_robot]
 
     def _validate(self, gains: Any) -> None:
         robot = self._robot
         robot.check_mode(command_mode(self.law, gains), self.name)
-        if robot.profile.gravity_by_robot and getattr(gains, "gravity", 0.0) > 0.0:
-            raise ConfigError(
-                f"gravity = true: {robot.description or robot.name} (profile {robot.profile_name}) "
-                "compensates gravity itself; must be false"
-            )
+        for name in self._robots_own():
+            if getattr(gains, name, 0.0) > 0.0:
+                raise ConfigError(
+                    f"{name} = true: {robot.description or robot.name} (profile {robot.profile_name}) "
+                    f"compensates {name} itself; must be false"
+                )

@@ -39,6 +39,7 @@ class Safety:
                 )
         self._robot, self._limits = robot, limits
         self._effort_rate = np.array(robot.effort_rate)
+        self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
         self._last: Array | None = None
         self.mode: CommandMode | None = None
@@ -72,21 +73,24 @@ class Safety:
             return np.clip(kin.gravity, -self._limits.effort, self._limits.effort)
         return np.zeros(self._robot.n)
 
-    def safe_output(self, mode: CommandMode, state: RobotState, kin: Kinematics) -> Command:
+    def safe_output(self, mode: CommandMode, state: RobotState, kin: Kinematics, fresh: bool = False) -> Command:
         """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from.
 
-        A position, once held, stays: it doesn't give way, sample by sample, to a load.
+        A position, once held, stays: it doesn't give way, sample by sample, to a load. Where gravity is ours, and the
+        state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
         """
         latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
         values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
+        if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
+            values = np.clip(values - self._safe_damping * state.v, *self._effort_bounds)
         self._last = self._asked = self._bounded = self._sent = values
         self.mode, self._stopped, self._last_extra = mode, True, None
         return Command(mode, values)
 
     def stop(self, mode: CommandMode, state: RobotState, kin: Kinematics, reason: str) -> Command:
-        """The safe output, with the reason as the fault."""
+        """The safe output at a fresh state, with the reason as the fault."""
         self.fault = reason
-        return self.safe_output(mode, state, kin)
+        return self.safe_output(mode, state, kin, fresh=True)
 
     def apply(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""

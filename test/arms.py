@@ -10,7 +10,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import Profile, RobotConfig
+from robot_control_ros.profiles import Profile
+from robot_control_ros.robots import RobotConfig
 from robot_control_ros.types import CommandMode
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -48,6 +49,7 @@ class Arm:
             home=(0.5,) * self.n,
             rotor_inertia=(0.1,) * self.n,
             effort_rate=(1e5,) * self.n,
+            safe_damping=(0.0,) * self.n,
             tip_speed=(0.25, 1.0),
             tip_acceleration=(1.0, 4.0),
             joint_speed=0.3,

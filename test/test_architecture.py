@@ -19,7 +19,7 @@ FOLDER = Path(robot_control_ros.__file__).resolve().parent
 LAYERS = (
     ("errors", "types", "gains"),
     ("spatial",),
-    ("share", "robots", "model"),
+    ("share", "profiles", "robots", "model"),
     ("inverse_kinematics",),
     ("laws", "wrench", "payload", "momentum_observer", "trajectories", "safety"),
     ("running_law", "joint_reference", "motion_model"),

@@ -317,6 +317,7 @@ def test_joints_in_another_order_get_the_same_commands_in_that_order(case):
         home=shuffled(config.home),
         rotor_inertia=shuffled(config.rotor_inertia),
         effort_rate=shuffled(config.effort_rate),
+        safe_damping=shuffled(config.safe_damping),
     )
     own, mixed = {}, {}
     for spec in gain_specs(law_class(case.law).Gains):

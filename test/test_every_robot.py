@@ -14,10 +14,12 @@ from robot_control_ros.errors import ConfigError
 from robot_control_ros.laws import law_names
 from robot_control_ros.loop import ControlLoop
 from robot_control_ros.model import RobotModel
+from robot_control_ros.plants.mujoco import MujocoPlant
 from robot_control_ros.robots import load_robot, robot_names
 from robot_control_ros.running_law import RunningLaw
+from robot_control_ros.safety import Safety
 from robot_control_ros.trajectories import Circle
-from robot_control_ros.types import CommandMode
+from robot_control_ros.types import Command, CommandMode
 
 DATA = Path(__file__).parent / "data"
 VENDOR = {path.stem.removesuffix("_vendor"): json.loads(path.read_text()) for path in DATA.glob("*_vendor.json")}
@@ -265,6 +267,7 @@ def shuffled(robot, order):
         home=pick(robot.home),
         rotor_inertia=pick(robot.rotor_inertia),
         effort_rate=pick(robot.effort_rate),
+        safe_damping=pick(robot.safe_damping),
     )
 
 
@@ -349,3 +352,23 @@ def test_a_simulation_does_not_depend_on_the_order_of_the_joints(robot):
     np.testing.assert_allclose(other.q, log.q[:, order], rtol=0, atol=1e-9)
     np.testing.assert_allclose(other.command, log.command[:, order], rtol=0, atol=1e-6)
     assert np.ptp(log.q, axis=0).max() > 1e-3
+
+
+@every_robot
+@pytest.mark.parametrize("delay", [0.0, 0.008])
+def test_safe_torque_brings_a_moving_arm_to_rest(robot, delay):
+    model, plant = RobotModel.of(robot), MujocoPlant(robot)
+    safety, late = Safety(robot, model.limits), round(delay / robot.period)
+    plant.open()
+    speed = 0.5 * np.minimum(model.limits.velocity, 2.0) * np.where(np.arange(robot.n) % 2, -1.0, 1.0)
+    for _ in range(round(0.4 / robot.period)):
+        plant.write(Command(CommandMode.VELOCITY, speed))
+        state = plant.read()
+    assert np.abs(state.v).max() > 0.5
+    sent = []
+    for _ in range(round(0.5 / robot.period)):
+        sent.append(safety.safe_output(CommandMode.EFFORT, state, model.update(state.q, state.v), fresh=True))
+        if len(sent) > late:
+            plant.write(sent[-1 - late])
+        state = plant.read()
+    assert np.abs(state.v).max() < 0.05

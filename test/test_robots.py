@@ -2,14 +2,16 @@
 
 import copy
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
+import numpy as np
 import pytest
 import yaml
 
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.model import RobotModel
 from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.running_law import RunningLaw
 from robot_control_ros.share import share_directory
 from robot_control_ros.types import CommandMode
 
@@ -189,7 +191,8 @@ def test_a_missing_entry_of_a_profile_is_named_with_the_file_and_the_profile(tmp
         load_robot(path)
     assert path in str(error.value)
     assert f"profile sim: missing ['{missing}']" in str(error.value)
-    assert "rate, commands, gravity_by_robot, remedy" in str(error.value)
+    for entry in ("rate, commands, gravity_by_robot, ", "wrench_frames", "remedy", "notes"):
+        assert entry in str(error.value)
 
 
 BAD = [
@@ -225,6 +228,16 @@ BAD = [
     ("profiles.sim.commands", None, ["profile sim", "commands = None", "effort, position, velocity"]),
     ("profiles.sim.commands", [], ["profile sim", "commands = []", "effort, position, velocity"]),
     ("profiles.sim.gravity_by_robot", "false", ["profile sim", "gravity_by_robot = 'false'"]),
+    ("profiles.sim.friction_by_robot", 1, ["profile sim", "friction_by_robot = 1", "true or false"]),
+    ("profiles.sim.joint_states", None, ["profile sim", "joint_states = None", "a text"]),
+    ("profiles.sim.controllers", {"torque": "mine"}, ["controllers: unknown ['torque']", "effort, position, velocity"]),
+    ("profiles.sim.controllers", {"effort": 5}, ["controllers: effort = 5", "a text"]),
+    ("profiles.sim.wrench_frames", ["tool0"], ["wrench_frames = ['tool0']", "mapping"]),
+    ("profiles.sim.limits", {"position": [1.0]}, ["limits: unknown 'position'", "effort, velocity"]),
+    ("profiles.sim.limits", {"effort": [1.0, 2.0]}, ["limits: effort = [1.0, 2.0]", "1 finite numbers above 0"]),
+    ("profiles.sim.limits", {"effort": [0.0]}, ["limits: effort = [0.0]", "above 0"]),
+    ("profiles.sim.notes", "one", ["notes = 'one'", "a list of texts"]),
+    ("safe_damping", [-1.0], ["safe_damping = -1.0"]),
     ("law_gains", None, ["law_gains", "None"]),
 ]
 
@@ -269,3 +282,29 @@ def test_a_robot_without_description_and_remedy_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError) as error:
         robot.check_mode(CommandMode.POSITION, "servo")
     assert str(error.value) == "law servo commands position, but pendulum (profile sim) takes only: effort, velocity."
+
+
+def test_commands_go_to_the_forward_controllers_unless_the_profile_names_others(tmp_path):
+    profile = load_robot(write(tmp_path, PENDULUM)).profile
+    assert profile.command_topic(CommandMode.EFFORT) == "/forward_effort_controller/commands"
+    mine = changed("profiles.sim.controllers", {"effort": "my_controller"})
+    profile = load_robot(write(tmp_path, mine)).profile
+    assert profile.command_topic(CommandMode.EFFORT) == "/my_controller/commands"
+    assert profile.command_topic(CommandMode.VELOCITY) == "/forward_velocity_controller/commands"
+
+
+def test_limits_of_a_profile_only_tighten_those_of_the_description():
+    ur5 = load_robot("ur5")
+    given = RobotModel.of(ur5).limits
+    tighter = replace(ur5.profile, limits={"effort": (10.0, 1e6, 10.0, 10.0, 10.0, 10.0)})
+    limits = RobotModel.of(replace(ur5, profile=tighter)).limits
+    assert limits.effort.tolist() == [10.0, given.effort[1], 10.0, 10.0, 10.0, 10.0]
+    assert np.array_equal(limits.velocity, given.velocity)
+
+
+def test_friction_that_the_robot_compensates_is_not_compensated_twice():
+    ur5 = load_robot("ur5")
+    robot = replace(ur5, profile=replace(ur5.profile, friction_by_robot=True))
+    assert RunningLaw(robot, "gravity_compensation").gains.current.friction == 0.0
+    with pytest.raises(ConfigError, match="compensates friction itself; must be false"):
+        RunningLaw(robot, "gravity_compensation", {"friction": True})

@@ -7,7 +7,8 @@ import pytest
 
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.laws import law_names
-from robot_control_ros.robots import Profile, load_robot
+from robot_control_ros.profiles import Profile
+from robot_control_ros.robots import load_robot
 from robot_control_ros.running_law import RunningLaw
 from robot_control_ros.types import CommandMode
 
@@ -17,7 +18,7 @@ DT = 0.002
 
 def under(robot, *modes, gravity_by_robot=False, remedy=""):
     """The robot under a profile that takes these modes."""
-    profile = Profile(500.0, tuple(CommandMode(mode) for mode in modes), gravity_by_robot, remedy)
+    profile = Profile(500.0, tuple(CommandMode(mode) for mode in modes), gravity_by_robot, remedy=remedy)
     return replace(robot, profile_name="some", profile=profile)
 
 

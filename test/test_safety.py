@@ -29,7 +29,8 @@ def gate(gravity_by_robot=False, limits=LIMITS):
     ur5 = load_robot("ur5")
     profile = replace(ur5.profile, gravity_by_robot=gravity_by_robot)
     joints = ("one", "two")
-    return Safety(replace(ur5, joints=joints, effort_rate=tuple(RATE), profile=profile), limits)
+    robot = replace(ur5, joints=joints, effort_rate=tuple(RATE), safe_damping=(2.0, 1.0), profile=profile)
+    return Safety(robot, limits)
 
 
 def at(q=(0.3, 0.4), v=(0.0, 0.0)):
@@ -264,8 +265,16 @@ def test_safe_output_holds_the_robot_in_each_mode(mode, gravity_by_robot, wanted
     assert safe.feedforward is None
 
 
+@pytest.mark.parametrize(("gravity_by_robot", "wanted"), [(False, GRAVITY + [-1.0, 0.5]), (True, [0.0, 0.0])])
+def test_at_a_fresh_state_safe_effort_brakes_where_gravity_is_ours(gravity_by_robot, wanted):
+    safe = gate(gravity_by_robot).safe_output(EFFORT, at(v=(0.5, -0.5)), kin(), fresh=True)
+    assert safe.values == pytest.approx(np.array(wanted), abs=1e-12)
+
+
 def test_safe_effort_stays_within_the_effort_limits():
     assert np.array_equal(gate().safe_output(EFFORT, at(), kin([80.0, -30.0])).values, [50.0, -20.0])
+    fast = gate().safe_output(EFFORT, at(v=(1e3, -1e3)), kin(), fresh=True)
+    assert np.array_equal(fast.values, [-50.0, 20.0])
 
 
 def test_the_next_command_starts_from_the_safe_output():

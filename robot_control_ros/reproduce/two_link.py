@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..model import RobotModel
-from ..robots import Profile, RobotConfig
+from ..profiles import Profile
+from ..robots import RobotConfig
 from ..types import Array, CommandMode
 
 JOINTS = ("joint_1", "joint_2")
@@ -176,6 +177,7 @@ class TwoLink:
             home=(math.pi / 4.0, math.pi / 2.0),
             rotor_inertia=(0.0, 0.0),
             effort_rate=(1e7, 1e7),
+            safe_damping=(0.0, 0.0),
             tip_speed=(10.0, 10.0),
             tip_acceleration=(100.0, 100.0),
             joint_speed=1.0,
