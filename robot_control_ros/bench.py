@@ -127,9 +127,9 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
     from .nodes.stopwatch import Stopwatch, stopwatch_node
     from .processes import Processes
 
-    ours = controller(robot.name, "impedance", profile="sim", simulated_time=False)
+    ours = controller(robot.name, "impedance", profile="sim")
     topics = {"joint_states": "/ours/joint_states", "/forward_effort_controller/commands": "/ours/commands"}
-    parameters = {**ours.parameters, "state_timeout": 10.0}  # silent while the other node has its turn
+    parameters = {**ours.parameters, "use_sim_time": False, "state_timeout": 10.0}  # silent while the other node has its turn
     ours = NodeSpec(ours.executable, ours.name, parameters, ours.parameter_files, {**ours.remappings, **topics})
     echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})

@@ -50,7 +50,7 @@ def demo(
     if seconds is not None and not seconds >= 0.0:
         raise ConfigError(f"seconds = {seconds}: must be 0 or more")
     os.environ.update(environment())
-    config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene)
+    config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene).nodes()
     from .nodes.running import spinning
 
     title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")

@@ -62,7 +62,7 @@ class ControlLoop:
         self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
         self.model = RobotModel.of(robot) if model is None else model
         self.safety = Safety(robot, self.model.limits)
-        self.wrench = WrenchPipeline(robot.profile.wrench)
+        self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
         self.times = CycleTimes(robot.period)
         self.trajectory: Trajectory | None = None
         self.feedforward_wrench: Array | None = None
@@ -195,6 +195,18 @@ class ControlLoop:
             return None
         mode = self.running.mode if self.safety.mode is None else self.safety.mode  # the law may be newer than that
         return self.safety.safe_output(mode, self.state, self.kin)
+
+    def idle(self, state: RobotState) -> Command:
+        """What holds the robot at a state while it executes no commands; the next tick starts anew.
+
+        Raises:
+            ConfigError: see :meth:`tick`.
+        """
+        self._check(state)
+        self.reset()
+        self.safety.reset()
+        self.state, self.kin = state, self.model.update(state.q, state.v)
+        return self.safety.safe_output(self.running.mode, self.state, self.kin)
 
     def hold(self) -> None:
         """Bring a reference that moves to rest; make the present pose the reference where it rests already."""

@@ -14,6 +14,7 @@ from typing import Any
 from .errors import ConfigError
 from .types import CommandMode
 
+JOINT_EFFORTS = {"torque": 1.0, "reversed_torque": -1.0, "none": math.nan}
 CONTROLLERS = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
 
 
@@ -27,9 +28,12 @@ class Profile:
         gravity_by_robot: True where the robot compensates gravity itself; ours is then off and may not be
             switched on.
         friction_by_robot: the same of friction.
-        description: the system, for people.
+        description, start: the system, for people, and what they type to have it.
         simulated_time: True where stamps are those of a simulation's /clock.
         joint_states, wrench_topic: topics; an empty wrench_topic says that nobody measures one.
+        joint_effort: what the joint states' efforts are: the joints' ``torque`` as commanded ones count, a
+            ``reversed_torque``, or ``none``: a motor current, or nothing.
+        running_topic: where the robot says, by a latched std_msgs/Bool, whether it executes commands; or empty.
         controllers: by mode, the controller that takes the commands, on ``/<controller>/commands``.
         controller_manager: the node that manages them; empty where there is none.
         fallback_controller: what the watchdog asks for when our controller has died; empty to leave all as it is.
@@ -46,9 +50,12 @@ class Profile:
     gravity_by_robot: bool
     friction_by_robot: bool = False
     description: str = ""
+    start: str = ""
     simulated_time: bool = False
-    joint_states: str = "/joint_states"
+    joint_states: str = "joint_states"
     wrench_topic: str = ""
+    joint_effort: str = "torque"
+    running_topic: str = ""
     controllers: Mapping[CommandMode, str] = field(default_factory=lambda: CONTROLLERS)
     controller_manager: str = ""
     fallback_controller: str = ""
@@ -61,6 +68,11 @@ class Profile:
     def command_topic(self, mode: CommandMode) -> str:
         """Where commands of a mode go."""
         return f"/{self.controllers[mode]}/commands"
+
+    @property
+    def effort_sign(self) -> float:
+        """What the joint states' efforts are multiplied with: 1, -1, or NaN where they are no torques."""
+        return JOINT_EFFORTS[self.joint_effort]
 
 
 def read_profile(where: str, entry: Mapping[str, Any], n: int) -> Profile:
@@ -119,6 +131,12 @@ def _text(what: str, value: Any, n: int) -> str:
     return value
 
 
+def _joint_effort(what: str, value: Any, n: int) -> str:
+    if value not in JOINT_EFFORTS:
+        raise ConfigError(f"{what} = {value!r}; choices: {', '.join(JOINT_EFFORTS)}")
+    return str(value)
+
+
 def _texts(what: str, value: Any, n: int) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ConfigError(f"{what} = {value!r}: must be a list of texts")
@@ -155,9 +173,12 @@ def _limits(what: str, value: Any, n: int) -> dict[str, tuple[float, ...]]:
 _READERS: dict[str, Callable[[str, Any, int], Any]] = {
     "friction_by_robot": _switch,
     "description": _text,
+    "start": _text,
     "simulated_time": _switch,
     "joint_states": _text,
     "wrench_topic": _text,
+    "joint_effort": _joint_effort,
+    "running_topic": _text,
     "controllers": _controllers,
     "controller_manager": _text,
     "fallback_controller": _text,

@@ -102,6 +102,7 @@ class WrenchPipeline:
 
     Args:
         settings: what differs from the defaults of WrenchSettings, by name.
+        joint_torques: whether the joint states' efforts are torques; source joint_effort is refused where they aren't.
 
     Attributes:
         settings: may be changed at any time, and act from the next sample on; the filter goes on. Another source begins
@@ -113,13 +114,21 @@ class WrenchPipeline:
         ConfigError: a setting is refused.
     """
 
-    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        self.settings = Tuning(WrenchSettings, 0, settings or {})  # no setting is per joint
+    def __init__(self, settings: Mapping[str, Any] | None = None, joint_torques: bool = True) -> None:
+        self._joint_torques = joint_torques
+        self.settings = Tuning(WrenchSettings, 0, settings or {}, self._validate)  # no setting is per joint
         self.tare = np.zeros(6)
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
         self._take(self.settings.current)
         self.reset()
+
+    def _validate(self, settings: WrenchSettings) -> None:
+        if settings.source == "joint_effort" and not self._joint_torques:
+            raise ConfigError(
+                "source = joint_effort: this robot's joint states have no torques (motor currents, or nothing); "
+                "choices: sensor"
+            )
 
     def reset(self) -> None:
         """Forget all samples; settings and tare stay."""

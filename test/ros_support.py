@@ -276,6 +276,10 @@ class Controller:
         answer = self.ros.call(ChangeState, "/controller/change_state", transition=Transition(id=number))
         return bool(answer.success)
 
+    def activate(self) -> None:
+        """Ask until it is: it refuses while it doesn't see the robot."""
+        self.ros.until(lambda: self.change("activate"), "activation")
+
     def diagnosis(self) -> tuple[int, str, dict[str, str]]:
         """The latest: level, message, values."""
         status = self.diagnostics.last.status[0]

@@ -252,7 +252,7 @@ def test_the_safe_outputs_at_the_end_go_to_the_mode_that_runs(arm):
     counts = {mode: len(inbox) for mode, inbox in arm.commands.items()}
     assert arm.controller.change("deactivate")
     arm.ros.until(lambda: len(arm.commands["velocity"]) > counts["velocity"], "the safe output")
-    assert arm.controller.change("activate")  # a round trip: nothing more is under way
+    arm.controller.activate()  # a round trip: nothing more is under way
     assert len(arm.commands["effort"]) == counts["effort"]
     for message in arm.commands["velocity"].messages[counts["velocity"] :]:
         np.testing.assert_array_equal(message.data, np.zeros(6))
@@ -262,7 +262,7 @@ def test_a_law_set_while_inactive_or_unconfigured_runs_from_then_on(arm):
     controller = arm.controller
     assert controller.change("deactivate")
     assert arm.law("joint_pid").successful
-    assert controller.change("activate")
+    controller.activate()
     arm.begin()
     assert arm.cycle()[0] == "velocity"
     assert controller.change("deactivate")
@@ -271,7 +271,7 @@ def test_a_law_set_while_inactive_or_unconfigured_runs_from_then_on(arm):
     assert arm.law("joint_impedance").successful
     assert controller.change("configure")
     assert arm.ros.get("controller", "joint_pid.p") is None
-    assert controller.change("activate")
+    controller.activate()
     arm.begin()
     mode, command, _ = arm.cycle()
     assert mode == "effort"
@@ -503,7 +503,7 @@ def test_a_wrench_that_came_before_any_joint_state_ages_too(arm):
     arm.controller.change("cleanup")
     arm.law("admittance")
     arm.controller.change("configure")
-    arm.controller.change("activate")
+    arm.controller.activate()
     arm.ros.until(lambda: arm.sensor.get_subscription_count() == 1, "the new subscription")
     for _ in range(5):
         arm.feel(FORCE)

@@ -458,7 +458,7 @@ def test_an_inactive_controller_aborts_and_rejects_and_goes_on_after_a_new_confi
     assert controller.change("cleanup")
     follower.ros.until(lambda: not follower.client.server_is_ready(), "the action server is gone")
     assert controller.change("configure")
-    assert controller.change("activate")
+    controller.activate()
     follower.ros.until(follower.client.server_is_ready, "the action server")
     follower.fresh()
     assert follower.result(follower.send(follower.request()))[0] == SUCCEEDED

@@ -236,6 +236,7 @@ BAD = [
     ("profiles.sim.limits", {"position": [1.0]}, ["limits: unknown 'position'", "effort, velocity"]),
     ("profiles.sim.limits", {"effort": [1.0, 2.0]}, ["limits: effort = [1.0, 2.0]", "1 finite numbers above 0"]),
     ("profiles.sim.limits", {"effort": [0.0]}, ["limits: effort = [0.0]", "above 0"]),
+    ("profiles.sim.joint_effort", "A", ["joint_effort = 'A'", "torque, reversed_torque, none"]),
     ("profiles.sim.notes", "one", ["notes = 'one'", "a list of texts"]),
     ("safe_damping", [-1.0], ["safe_damping = -1.0"]),
     ("law_gains", None, ["law_gains", "None"]),

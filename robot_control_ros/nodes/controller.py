@@ -70,6 +70,12 @@ class ControllerNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._session is not None
+        try:
+            for warning in self._session.check_system():
+                self.get_logger().warning(warning)
+        except ConfigError as error:
+            self.get_logger().error(f"not activated: {error}")
+            return TransitionCallbackReturn.FAILURE
         take_priority(self, self.get_parameter("realtime_priority").value)
         self._session.activate()
         return super().on_activate(state)
@@ -96,11 +102,18 @@ class ControllerNode(LifecycleNode):
         if self.get_parameter("description").value == "topic" and self._description is None:
             self.get_logger().info("waiting for robot_description …", throttle_duration_sec=5.0)
             return
-        self._starter.cancel()
-        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            self.trigger_activate()
-        else:
+        if self._session is None and self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+            self._starter.cancel()
             self.failed = True
+            return
+        assert self._session is not None
+        try:
+            self._session.check_system()
+        except ConfigError as error:
+            self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
+            return
+        self._starter.cancel()
+        self.trigger_activate()
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
@@ -109,6 +122,8 @@ class ControllerNode(LifecycleNode):
         self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
         start = ParameterDescriptor(description="Configure and activate at start.", read_only=True)
         self.declare_parameter("autostart", True, start)
+        check = ParameterDescriptor(description="Activate only where the system offers what the law needs.")
+        self.declare_parameter("check_system", True, check)
         priority = ParameterDescriptor(description="SCHED_FIFO priority asked for, 0 for none.", read_only=True)
         self.declare_parameter("realtime_priority", 0, priority)
 
@@ -122,7 +137,8 @@ class ControllerNode(LifecycleNode):
         law = self._laws.get(value("law"))
         model = RobotModel.of(robot, self._chosen_description())
         loop = ControlLoop(robot, law, model=model, gain_time_constant=numbers["gain_time_constant"])
-        self._session = Session(self, loop, self._tuned, numbers["telemetry_rate"], numbers["state_timeout"])
+        checked = bool(value("check_system"))
+        self._session = Session(self, loop, self._tuned, numbers["telemetry_rate"], numbers["state_timeout"], checked)
 
     def _clean_up(self) -> None:
         for part in (self._session, self._laws):

@@ -13,7 +13,7 @@ from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Bool, Float64MultiArray
 
 from ..errors import ConfigError, RobotControlError
 from ..loop import ControlLoop
@@ -26,7 +26,8 @@ from .follow_joint_trajectory import FollowJointTrajectory
 from .messages import JointStateReader, read_wrench
 from .payload_services import PayloadServices
 from .ros_params import TunedParameters
-from .running import STATE_QOS
+from .running import LATCHED_QOS, STATE_QOS
+from .system_check import Level, check_system, errors
 from .targets import Targets
 from .telemetry import Telemetry
 from .wire import WireReader, WireWriter
@@ -48,15 +49,23 @@ class Session:
         parameters: of the node.
         telemetry_rate: [Hz].
         state_timeout: age of the last joint state at which the safe output is sent [s].
+        checked: whether laws are only taken where the system offers what they need.
 
     Raises:
         ConfigError, ParameterException: a parameter given for it is refused.
     """
 
     def __init__(
-        self, node: Node, loop: ControlLoop, parameters: TunedParameters, telemetry_rate: float, state_timeout: float
+        self,
+        node: Node,
+        loop: ControlLoop,
+        parameters: TunedParameters,
+        telemetry_rate: float,
+        state_timeout: float,
+        checked: bool,
     ) -> None:
         self.active = False
+        self._checked = checked
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
         self._reader = WireReader(JointStateReader(loop.robot.joints))
         self._writer = WireWriter(loop.robot.n)
@@ -65,6 +74,8 @@ class Session:
         self._wrench: Wrench | None = None
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
+        self._executing = True  # until the robot says that it doesn't
+        self._effort_sign = loop.robot.profile.effort_sign
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
@@ -74,16 +85,18 @@ class Session:
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         node, loop, entities, payload = self._node, self._loop, self._entities, self._payload
+        profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._refuse)
         self._commands = {
-            mode: entities.publisher(Float64MultiArray, f"/forward_{mode.value}_controller/commands")
-            for mode in loop.robot.profile.commands
+            mode: entities.publisher(Float64MultiArray, profile.command_topic(mode)) for mode in profile.commands
         }
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
+        if profile.running_topic:
+            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         Targets(entities, loop, self._guarded)
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
@@ -115,10 +128,29 @@ class Session:
                 publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self.active = False
 
+    def check_system(self) -> list[str]:
+        """See that the system offers what the law needs; returns warnings, in words.
+
+        Raises:
+            ConfigError: it doesn't; says what is missing and what to do.
+        """
+        return self._check_system(self._loop.running)
+
     def check_law(self, law: RunningLaw) -> None:
         """Refuse, by ConfigError, a law that couldn't go on now."""
         if self.active and law is not self._loop.running:
             self._loop.check_switch(law)
+            self._check_system(law)
+
+    def _check_system(self, law: RunningLaw) -> list[str]:
+        if not self._checked:
+            return []
+        loop = self._loop
+        topic = "wrench" if loop.wrench.settings.target.source == "sensor" else None
+        findings = check_system(self._node, loop.robot, law, topic)
+        if bad := errors(findings):
+            raise ConfigError(" ".join(str(finding) for finding in bad))
+        return [str(finding) for finding in findings if finding.level is Level.WARNING]
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`ControlLoop.switch_law`."""
@@ -139,8 +171,10 @@ class Session:
             state = self._reader.read(message)
             if state is None:
                 return
+            if self._effort_sign != 1.0:
+                state.effort = self._effort_sign * state.effort
             state.wrench = self._wrench_at(state.time)
-            command = self._loop.tick(state)
+            command = self._loop.tick(state) if self._executing else self._loop.idle(state)
         except RobotControlError as error:
             self._stop(error)
             return
@@ -153,8 +187,18 @@ class Session:
         self._goals.cycle(state)
         self._telemetry.cycle(state, command)
 
+    def _on_running(self, message: Bool) -> None:
+        """While the robot executes no commands the law rests; then it begins where the robot is."""
+        if message.data != self._executing:
+            text = "the robot executes commands again" if message.data else "the robot stands still: the law rests"
+            self._node.get_logger().warning(text)
+            self._executing = message.data
+            if self.active and not message.data:
+                self._goals.abort(text)
+
     def _on_wrench(self, message: WrenchStamped) -> None:
-        wrench = read_wrench(message.wrench, message.header.frame_id)
+        frames, frame = self._loop.robot.profile.wrench_frames, message.header.frame_id
+        wrench = read_wrench(message.wrench, frames.get(frame, frame))
         check_wrench(wrench, self._loop.model)
         self._wrench = wrench
 

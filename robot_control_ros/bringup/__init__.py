@@ -1,0 +1,35 @@
+"""Which nodes, with which parameters, in which order, make a running system.
+
+The command line starts them as processes, the launch files as launch actions; both decide nothing themselves.
+"""
+
+from .drivers import GEN3, UR
+from .environment import environment
+from .ours import SIMULATION, control, controller, gain_files, simulation
+from .ros2_control import BEHIND, ETHERCAT, GAZEBO, MOCK
+from .system import Argument, LaunchFile, NodeSpec, Setup, System, Xacro
+
+SETUPS = {
+    "sim": SIMULATION,
+    "mock": MOCK,
+    "gazebo": GAZEBO,
+    "ur": UR,
+    "gen3": GEN3,
+    "ethercat": ETHERCAT,
+    "sim_ros2_control": BEHIND,
+}
+
+__all__ = [
+    "SETUPS",
+    "Argument",
+    "LaunchFile",
+    "NodeSpec",
+    "Setup",
+    "System",
+    "Xacro",
+    "control",
+    "controller",
+    "environment",
+    "gain_files",
+    "simulation",
+]

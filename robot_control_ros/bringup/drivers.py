@@ -1,0 +1,116 @@
+"""Systems on the drivers of real arms, or on their mock hardware.
+
+Names and arguments: Universal_Robots_ROS2_Driver (ur_robot_driver/launch/ur_control.launch.py, branches jazzy and
+kilted), ros2_kortex (kortex_bringup/launch/gen3.launch.py, main).
+"""
+
+from __future__ import annotations
+
+from ..errors import ConfigError
+from ..robots import load_robot
+from ..share import share_directory
+from .ours import CONTROL, SWITCH, control, running_law, switch
+from .ros2_control import spawner
+from .system import Argument, LaunchFile, Setup, System, stages
+
+UR_TYPES = ("ur5", "ur5e")
+MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH)
+
+
+def ur(
+    ur_type: str,
+    robot_ip: str,
+    law: str = "admittance",
+    gains: str = "",
+    watchdog: str = "true",
+    use_mock_hardware: str = "false",
+    headless_mode: str = "false",
+    driver: str = "true",
+) -> System:
+    """ur_robot_driver, our controller in front of it.
+
+    The driver loads its forward controllers inactive. Ours waits for the one that the law needs, and then has it
+    activated. Where ours ends, driver and watchdog go on.
+
+    Raises:
+        ConfigError: unknown type, law or file, or a law whose commands the robot doesn't take.
+    """
+    if ur_type not in UR_TYPES:
+        raise ConfigError(f"ur_type = {ur_type!r}; choices: {', '.join(UR_TYPES)}")
+    profile, rate = _profile(ur_type, use_mock_hardware)
+    arguments = {
+        "ur_type": ur_type,
+        "robot_ip": robot_ip,
+        "use_mock_hardware": use_mock_hardware,
+        "headless_mode": headless_mode,
+        "activate_joint_controller": "false",  # forward_effort_controller isn't a choice of initial_joint_controller
+        "launch_rviz": "false",
+    }
+    config = load_robot(ur_type, profile)
+    forward = config.profile.controllers[running_law(config, law, gains).mode]
+    started = (
+        [LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)] if switch("driver", driver) else []
+    )
+    return stages(
+        [*started, *control(ur_type, law, gains, watchdog, profile, rate, vital=False)], [spawner(None, forward)]
+    )
+
+
+def gen3(
+    robot_ip: str,
+    law: str = "admittance",
+    gains: str = "",
+    watchdog: str = "true",
+    use_mock_hardware: str = "false",
+    driver: str = "true",
+) -> System:
+    """ros2_kortex with a forward_position_controller, our controller in front of it.
+
+    Raises:
+        ConfigError: unknown law or file, or a law that doesn't command positions.
+    """
+    profile, rate = _profile("gen3", use_mock_hardware)
+    file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
+    arguments = {
+        "robot_ip": robot_ip,
+        "use_fake_hardware": use_mock_hardware,
+        "controllers_file": str(file),
+        "robot_controller": "forward_position_controller",  # stands still until ours commands
+        "launch_rviz": "false",
+    }
+    config = load_robot("gen3", "real")  # positions only, with mock hardware, too
+    running_law(config, law, gains)
+    started = [LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments)] if switch("driver", driver) else []
+    return stages([*started, *control("gen3", law, gains, watchdog, profile, rate, vital=False)])
+
+
+def _profile(robot: str, use_mock_hardware: str) -> tuple[str, float]:
+    """The profile, and the rate of the driver, which is the same on mock hardware."""
+    rate = load_robot(robot, "real").profile.rate
+    return ("mock" if switch("use_mock_hardware", use_mock_hardware) else "real"), rate
+
+
+LAW = Argument("law", "admittance", CONTROL[0].text)
+DRIVER = Argument("driver", "true", "Start the driver; false where it runs already.", SWITCH)
+UR = Setup(
+    (
+        Argument("ur_type", None, "Type of the arm.", UR_TYPES),
+        Argument("robot_ip", None, "Address of the control box; any with mock hardware."),
+        LAW,
+        *CONTROL[1:],
+        MOCK_HARDWARE,
+        Argument("headless_mode", "false", "Start the program from here, not on the pendant.", SWITCH),
+        DRIVER,
+    ),
+    ur,
+)
+GEN3 = Setup(
+    (
+        Argument("robot_ip", None, "Address of the arm; any with mock hardware."),
+        LAW,
+        *CONTROL[1:],
+        MOCK_HARDWARE,
+        DRIVER,
+    ),
+    gen3,
+)

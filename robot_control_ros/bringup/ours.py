@@ -1,0 +1,161 @@
+"""Our own nodes: controller, watchdog, simulator; and the simulation that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import ConfigError
+from ..plants.scene import load_scene
+from ..robots import RobotConfig, load_robot
+from ..running_law import RunningLaw
+from .system import Argument, NodeSpec, Setup, System, Value, stages
+
+SWITCH = ("true", "false")
+ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
+CONTROL = (
+    Argument("law", "impedance", "Control law: a name, or package.module:Class."),
+    Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
+    Argument("watchdog", "true", "Start the watchdog, which makes the robot safe where the controller dies.", SWITCH),
+)
+
+
+def control(
+    robot: str, law: str, gains: str, watchdog: str, profile: str, rate: float = 0.0, vital: bool = True
+) -> tuple[NodeSpec, ...]:
+    """Watchdog, if wanted, and controller of one robot under one of its profiles.
+
+    Args:
+        robot, law, gains, watchdog: as the arguments say.
+        profile: of the robot's file.
+        rate: joint states per second [Hz]; 0 takes the profile's.
+        vital: whether the end of the controller is the end of all; else the watchdog keeps the robot safe.
+
+    Raises:
+        ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
+    """
+    spec = replace(controller(robot, law, gains, profile=profile, rate=rate), vital=vital)
+    if not switch("watchdog", watchdog):
+        return (spec,)
+    shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
+    topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
+    return (NodeSpec("watchdog", "watchdog", shared, remappings=topics), spec)
+
+
+def controller(robot: str, law: str, gains: str = "", *, profile: str, rate: float = 0.0) -> NodeSpec:
+    """The controller; see :func:`control`."""
+    config = load_robot(robot, profile)
+    running_law(config, law, gains)
+    system = config.profile
+    parameters: dict[str, Value] = {
+        "robot": portable(robot),
+        "profile": profile,
+        "rate": rate,
+        "law": law,
+        "use_sim_time": system.simulated_time,
+    }
+    topics = {"joint_states": system.joint_states, "wrench": system.wrench_topic or "wrench"}
+    topics = {old: new for old, new in topics.items() if new != old}
+    return NodeSpec("controller", "controller", parameters, gain_files(gains), topics, lifecycle=True)
+
+
+def simulation(
+    robot: str = "ur5",
+    law: str = "impedance",
+    gains: str = "",
+    watchdog: str = "true",
+    pacing: str = "realtime",
+    rate: float | str = 0.0,
+    scene: str = "",
+) -> System:
+    """Simulator, watchdog and controller of one robot.
+
+    Raises:
+        ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
+    """
+    if scene:
+        load_scene(scene)
+    hertz = number("rate", rate)
+    return stages(
+        [simulator(robot, hertz, scene, pacing=pacing), *control(robot, law, gains, watchdog, "sim", hertz)],
+    )
+
+
+def simulator(
+    robot: str, rate: float, scene: str, remappings: Mapping[str, str] | None = None, **parameters: Value
+) -> NodeSpec:
+    """The simulator of one robot."""
+    given: dict[str, Value] = {"robot": portable(robot), "rate": rate, "scene": portable(scene), **parameters}
+    return NodeSpec("simulator", "simulator", given, remappings=remappings or {})
+
+
+SIMULATION = Setup(
+    (
+        ROBOT,
+        *CONTROL,
+        Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
+        Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
+        Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
+    ),
+    simulation,
+)
+
+
+def running_law(robot: RobotConfig, law: str, gains: str) -> RunningLaw:
+    """The law with those gains of a parameter file that are given to the node `controller`.
+
+    Raises:
+        ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
+    """
+    given: dict[str, Any] = {}
+    for path in gain_files(gains):
+        given.update(_gains_in(Path(path), law))
+    return RunningLaw(robot, law, given)
+
+
+def _gains_in(path: Path, law: str) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"gains = {str(path)!r}: can't be read as YAML: {error}") from error
+    given: dict[str, Any] = {}
+    for node in ("/**", "controller", "/controller"):
+        parameters = ((content or {}).get(node) or {}).get("ros__parameters") or {}
+        given.update(parameters.get(law) or {})
+        given.update({name[len(law) + 1 :]: value for name, value in parameters.items() if name.startswith(f"{law}.")})
+    return given
+
+
+def gain_files(gains: str) -> tuple[str, ...]:
+    """The parameter files: the given one, or none.
+
+    Raises:
+        ConfigError: the file doesn't exist.
+    """
+    if gains and not Path(gains).is_file():
+        raise ConfigError(f"gains = {gains!r}: no such file")
+    return (str(Path(gains).resolve()),) if gains else ()
+
+
+def portable(name: str) -> str:
+    """A robot's or scene's name as it is, a path made absolute: nodes may run elsewhere."""
+    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
+
+
+def number(name: str, value: float | str) -> float:
+    """A number from a launch argument; its bounds are the nodes'."""
+    try:
+        return float(value)
+    except ValueError:
+        raise ConfigError(f"{name} = {value!r}: must be a number") from None
+
+
+def switch(name: str, value: str) -> bool:
+    """True or false from a launch argument."""
+    if value not in SWITCH:
+        raise ConfigError(f"{name} = {value!r}; choices: {', '.join(SWITCH)}")
+    return value == "true"

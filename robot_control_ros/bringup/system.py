@@ -1,0 +1,128 @@
+"""What a running system is made of: nodes, launch files of other packages, and the order in which they start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Value = bool | int | float | str | list[float]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a launch file or of the command line; `default` None must be given."""
+
+    name: str
+    default: str | None
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Xacro:
+    """A robot description that xacro makes of a file when a node starts.
+
+    Attributes:
+        path: of the .urdf.xacro file.
+        arguments: its ``xacro:arg`` values by name.
+    """
+
+    path: Path
+    arguments: Mapping[str, str]
+
+    def command(self) -> list[str]:
+        """The command line that prints the description."""
+        return ["xacro", str(self.path), *(f"{name}:={value}" for name, value in self.arguments.items())]
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node to start.
+
+    Attributes:
+        executable: in ``lib/<package>``; of this package also the module in ``robot_control_ros.nodes``.
+        name: of the node.
+        parameters: by name; they win over the files.
+        parameter_files: paths of ROS parameter files.
+        remappings: topic by topic.
+        package: that has the executable.
+        arguments: of the command line, before those of ROS.
+        once: it ends by itself, with status 0 where all went well; the next stage waits for that.
+        lifecycle: the next stage waits until it is active.
+        vital: its end is the end of all; else the others go on.
+    """
+
+    executable: str
+    name: str
+    parameters: Mapping[str, Value | Xacro] = field(default_factory=dict)
+    parameter_files: tuple[str, ...] = ()
+    remappings: Mapping[str, str] = field(default_factory=dict)
+    package: str = "robot_control_ros"
+    arguments: tuple[str, ...] = ()
+    once: bool = False
+    lifecycle: bool = False
+    vital: bool = True
+
+    def ros_arguments(self) -> list[str]:
+        """The command line after the executable."""
+        arguments = [*self.arguments, "--ros-args", "-r", f"__node:={self.name}"]
+        for path in self.parameter_files:
+            arguments += ["--params-file", path]
+        for name, value in self.parameters.items():
+            arguments += ["-p", f"{name}:={json.dumps(value)}"]  # JSON is YAML; quoted, nothing in a string is YAML
+        for old, new in self.remappings.items():
+            arguments += ["-r", f"{old}:={new}"]
+        return arguments
+
+
+@dataclass(frozen=True)
+class LaunchFile:
+    """A launch file of another package.
+
+    Attributes:
+        package: that has it.
+        path: below the package's share folder.
+        arguments: by name.
+    """
+
+    package: str
+    path: str
+    arguments: Mapping[str, str]
+
+
+Stage = tuple[NodeSpec | LaunchFile, ...]
+
+
+@dataclass(frozen=True)
+class System:
+    """What is started together.
+
+    Attributes:
+        stages: one after the other. A stage whose last node is `once` or `lifecycle` keeps the next one waiting; any
+            other starts at the same time as the next.
+    """
+
+    stages: tuple[Stage, ...]
+
+    def nodes(self) -> list[NodeSpec]:
+        """All nodes, in the order of their start."""
+        return [entity for stage in self.stages for entity in stage if isinstance(entity, NodeSpec)]
+
+    def node(self, name: str) -> NodeSpec:
+        """The node with a name."""
+        return next(node for node in self.nodes() if node.name == name)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A kind of system: its arguments, and what makes a system of their values (ConfigError where it can't)."""
+
+    arguments: tuple[Argument, ...]
+    make: Callable[..., System]
+
+
+def stages(*parts: Iterable[NodeSpec | LaunchFile]) -> System:
+    """A system of its stages; empty ones are left out."""
+    return System(tuple(tuple(part) for part in parts if part))
