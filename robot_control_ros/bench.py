@@ -129,7 +129,8 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
 
     ours = controller(robot.name, "impedance", profile="sim")
     topics = {"joint_states": "/ours/joint_states", "/forward_effort_controller/commands": "/ours/commands"}
-    parameters = {**ours.parameters, "use_sim_time": False, "state_timeout": 10.0}  # silent while the other node has its turn
+    silence = 10.0  # s, while the other node has its turn
+    parameters = {**ours.parameters, "use_sim_time": False, "state_timeout": silence}
     ours = NodeSpec(ours.executable, ours.name, parameters, ours.parameter_files, {**ours.remappings, **topics})
     echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})

@@ -1,4 +1,4 @@
-"""The command line: ``robot_control demo|simulate|reproduce|bench|docs``."""
+"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|docs``."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_simulate(commands)
     _add_reproduce(commands)
     _add_bench(commands)
+    _add_stability(commands)
+    _add_doctor(commands)
     docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
     docs.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
     docs.set_defaults(run=_docs)
@@ -102,6 +104,22 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
     parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
     parser.set_defaults(run=_bench)
+
+
+def _add_stability(commands: Any) -> None:
+    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay, in simulation")
+    parser.add_argument("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+    parser.add_argument("--output", default="stability", metavar="FOLDER", help="for figures and CSV file")
+    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figures beside it")
+    parser.set_defaults(run=_stability)
+
+
+def _add_doctor(commands: Any) -> None:
+    parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
+    _add_robot_and_law(parser)
+    parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of listening (default: 3)")
+    parser.set_defaults(run=_doctor)
 
 
 def _need_ros(command: str) -> None:
@@ -184,6 +202,19 @@ def _bench(options: argparse.Namespace) -> int:
     if not options.no_ros:
         _need_ros("bench without --no-ros")
     return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
+
+
+def _stability(options: argparse.Namespace) -> int:
+    from .stability import stability
+
+    return stability(options.robot, Path(options.output), Path(options.page) if options.page else None)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .doctor import doctor
+
+    _need_ros("doctor")
+    return doctor(options.robot, options.profile, options.law, options.seconds)
 
 
 def _docs(options: argparse.Namespace) -> int:

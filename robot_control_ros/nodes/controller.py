@@ -5,6 +5,8 @@ Topics, services and parameters: docs/controller.md.
 
 from __future__ import annotations
 
+import time
+
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -21,6 +23,7 @@ from .ros_params import TunedParameters, declare_number
 from .running import LATCHED_QOS, run, steady_clock, take_priority
 from .session import Session
 
+PATIENCE = 3.0  # s of waiting for the system without a word
 START_PERIOD = 0.2  # s between two looks for what is needed to start
 
 # What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
@@ -47,7 +50,7 @@ class ControllerNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("controller")
-        self.failed = False
+        self.failed, self._born = False, time.monotonic()
         self._declare_parameters()
         self._tuned = TunedParameters(self)
         self._session: Session | None = None
@@ -110,7 +113,8 @@ class ControllerNode(LifecycleNode):
         try:
             self._session.check_system()
         except ConfigError as error:
-            self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
+            if time.monotonic() - self._born > PATIENCE:
+                self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
             return
         self._starter.cancel()
         self.trigger_activate()

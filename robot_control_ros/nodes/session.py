@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from ..errors import ConfigError, RobotControlError
+from ..findings import Level, errors, in_words
 from ..loop import ControlLoop
 from ..running_law import RunningLaw
 from ..types import Command, Wrench
@@ -27,7 +28,7 @@ from .messages import JointStateReader, read_wrench
 from .payload_services import PayloadServices
 from .ros_params import TunedParameters
 from .running import LATCHED_QOS, STATE_QOS
-from .system_check import Level, check_system, errors
+from .system_check import check_system
 from .targets import Targets
 from .telemetry import Telemetry
 from .wire import WireReader, WireWriter
@@ -149,8 +150,8 @@ class Session:
         topic = "wrench" if loop.wrench.settings.target.source == "sensor" else None
         findings = check_system(self._node, loop.robot, law, topic)
         if bad := errors(findings):
-            raise ConfigError(" ".join(str(finding) for finding in bad))
-        return [str(finding) for finding in findings if finding.level is Level.WARNING]
+            raise ConfigError(in_words(bad))
+        return [in_words([finding]) for finding in findings if finding.level is Level.WARNING]
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`ControlLoop.switch_law`."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from rclpy.node import Node
 
+from ..findings import Finding, error, errors, ok, warning
 from ..robots import RobotConfig
 from ..running_law import RunningLaw
 from ..types import CommandMode
@@ -18,34 +17,13 @@ COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
 
 
-class Level(enum.Enum):
-    """How bad it is; an ERROR keeps a controller from being activated."""
-
-    OK = "ok"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        level: how bad it is.
-        text: what was found.
-        remedy: what to do or type next; empty where all is well.
-    """
-
-    level: Level
-    text: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.text}. {self.remedy}".rstrip()
-
-
 def check_system(
-    node: Node, robot: RobotConfig, law: RunningLaw, wrench: str | None, joint_states: str = "joint_states"
+    node: Node,
+    robot: RobotConfig,
+    law: RunningLaw,
+    wrench: str | None,
+    joint_states: str = "joint_states",
+    commanding: Sequence[str] = (),
 ) -> list[Finding]:
     """All findings.
 
@@ -55,10 +33,11 @@ def check_system(
         law: that is to run.
         wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
         joint_states: topic.
+        commanding: names of nodes that may publish commands, besides the one that asks and the watchdog.
     """
     findings = [
         *_joint_states(node, robot, joint_states),
-        *_commands(node, robot, law.mode),
+        *_commands(node, robot, law.mode, {WATCHDOG, *commanding}),
         *(_wrench(node, robot, law, wrench) if wrench is not None else ()),
     ]
     if robot.profile.controller_manager and not errors(findings):
@@ -66,25 +45,20 @@ def check_system(
     return findings
 
 
-def errors(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that forbid activation."""
-    return [finding for finding in findings if finding.level is Level.ERROR]
-
-
 def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Finding]:
     """What the controller manager says of the controller that takes the commands, and of its rivals."""
     name, wanted = robot.profile.controller_manager, robot.profile.controllers[mode]
     manager = ControllerManager(node, name)
     if not manager.installed:
-        return [Finding(Level.OK, f"{name} was not asked: controller_manager_msgs isn't installed here")]
+        return [ok(f"{name} was not asked: controller_manager_msgs isn't installed here")]
     controllers = manager.controllers()
     if controllers is None:
-        return [Finding(Level.ERROR, f"{name} doesn't answer", _start(robot))]
+        return [error(f"{name} doesn't answer", _start(robot))]
     found = {controller.name: controller for controller in controllers}
     if wanted not in found:
         listed = ", ".join(sorted(found)) or "none"
         remedy = f"Load it: ros2 run controller_manager spawner {wanted} --inactive"
-        return [Finding(Level.ERROR, f"{wanted} isn't loaded; controllers: {listed}", remedy)]
+        return [error(f"{wanted} isn't loaded; controllers: {listed}", remedy)]
     interfaces = {f"{joint}/{kind.value}" for joint in robot.joints for kind in CommandMode}
     rivals = [
         controller.name
@@ -94,45 +68,45 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode) -> list
     switch = "ros2 control switch_controllers --strict"
     if rivals:
         remedy = f"{switch} --deactivate {' '.join(rivals)} --activate {wanted}"
-        return [Finding(Level.WARNING, f"{', '.join(rivals)} drives the joints, not {wanted}", remedy)]
+        return [warning(f"{', '.join(rivals)} drives the joints, not {wanted}", remedy)]
     if found[wanted].state != "active":
-        return [Finding(Level.WARNING, f"{wanted} is {found[wanted].state}", f"{switch} --activate {wanted}")]
-    return [Finding(Level.OK, f"{wanted} is active")]
+        return [warning(f"{wanted} is {found[wanted].state}", f"{switch} --activate {wanted}")]
+    return [ok(f"{wanted} is active")]
 
 
 def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Finding]:
     topic = node.resolve_topic_name(topic)
     senders = _others(node, node.get_publishers_info_by_topic(topic))
     if senders:
-        yield Finding(Level.OK, f"joint states on {topic}, from {_names(senders)}")
+        yield ok(f"joint states on {topic}, from {_names(senders)}")
     else:
-        yield Finding(Level.ERROR, f"nobody publishes joint states on {topic}", _start(robot))
+        yield error(f"nobody publishes joint states on {topic}", _start(robot))
 
 
-def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Finding]:
+def _commands(node: Node, robot: RobotConfig, mode: CommandMode, commanding: Set[str]) -> Iterator[Finding]:
     topic = robot.profile.command_topic(mode)
     takers = [end for end in _others(node, node.get_subscriptions_info_by_topic(topic)) if end.node_name != WATCHDOG]
     fitting = [end for end in takers if end.topic_type == COMMAND_TYPE]
     if fitting:
-        yield Finding(Level.OK, f"{mode.value} commands on {topic} are taken by {_names(fitting)}")
+        yield ok(f"{mode.value} commands on {topic} are taken by {_names(fitting)}")
     elif takers:
         types = ", ".join(sorted({end.topic_type for end in takers}))
-        yield Finding(Level.ERROR, f"{topic} takes {types}: must be {COMMAND_TYPE}", _load(robot, mode))
+        yield error(f"{topic} takes {types}: must be {COMMAND_TYPE}", _load(robot, mode))
     else:
-        yield Finding(Level.ERROR, f"nobody takes {mode.value} commands on {topic}", _load(robot, mode))
-    rivals = [end for end in _others(node, node.get_publishers_info_by_topic(topic)) if end.node_name != WATCHDOG]
+        yield error(f"nobody takes {mode.value} commands on {topic}", _load(robot, mode))
+    rivals = [end for end in _others(node, node.get_publishers_info_by_topic(topic)) if end.node_name not in commanding]
     if rivals:
-        yield Finding(Level.ERROR, f"{_names(rivals)} publishes commands on {topic}, too", "Stop it: one at a time.")
+        yield error(f"{_names(rivals)} publishes commands on {topic}, too", "Stop it: one at a time.")
 
 
 def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iterator[Finding]:
     topic = node.resolve_topic_name(topic)
     senders = _others(node, node.get_publishers_info_by_topic(topic))
     if senders:
-        yield Finding(Level.OK, f"wrench on {topic}, from {_names(senders)}")
+        yield ok(f"wrench on {topic}, from {_names(senders)}")
     elif law.needs_wrench:
         text = f"law {law.name} needs a wrench, and nobody publishes one on {topic}"
-        yield Finding(Level.ERROR, text, "Start the sensor's broadcaster, or set wrench.source to joint_effort.")
+        yield error(text, "Start the sensor's broadcaster, or set wrench.source to joint_effort.")
 
 
 def _others(node: Node, ends: Sequence[Any]) -> list[Any]:
