@@ -29,6 +29,8 @@ class Profile:
             switched on.
         friction_by_robot: the same of friction.
         description, start: the system, for people, and what they type to have it.
+        described_rotors: True where the description that the system publishes has the rotors' inertia in its links, as
+            Gazebo needs it; the controller takes that description then, and no ``rotor_inertia`` besides.
         simulated_time: True where stamps are those of a simulation's /clock.
         joint_states, wrench_topic: topics; an empty wrench_topic says that nobody measures one.
         joint_effort: what the joint states' efforts are: the joints' ``torque`` as commanded ones count, a
@@ -37,6 +39,8 @@ class Profile:
         controllers: by mode, the controller that takes the commands, on ``/<controller>/commands``.
         controller_manager: the node that manages them; empty where there is none.
         fallback_controller: what the watchdog asks for when our controller has died; empty to leave all as it is.
+        frozen_after: time [s] after which joint states that stay the same to the last bit, efforts and all, are those of
+            a driver that has lost the robot; 0 where a robot at rest may look like that.
         wrench_frames: by frame_id that the sensor's messages carry and the description lacks, the frame of the
             description that it stands for.
         wrench: settings of the wrench pipeline by name, where they aren't the defaults.
@@ -51,6 +55,7 @@ class Profile:
     friction_by_robot: bool = False
     description: str = ""
     start: str = ""
+    described_rotors: bool = False
     simulated_time: bool = False
     joint_states: str = "joint_states"
     wrench_topic: str = ""
@@ -59,6 +64,7 @@ class Profile:
     controllers: Mapping[CommandMode, str] = field(default_factory=lambda: CONTROLLERS)
     controller_manager: str = ""
     fallback_controller: str = ""
+    frozen_after: float = 0.0
     wrench_frames: Mapping[str, str] = field(default_factory=dict)
     wrench: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -125,6 +131,12 @@ def _switch(what: str, value: Any, n: int) -> bool:
     return value
 
 
+def _seconds(what: str, value: Any, n: int) -> float:
+    if not (finite(value) and value >= 0.0):
+        raise ConfigError(f"{what} = {value!r}: must be a number of seconds, 0 or more")
+    return float(value)
+
+
 def _text(what: str, value: Any, n: int) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{what} = {value!r}: must be a text")
@@ -174,6 +186,7 @@ _READERS: dict[str, Callable[[str, Any, int], Any]] = {
     "friction_by_robot": _switch,
     "description": _text,
     "start": _text,
+    "described_rotors": _switch,
     "simulated_time": _switch,
     "joint_states": _text,
     "wrench_topic": _text,
@@ -182,6 +195,7 @@ _READERS: dict[str, Callable[[str, Any, int], Any]] = {
     "controllers": _controllers,
     "controller_manager": _text,
     "fallback_controller": _text,
+    "frozen_after": _seconds,
     "wrench_frames": _names,
     "wrench": _settings,
     "limits": _limits,

@@ -149,6 +149,7 @@ class _Reader:
             raise ConfigError(f"{self.path}: joints = {names!r}: must be a list of one or more different names")
         joints = tuple(str(name) for name in names)
         n = len(joints)
+        system = self._profile(profile, n)
         return RobotConfig(
             name=str(data["name"]),
             description=str(data["description"]),
@@ -158,14 +159,14 @@ class _Reader:
             tip=str(data["tip"]),
             wrench_frame=str(data["wrench_frame"] or data["tip"]),
             home=self._numbers("home", n, -math.inf),
-            rotor_inertia=self._zero_by_default("rotor_inertia", n),
+            rotor_inertia=(0.0,) * n if system.described_rotors else self._zero_by_default("rotor_inertia", n),
             safe_damping=self._zero_by_default("safe_damping", n),
             effort_rate=self._numbers("effort_rate", n, 0.0),
             tip_speed=self._pair("tip_speed"),
             tip_acceleration=self._pair("tip_acceleration"),
             joint_speed=self._numbers("joint_speed", 1, 0.0)[0],
             profile_name=profile,
-            profile=self._profile(profile, n),
+            profile=system,
             axes=self._axes(),
             law_gains=self._mapping("law_gains", data["law_gains"]),
         )

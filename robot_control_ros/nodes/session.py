@@ -31,7 +31,7 @@ from .running import LATCHED_QOS, STATE_QOS
 from .system_check import check_system
 from .targets import Targets
 from .telemetry import Telemetry
-from .wire import WireReader, WireWriter
+from .wire import STAMP_END, WireReader, WireWriter
 
 FAREWELLS, FAREWELL_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
@@ -75,6 +75,7 @@ class Session:
         self._wrench: Wrench | None = None
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
+        self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
         self._executing = True  # until the robot says that it doesn't
         self._effort_sign = loop.robot.profile.effort_sign
         self._entities = Entities(node)
@@ -172,6 +173,7 @@ class Session:
             state = self._reader.read(message)
             if state is None:
                 return
+            self._check_change(message[STAMP_END:], arrived)
             if self._effort_sign != 1.0:
                 state.effort = self._effort_sign * state.effort
             state.wrench = self._wrench_at(state.time)
@@ -187,6 +189,17 @@ class Session:
         self._loop.settle()
         self._goals.cycle(state)
         self._telemetry.cycle(state, command)
+
+    def _check_change(self, content: bytes, arrived: float) -> None:
+        """Refuse, by ConfigError, joint states that are repeated without end under new stamps."""
+        limit = self._loop.robot.profile.frozen_after
+        if content != self._content:
+            self._content, self._changed = content, arrived
+        elif limit and (age := arrived - self._changed) > limit:
+            raise ConfigError(
+                f"joint states are the same to the last bit for {age:.3f} s: must change within {limit:g} s; "
+                "has the driver lost the robot?"
+            )
 
     def _on_running(self, message: Bool) -> None:
         """While the robot executes no commands the law rests; then it begins where the robot is."""
