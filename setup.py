@@ -78,6 +78,7 @@ setup(
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
             "hypothesis",
+            "xacro",
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.
             "setuptools>=61",
