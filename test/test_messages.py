@@ -20,6 +20,7 @@ from robot_control_ros.nodes.messages import (
     named_blocks,
     numbers,
     read_blocks,
+    read_joint_command,
     read_joint_positions,
     read_joint_trajectory,
     read_pose,
@@ -29,6 +30,7 @@ from robot_control_ros.nodes.messages import (
     vector,
 )
 from robot_control_ros.spatial import make_pose, rotation_exp
+from robot_control_ros.types import CommandMode
 
 JOINTS = ("a", "b", "c")
 
@@ -264,3 +266,85 @@ def test_velocities_that_are_not_at_every_point_are_left_out():
 def test_a_joint_trajectory_that_does_not_fit_is_refused(message, words):
     with pytest.raises(ConfigError, match=words):
         read_joint_trajectory(message, JOINTS)
+
+
+# --- joint commands ---
+
+NAN = float("nan")
+P, V, E = [1.0, 2.0, 3.0], [10.0, 20.0, 30.0], [100.0, 200.0, 300.0]  # for a, b, c
+
+
+def command(names, position=(), velocity=(), effort=()):
+    return joint_state(names, position, velocity, effort)
+
+
+def given(names, values):
+    """The values for a, b, c in the order of the names; 0 for others."""
+    return [dict(zip(JOINTS, values, strict=True)).get(name, 0.0) for name in names]
+
+
+@pytest.mark.parametrize("names", ["abc", "cab", "xcayb"])
+@pytest.mark.parametrize(
+    ("present", "mode", "values", "feedforward", "velocity"),
+    [
+        ("p", "position", P, None, None),
+        ("pv", "position", P, None, V),
+        ("pe", "position", P, E, None),
+        ("pve", "position", P, E, V),
+        ("v", "velocity", V, None, None),
+        ("ve", "velocity", V, E, None),
+        ("e", "effort", E, None, None),
+    ],
+)
+@pytest.mark.parametrize("absent", [[], [NAN]], ids=["empty", "nan"])
+def test_what_goes_along_with_a_joint_command(names, present, mode, values, feedforward, velocity, absent):
+    arrays = [
+        given(names, array) if kind in present else absent * len(names)
+        for kind, array in (("p", P), ("v", V), ("e", E))
+    ]
+    found = read_joint_command(command(names, *arrays), JOINTS)
+    assert found.mode is CommandMode(mode)
+    np.testing.assert_array_equal(found.values, values)
+    for part, expected in ((found.feedforward, feedforward), (found.velocity, velocity)):
+        assert (part is None) == (expected is None)
+        if part is not None:
+            np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize("arrays", [[[], [], []], [[NAN] * 3, [], []], [[NAN] * 3] * 3, [[], [], [NAN] * 3]])
+def test_a_joint_command_without_numbers_commands_nothing(arrays):
+    assert read_joint_command(command("abc", *arrays), JOINTS) is None
+
+
+def test_other_joints_may_be_commanded_while_ours_are_not():
+    assert read_joint_command(command("axbc", [NAN, 1.0, NAN, NAN]), JOINTS) is None
+
+
+def test_other_joints_need_not_be_commanded_while_ours_are():
+    found = read_joint_command(command("axbc", [1.0, NAN, 2.0, 3.0]), JOINTS)
+    np.testing.assert_array_equal(found.values, P)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (command("", []), r"joints \['a', 'b', 'c'\] are missing; it has: $"),
+        (command("xcb", P), r"joints \['a'\] are missing; it has: x, c, b"),
+        (command("abc", [1.0, 2.0]), "2 positions for 3 names: must be as many, or none"),
+        (command("abc", P, [1.0] * 4), "4 velocities for 3 names: must be as many, or none"),
+        (command("abc", P, V, [1.0]), "1 efforts for 3 names: must be as many, or none"),
+        (command("cab", [NAN, 1.0, 2.0]), r"positions of \['c'\] are NaN: must be given for all joints, or for none"),
+        (command("abc", P, [NAN, 1.0, NAN]), r"velocities of \['a', 'c'\] are NaN"),
+        (command("abc", [], [], [1.0, NAN, 1.0]), r"efforts of \['b'\] are NaN"),
+    ],
+)
+def test_a_joint_command_that_does_not_fit_is_refused(message, words):
+    with pytest.raises(ConfigError, match=f"joint command: {words}"):
+        read_joint_command(message, JOINTS)
+
+
+def test_a_joint_command_does_not_change_with_its_message():
+    message = command("abc", P)
+    found = read_joint_command(message, JOINTS)
+    message.position[0] = 9.0
+    np.testing.assert_array_equal(found.values, P)

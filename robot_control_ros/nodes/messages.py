@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import ConfigError
 from ..spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
-from ..types import Array, RobotState, Wrench
+from ..types import Array, Command, CommandMode, RobotState, Wrench
 
 ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
 
@@ -144,6 +144,51 @@ def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
     if missing or len(message.position) != len(names):
         raise ConfigError(f"target joint: needs a position for each of {', '.join(joints)}; missing: {missing}")
     return np.array(message.position)[[names.index(name) for name in joints]]
+
+
+def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | None:
+    """The command in a JointState, in the robot's order; joints are matched by name, and others may be with them.
+
+    An array that is empty, or NaN for all the joints, commands nothing. Velocities go with positions where there are
+    any, and efforts are then torque offsets; so they are with velocities alone; efforts alone are the command. This is
+    what ros2_control's topic-based hardware interface publishes (ros-controls/topic_based_hardware_interfaces,
+    joint_state_topic_hardware_interface.cpp): an array per command interface, NaN until a controller has written to it.
+
+    Args:
+        message: what is commanded [rad, rad/s, N·m].
+        joints: the robot's.
+
+    Returns:
+        None where nothing is commanded.
+
+    Raises:
+        ConfigError: joints are missing, an array has another length than the names, or NaN for some of the joints.
+    """
+    names = list(message.name)
+    missing = [name for name in joints if name not in names]
+    if missing:
+        raise ConfigError(f"joint command: joints {missing} are missing; it has: {', '.join(names)}")
+    index = [names.index(name) for name in joints]
+
+    def given(kind: str, values: Sequence[float]) -> Array | None:
+        if len(values) == 0:
+            return None
+        if len(values) != len(names):
+            raise ConfigError(f"joint command: {len(values)} {kind} for {len(names)} names: must be as many, or none")
+        chosen = np.array(values)[index]
+        unset = np.isnan(chosen)
+        if unset.any() and not unset.all():
+            without = [name for name, is_unset in zip(joints, unset, strict=True) if is_unset]
+            raise ConfigError(f"joint command: {kind} of {without} are NaN: must be given for all joints, or for none")
+        return None if unset.all() else chosen
+
+    position, velocity = given("positions", message.position), given("velocities", message.velocity)
+    effort = given("efforts", message.effort)
+    if position is not None:
+        return Command(CommandMode.POSITION, position, effort, velocity)
+    if velocity is not None:
+        return Command(CommandMode.VELOCITY, velocity, effort)
+    return None if effort is None else Command(CommandMode.EFFORT, effort)
 
 
 def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:

@@ -1,5 +1,7 @@
 """The simulator: a robot in MuJoCo that speaks as ros2_control's broadcasters and forward controllers do.
 
+It is also what ros2_control's topic-based hardware interface can have behind it.
+
 Topics, services and parameters: docs/simulator.md.
 """
 
@@ -25,12 +27,12 @@ from ..plants.scene import load_scene, scene_names
 from ..robots import load_robot, robot_names
 from ..types import Command, CommandMode, RobotState
 from .entities import Entities
-from .messages import numbers, to_stamp, vector
+from .messages import numbers, read_joint_command, to_stamp, vector
 from .ros_params import declare_number
 from .running import LATCHED_QOS, run, take_priority
 from .scene_topics import SceneTopics
 
-CLOCK_RATE = 100.0  # Hz, at most: enough for timers, and a fifth of the load of the full rate
+CLOCK_RATE = 100.0  # Hz: enough for timers, and a fifth of the load of the full rate
 PUSH_LASTS = 0.2  # s of simulated time that a push acts without a newer one
 CATCH_UP = 5  # periods, at most, that are made up for after a delay
 LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the state again
@@ -46,6 +48,7 @@ _PARAMETERS = {
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
+    "clock_rate": (CLOCK_RATE, 1.0, 4000.0, "Messages on /clock per simulated second, at most [Hz]."),
     "real_time_factor": (1.0, 0.01, 100.0, "Simulated seconds per second."),
     "physics_step": (PHYSICS_STEP, 1e-5, 0.02, "Step of the physics, at most [s]."),
     "command_timeout": (0.2, 0.0, 60.0, "Silence after which the joints hold [s]; 0 keeps the last command for ever."),
@@ -104,7 +107,7 @@ class SimulatorNode(Node):
         self._joint_state = JointState(name=list(robot.joints))
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.wrench_frame
-        self._clock_every = max(1, math.ceil(rate / CLOCK_RATE))
+        self._clock_every = max(1, math.ceil(rate / self._numbers["clock_rate"]))
         self._published = 0
         self._joint_states = entities.publisher(JointState, "joint_states")
         self._wrenches = entities.publisher(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
@@ -120,7 +123,8 @@ class SimulatorNode(Node):
         entities = self._entities
         for mode in CommandMode:
             topic = f"/forward_{mode.value}_controller/commands"
-            entities.subscription(Float64MultiArray, topic, self._command_callback(mode))
+            entities.subscription(Float64MultiArray, topic, self._forward_command_callback(mode))
+        entities.subscription(JointState, "joint_commands", self._guarded(self._on_joint_command))
         entities.subscription(WrenchStamped, "~/push", self._guarded(self._on_push))
         entities.service(SetBool, "~/pause", self._on_pause)
         entities.trigger("~/step", self._step_once)
@@ -190,15 +194,20 @@ class SimulatorNode(Node):
 
     # Inputs
 
-    def _command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
-        def on_command(message: Float64MultiArray) -> None:
-            if self._begun_anew:
-                return
-            self._plant.write(Command(mode, np.array(message.data)))
-            if self._lockstep and not self._paused:
-                self._advance()
+    def _forward_command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        return self._guarded(lambda message: self._take(Command(mode, np.array(message.data))))
 
-        return self._guarded(on_command)
+    def _on_joint_command(self, message: JointState) -> None:
+        command = read_joint_command(message, self._robot.joints)
+        if command is not None:
+            self._take(command)
+
+    def _take(self, command: Command) -> None:
+        if self._begun_anew:
+            return
+        self._plant.write(command)
+        if self._lockstep and not self._paused:
+            self._advance()
 
     def _on_push(self, message: WrenchStamped) -> None:
         """A wrench in the axes of the link that header.frame_id names, at its origin."""
