@@ -107,10 +107,10 @@ def _add_bench(commands: Any) -> None:
 
 
 def _add_stability(commands: Any) -> None:
-    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay, in simulation")
+    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay; takes minutes")
     parser.add_argument("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
-    parser.add_argument("--output", default="stability", metavar="FOLDER", help="for figures and CSV file")
-    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figures beside it")
+    parser.add_argument("--output", default="stability", metavar="FOLDER", help="for figure and CSV file")
+    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figure beside it")
     parser.set_defaults(run=_stability)
 
 
