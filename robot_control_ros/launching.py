@@ -10,23 +10,21 @@ from typing import Any
 from launch import LaunchContext, LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
-    EmitEvent,
     IncludeLaunchDescription,
     LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
+    Shutdown,
     TimerAction,
 )
 from launch.event_handlers import OnProcessExit
-from launch.events import Shutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import Command, LaunchConfiguration, PathJoinSubstitution
-from launch_ros.actions import LifecycleNode, Node
-from launch_ros.event_handlers import OnStateTransition
+from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
-from .bringup import LaunchFile, NodeSpec, Setup, Xacro
+from .bringup import PACKAGE, LaunchFile, NodeSpec, Setup, Value, Xacro
 
 GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
 
@@ -51,58 +49,59 @@ def _start(context: LaunchContext, setup: Setup) -> list[Any]:
 
 
 def _actions(stages: Sequence[Sequence[NodeSpec | LaunchFile]]) -> list[Any]:
-    """The first stage's actions, and what starts the next one: at once, or when the last node has got so far."""
+    """The first stage's actions, and the next one's: at once, or when the last node has ended well."""
     if not stages:
         return []
-    entities = [(spec, _action(spec)) for spec in stages[0]]
-    later, actions = _actions(stages[1:]), [action for _, action in entities]
-    last, gate = entities[-1]
-    for spec, action in entities:
-        if isinstance(spec, NodeSpec) and not spec.once:
-            actions.append(RegisterEventHandler(OnProcessExit(target_action=action, on_exit=partial(_ended, spec))))
-    if isinstance(last, NodeSpec) and last.once:
-        actions.append(
-            RegisterEventHandler(OnProcessExit(target_action=gate, on_exit=partial(_done, last.name, later)))
-        )
-    elif isinstance(last, NodeSpec) and last.lifecycle:
-        started = OnStateTransition(target_lifecycle_node=gate, goal_state="active", entities=later, handle_once=True)
-        actions.append(RegisterEventHandler(started))
-    else:
-        actions += later
-    return actions
+    later, started = _actions(stages[1:]), [(spec, _action(spec)) for spec in stages[0]]
+    last, _ = started[-1]
+    actions = [action for _, action in started]
+    for spec, action in started:
+        if isinstance(spec, NodeSpec):
+            on_exit = partial(_done, spec, later if spec is last else []) if spec.once else partial(_ended, spec)
+            actions.append(RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit)))
+    return actions if isinstance(last, NodeSpec) and last.once else [*actions, *later]
 
 
 def _action(spec: NodeSpec | LaunchFile) -> Any:
     if isinstance(spec, LaunchFile):
         path = PathJoinSubstitution([FindPackageShare(spec.package), spec.path])
         return IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=spec.arguments.items())
-    parameters = {
-        name: _description(value) if isinstance(value, Xacro) else value for name, value in spec.parameters.items()
-    }
-    common = {
-        "package": spec.package,
-        "executable": spec.executable,
-        "name": spec.name,
-        "parameters": [*spec.parameter_files, *([parameters] if parameters else [])],
-        "remappings": list(spec.remappings.items()),
-        "arguments": list(spec.arguments),
-        "output": "screen",
-        "emulate_tty": True,
-    }
-    return LifecycleNode(namespace="", **common) if spec.lifecycle else Node(**common)
+    parameters = {name: _parameter(value) for name, value in spec.parameters.items()}
+    return Node(
+        package=spec.package,
+        executable=spec.executable,
+        # It would name all nodes of the process: Humble's controller manager has its controllers' nodes in it, too.
+        name=spec.name if spec.package == PACKAGE else None,
+        exec_name=spec.name,
+        parameters=[*spec.parameter_files, *([parameters] if parameters else [])],
+        remappings=list(spec.remappings.items()),
+        arguments=list(spec.arguments),
+        output="screen",
+        emulate_tty=True,
+    )
 
 
-def _description(xacro: Xacro) -> ParameterValue:
-    return ParameterValue(Command(shlex.join(xacro.command()), on_stderr="warn"), value_type=str)
+def _parameter(value: Value | Xacro) -> Any:
+    """The value; a text as it is, where launch would read it as YAML."""
+    if isinstance(value, Xacro):
+        return ParameterValue(Command(shlex.join(value.command()), on_stderr="warn"), value_type=str)
+    return ParameterValue(value, value_type=str) if isinstance(value, str) else value
 
 
-def _done(name: str, later: list[Any], event: Any, context: LaunchContext) -> list[Any]:
+def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) -> list[Any]:
+    """What follows the end of a node that ends by itself."""
+    if context.is_shutdown:
+        return []
     if event.returncode == 0:
         return later
-    return [EmitEvent(event=Shutdown(reason=f"{name} ended with exit status {event.returncode}"))]
+    reason = f"{spec.name} has ended with exit status {event.returncode}"
+    if not spec.vital:
+        return [LogInfo(msg=f"{reason}; the others go on"), *later]
+    return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
 
 
 def _ended(spec: NodeSpec, event: Any, context: LaunchContext) -> list[Any]:
+    """What follows the end of a node that doesn't end by itself."""
     if context.is_shutdown:
         return []
     if not spec.vital:
@@ -110,5 +109,5 @@ def _ended(spec: NodeSpec, event: Any, context: LaunchContext) -> list[Any]:
     reason = f"{spec.name} has ended"
     return [
         LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),
-        TimerAction(period=GRACE, actions=[EmitEvent(event=Shutdown(reason=reason))]),
+        TimerAction(period=GRACE, actions=[Shutdown(reason=reason)]),
     ]

@@ -1,18 +1,26 @@
-"""Which nodes with which parameters, in which environment; and the processes made of them."""
+"""Which nodes with which parameters, in which order, in which environment; and the processes made of them."""
 
+import functools
+import importlib.util
+import inspect
 import os
 import signal
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
+import xacro
+import yaml
 from ros_support import LIMIT, ros_environment
 
-from robot_control_ros import bringup
 from robot_control_ros.bringup import (
-    SENSOR_TOPIC,
-    SIMULATION_ARGUMENTS,
+    PACKAGE,
+    SETUPS,
+    LaunchFile,
     NodeSpec,
+    Xacro,
     controller,
     environment,
     gain_files,
@@ -20,7 +28,53 @@ from robot_control_ros.bringup import (
 )
 from robot_control_ros.errors import ConfigError, HardwareFault
 from robot_control_ros.processes import Processes
+from robot_control_ros.robots import load_robot
 from robot_control_ros.share import share_directory
+
+WRENCH = "/force_torque_sensor_broadcaster/wrench"
+SHARE = share_directory()
+REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
+WITH_CONTROLLER = [name for name, setup in SETUPS.items() if "law" in {argument.name for argument in setup.arguments}]
+LOCAL = [name for name, setup in SETUPS.items() if "robot" in {argument.name for argument in setup.arguments}]
+MANAGED = [name for name in LOCAL if name != "sim"]  # with a controller manager of ours, or Gazebo's
+# A choice that doesn't go with the other arguments' defaults, and what it goes with.
+PARTNERS = {
+    ("gazebo", "interface", "position"): {"law": "admittance"},
+    ("gen3", "use_mock_hardware", "true"): {"law": "position_domain_pd"},
+}
+
+every_setup = pytest.mark.parametrize("name", SETUPS)
+with_controller = pytest.mark.parametrize("name", WITH_CONTROLLER)
+local = pytest.mark.parametrize("name", LOCAL)
+managed = pytest.mark.parametrize("name", MANAGED)
+
+
+@functools.cache
+def made(name, **given):
+    """A system of a kind, of its required arguments and the given ones."""
+    return SETUPS[name].make(**(REQUIRED.get(name, {}) | given))
+
+
+def order(system):
+    """Stage by stage, the names of what is started."""
+    return [[part.path if isinstance(part, LaunchFile) else part.name for part in stage] for stage in system.stages]
+
+
+def launch_files(system):
+    return [part for stage in system.stages for part in stage if isinstance(part, LaunchFile)]
+
+
+def description(system):
+    """The description that the state publisher is given."""
+    return system.node("robot_state_publisher").parameters["robot_description"]
+
+
+def users_robot(folder, **changes):
+    """The path of a robot of the user's own: a UR5 with changes."""
+    data = yaml.safe_load((SHARE / "config/robots/ur5.yaml").read_text(encoding="utf-8")) | changes
+    (folder / "mine.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    return folder / "mine.yaml"
+
 
 # --- one node ---
 
@@ -79,71 +133,505 @@ def test_a_parameter_arrives_as_it_was_given(value):
     assert isinstance(value, list) or type(found) is type(value)
 
 
-# --- a simulation ---
+# --- every kind of system ---
 
 
-def test_a_simulation_is_a_simulator_and_a_controller_of_one_robot():
-    simulator, control = simulation()
-    assert (simulator.executable, simulator.name) == ("simulator", "simulator")
-    assert simulator.parameters == {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": ""}
-    assert (control.executable, control.name) == ("controller", "controller")
-    expected = {"robot": "ur5", "profile": "sim", "law": "impedance", "use_sim_time": True, "rate": 0.0}
-    assert control.parameters == expected
-    assert control.remappings == {"wrench": SENSOR_TOPIC}
-    assert control.parameter_files == ()
+@every_setup
+def test_the_arguments_are_those_of_the_function_in_its_order_with_its_defaults(name):
+    parameters = inspect.signature(SETUPS[name].make).parameters
+    arguments = SETUPS[name].arguments
+    assert [argument.name for argument in arguments] == list(parameters)
+    for argument in arguments:
+        if argument.default is None:
+            assert parameters[argument.name].default is inspect.Parameter.empty
+    defaults = {argument.name: argument.default for argument in arguments if argument.default is not None}
+    assert made(name, **defaults) == made(name)
 
 
-def test_the_default_of_every_argument_is_that_of_the_function():
-    assert simulation(**{argument.name: argument.default for argument in SIMULATION_ARGUMENTS}) == simulation()
-
-
-def test_arguments_reach_the_nodes():
-    simulator, control = simulation(law="gravity_compensation", pacing="lockstep", rate="250", scene="ball")
-    assert simulator.parameters == {"robot": "ur5", "pacing": "lockstep", "rate": 250.0, "scene": "ball"}
-    assert control.parameters["law"] == "gravity_compensation"
-    assert control.parameters["rate"] == 250.0
-
-
-def test_a_robot_by_path_is_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
-    (tmp_path / "mine.yaml").write_text((share_directory() / "config/robots/ur5.yaml").read_text(encoding="utf-8"))
-    monkeypatch.chdir(tmp_path)
-    for spec in simulation("mine.yaml"):
-        assert spec.parameters["robot"] == str(tmp_path / "mine.yaml")
+@every_setup
+def test_every_argument_is_explained_and_has_a_valid_default(name):
+    for argument in SETUPS[name].arguments:
+        assert argument.text.endswith(".")
+        assert not argument.choices or argument.default in (None, *argument.choices)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("name", "argument", "choice"),
     [
-        ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: "),
-        ({"robot": "nowhere.yaml"}, "robot 'nowhere.yaml': no such file"),
-        ({"law": "nonsense"}, "unknown law 'nonsense'; laws: .*impedance"),
-        ({"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
-        ({"scene": "nowhere.yaml"}, "scene 'nowhere.yaml': no such file"),
-        ({"gains": "nowhere.yaml"}, "gains = 'nowhere.yaml': no such file"),
-        ({"rate": "fast"}, "rate = 'fast': must be a number"),
+        (name, argument.name, choice)
+        for name, setup in SETUPS.items()
+        for argument in setup.arguments
+        for choice in argument.choices
     ],
 )
-def test_a_simulation_that_cannot_be_is_refused(arguments, words):
+def test_every_choice_makes_a_system(name, argument, choice):
+    assert made(name, **{argument: choice}, **PARTNERS.get((name, argument, choice), {})).stages
+
+
+@every_setup
+def test_a_stage_waits_for_the_last_of_its_nodes_that_ends_by_itself(name):
+    stages = made(name).stages
+    for number, stage in enumerate(stages):
+        *others, last = stage
+        assert not any(isinstance(part, NodeSpec) and part.once for part in others)
+        assert number == len(stages) - 1 or last.once
+
+
+@every_setup
+def test_names_are_unique_and_files_exist(name):
+    system = made(name)
+    nodes = system.nodes()
+    assert len({node.name for node in nodes}) == len(nodes)
+    for node in nodes:
+        given = [*node.parameter_files, *(text for text in node.arguments if text.endswith(".yaml"))]
+        assert all(os.path.isabs(path) and os.path.isfile(path) for path in given)
+
+
+@every_setup
+def test_own_nodes_are_modules_of_the_package_with_an_executable(name):
+    for node in made(name).nodes():
+        if node.package == PACKAGE:
+            assert importlib.util.find_spec(f"{PACKAGE}.nodes.{node.executable}")
+            assert (Path(__file__).parents[1] / "scripts" / node.executable).is_file()
+
+
+@with_controller
+def test_the_watchdog_watches_before_the_controller_starts_and_knows_the_same(name):
+    system = made(name)
+    names = [node.name for node in system.nodes()]
+    assert names.index("watchdog") < names.index("controller")
+    watchdog, control = system.node("watchdog"), system.node("controller")
+    shared = {key: control.parameters[key] for key in ("robot", "profile", "rate", "use_sim_time")}
+    assert watchdog == NodeSpec("watchdog", "watchdog", shared, vital=control.vital)
+    assert [stage for stage in system.stages if watchdog in stage] == [s for s in system.stages if control in s]
+
+
+@with_controller
+def test_without_a_watchdog_all_else_is_the_same(name):
+    def others(system):
+        return [[part for part in stage if getattr(part, "name", "") != "watchdog"] for stage in system.stages]
+
+    assert others(made(name, watchdog="false")) == [list(stage) for stage in made(name, watchdog="false").stages]
+    assert others(made(name)) == others(made(name, watchdog="false"))
+
+
+@with_controller
+def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
+    profile = {"sim": "sim", "mock": "mock", "gazebo": "gz", "ethercat": "icube"}.get(name, "real")
+    control = made(name).node("controller")
+    assert control.parameters["profile"] == profile
+    robot = load_robot(control.parameters["robot"], profile)
+    assert control.parameters["use_sim_time"] is robot.profile.simulated_time is (name in ("sim", "gazebo"))
+    assert control.remappings == ({"wrench": robot.profile.wrench_topic} if robot.profile.wrench_topic else {})
+    assert control.parameters["description"] == ("topic" if name == "gazebo" else "config")
+    assert control.vital is (name in ("sim", "mock", "gazebo"))  # on a real arm, what is left keeps it safe
+
+
+@with_controller
+def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
+    law = "admittance" if name in ("mock", "ur", "gen3") else "impedance"
+    file = tmp_path / "gains.yaml"
+    file.write_text(f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8")
+    assert made(name, law=law, gains=str(file)).node("controller").parameter_files == (str(file),)
+
+
+@with_controller
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"law": "nonsense"}, "unknown law 'nonsense'; laws: .*impedance"),
+        ({"gains": "nowhere.yaml"}, "gains = 'nowhere.yaml': no such file"),
+        ({"watchdog": "maybe"}, "watchdog = 'maybe'; choices: true, false"),
+    ],
+)
+def test_a_controller_that_cannot_be_is_refused(name, arguments, words):
     with pytest.raises(ConfigError, match=words):
-        simulation(**arguments)
+        made(name, **arguments)
 
 
-def test_a_law_that_the_robot_does_not_take_is_refused_with_the_way_out():
-    with pytest.raises(ConfigError, match="has no effort interface: use admittance, position_domain_pd or joint_pid"):
-        controller("ur5", "impedance", profile="real", simulated_time=False)
+@local
+@pytest.mark.parametrize(
+    ("robot", "words"),
+    [("nonsense", "unknown robot 'nonsense'; robots: "), ("nowhere.yaml", "robot 'nowhere.yaml': no such file")],
+)
+def test_a_robot_that_there_is_not_is_refused(name, robot, words):
+    with pytest.raises(ConfigError, match=words):
+        made(name, robot=robot)
 
 
-def test_a_controller_of_a_real_robot_has_real_time_and_its_own_sensor():
-    arguments = {"profile": "sim", "simulated_time": False, "wrench_topic": "/my/wrench"}
-    spec = controller("ur5", "impedance", **arguments)
-    assert spec.parameters["use_sim_time"] is False
-    assert spec.remappings == {"wrench": "/my/wrench"}
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("sim", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
+        ("sim", {"scene": "nowhere.yaml"}, "scene 'nowhere.yaml': no such file"),
+        ("sim", {"rate": "fast"}, "rate = 'fast': must be a number"),
+        ("mock", {"law": "impedance"}, "law impedance commands effort, but .* takes only: position, velocity. Mock"),
+        ("gazebo", {"law": "admittance"}, "takes only: effort. Start Gazebo with interface:=position"),
+        ("gazebo", {"interface": "position"}, "takes only: position, velocity. Start Gazebo with interface:=effort"),
+        ("gazebo", {"interface": "velocity"}, "interface = 'velocity'; choices: effort, position"),
+        ("gazebo", {"headless": "maybe"}, "headless = 'maybe'; choices: true, false"),
+        ("gazebo", {"world": "nowhere.sdf"}, "world = 'nowhere.sdf': no such file: /.*/nowhere.sdf"),
+        ("ethercat", {"robot": "planar_two_link"}, "unknown profile 'icube'; profiles: sim, mock, "),
+        ("ethercat", {"slave_config": "nowhere.yaml"}, "slave_config = 'nowhere.yaml': no such file: /"),
+        ("sim_ros2_control", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
+        ("sim_ros2_control", {"rate": "fast"}, "rate = 'fast': must be a number"),
+        ("sim_ros2_control", {"controller": "pid"}, "controller = 'pid'; choices: joint_trajectory_controller, "),
+        ("ur", {"law": "impedance"}, "has no effort interface: use admittance, position_domain_pd or joint_pid"),
+        ("ur", {"ur_type": "ur10e"}, "ur_type = 'ur10e'; choices: ur5, ur5e"),
+        ("ur", {"driver": "maybe"}, "driver = 'maybe'; choices: true, false"),
+        ("ur", {"ur_type": "ur5e", "law": "impedance", "use_mock_hardware": "true"}, "Mock hardware takes no effort"),
+        ("ur", {"use_mock_hardware": "maybe"}, "use_mock_hardware = 'maybe'; choices: true, false"),
+        ("gen3", {"law": "impedance"}, "takes only: position. ros2_kortex takes positions only: use admittance"),
+        ("gen3", {"law": "impedance", "use_mock_hardware": "true"}, "ros2_kortex takes positions only"),
+        ("gen3", {"use_mock_hardware": "true"}, "law admittance needs a wrench, which .* use position_domain_pd here"),
+        ("gen3", {"driver": "maybe"}, "driver = 'maybe'; choices: true, false"),
+    ],
+)
+def test_a_system_that_cannot_be_is_refused_with_the_way_out(name, arguments, words):
+    with pytest.raises(ConfigError, match=words):
+        made(name, **arguments)
+
+
+@managed
+def test_a_controllers_file_that_there_is_not_is_refused(name):
+    with pytest.raises(ConfigError, match=r"controllers_file = 'nowhere.yaml': no such file: /.*/nowhere\.yaml"):
+        made(name, controllers_file="nowhere.yaml")
+
+
+# --- a robot of the user's own ---
+
+
+@local
+def test_a_robot_by_path_is_handed_on_by_an_absolute_one(name, tmp_path, monkeypatch):
+    path = users_robot(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    nodes = [node for node in made(name, robot="mine.yaml").nodes() if "robot" in node.parameters]
+    assert nodes
+    assert {node.parameters["robot"] for node in nodes} == {str(path)}
+
+
+@managed
+def test_a_robot_of_the_users_needs_controllers_of_the_users(name, tmp_path):
+    path = str(users_robot(tmp_path, name="mine"))
+    with pytest.raises(ConfigError, match=r"controllers_file = '': no such file: /.*/ros2_control/mine\.yaml"):
+        made(name, robot=path)
+    file = tmp_path / "controllers.yaml"
+    file.touch()
+    system = made(name, robot=path, controllers_file=str(file))
+    spawners = [node for node in system.nodes() if node.executable == "spawner"]
+    assert spawners
+    assert all(str(file) in node.arguments for node in spawners)
+    if name == "gazebo":
+        assert description(system).arguments["controllers"] == str(file)
+    else:
+        assert system.node("controller_manager").parameter_files == (str(file),)
+
+
+@managed
+def test_a_description_without_tags_is_refused(name, tmp_path):
+    (tmp_path / "mine.urdf").write_text((SHARE / "urdf/ur5/ur5.urdf").read_text(encoding="utf-8"), encoding="utf-8")
+    path = users_robot(tmp_path, urdf="mine.urdf")
+    words = f"robot ur5: no description with ros2_control's tags: {tmp_path}/mine.urdf.xacro is missing"
+    with pytest.raises(ConfigError, match=words):
+        made(name, robot=str(path))
+
+
+def test_topics_of_the_profile_are_those_of_controller_and_watchdog(tmp_path):
+    profiles = {"sim": {"rate": 500, "commands": ["effort"], "gravity_by_robot": False, "joint_states": "/arm/states"}}
+    system = made("sim", robot=str(users_robot(tmp_path, profiles=profiles)))
+    for name in ("watchdog", "controller"):
+        assert system.node(name).remappings == {"joint_states": "/arm/states"}
+
+
+# --- a simulation ---
+
+
+def test_a_simulation_is_a_simulator_a_watchdog_and_a_controller_of_one_robot():
+    system = simulation()
+    assert order(system) == [["simulator", "watchdog", "controller"]]
+    given = {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": ""}
+    assert system.node("simulator") == NodeSpec("simulator", "simulator", given)
+    shared = {"robot": "ur5", "profile": "sim", "use_sim_time": True, "rate": 0.0}
+    assert system.node("watchdog") == NodeSpec("watchdog", "watchdog", shared)
+    given = shared | {"law": "impedance", "description": "config"}
+    assert system.node("controller") == NodeSpec("controller", "controller", given, remappings={"wrench": WRENCH})
+
+
+def test_arguments_reach_the_nodes():
+    system = simulation(law="gravity_compensation", pacing="lockstep", rate="250", scene="ball")
+    given = {"robot": "ur5", "pacing": "lockstep", "rate": 250.0, "scene": "ball"}
+    assert system.node("simulator").parameters == given
+    assert system.node("controller").parameters["law"] == "gravity_compensation"
+    assert [system.node(name).parameters["rate"] for name in ("watchdog", "controller")] == [250.0, 250.0]
 
 
 def test_a_scene_by_path_is_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
     (tmp_path / "mine.yaml").write_text("objects: {}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert simulation(scene="mine.yaml")[0].parameters["scene"] == str(tmp_path / "mine.yaml")
+    assert simulation(scene="mine.yaml").node("simulator").parameters["scene"] == str(tmp_path / "mine.yaml")
+
+
+def test_a_controller_alone_is_for_the_bench():
+    spec = controller("ur5", "gravity_compensation", profile="sim", rate=250.0)
+    assert (spec.executable, spec.parameters["rate"], spec.parameters["law"]) == (
+        "controller",
+        250.0,
+        "gravity_compensation",
+    )
+
+
+# --- ros2_control ---
+
+
+def spawner(*names, file="config/ros2_control/ur5.yaml", inactive=False, vital=True):
+    """What ros2_control's spawner is to be given."""
+    arguments = [*names, "--controller-manager-timeout", "60"]
+    arguments += ["--param-file", str(SHARE / file)] if file else []
+    arguments += ["--inactive"] if inactive else []
+    name = f"{'load' if inactive else 'spawn'}_{names[0]}"
+    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True, vital=vital)
+
+
+@pytest.mark.parametrize("output", ["position", "velocity"])
+def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front(output, tmp_path):
+    gains, forward = tmp_path / "gains.yaml", f"forward_{output}_controller"
+    gains.write_text(f"/**: {{ ros__parameters: {{ admittance: {{ output: {output} }} }} }}", encoding="utf-8")
+    system = made("mock", law="admittance", gains=str(gains))
+    assert order(system) == [
+        ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
+        ["spawn_force_torque_sensor_broadcaster"],
+        [f"load_{forward}"],
+        ["watchdog", "controller", "wait_active"],
+        [f"spawn_{forward}"],
+    ]
+    publisher, manager, broadcaster, wrench_broadcaster, load, _, _, wait, activate = system.nodes()
+    assert (publisher.package, publisher.executable) == ("robot_state_publisher", "robot_state_publisher")
+    assert publisher.parameters == {
+        "robot_description": Xacro(SHARE / "urdf/ur5/ur5.urdf.xacro", {"hardware": "mock"}),
+        "use_sim_time": False,
+    }
+    assert manager == NodeSpec(
+        "ros2_control_node",
+        "controller_manager",
+        package="controller_manager",
+        parameter_files=(str(SHARE / "config/ros2_control/ur5.yaml"),),
+        remappings={"~/robot_description": "/robot_description"},
+    )
+    assert broadcaster == spawner("joint_state_broadcaster")
+    assert wrench_broadcaster == spawner("force_torque_sensor_broadcaster", vital=False)
+    assert load == spawner(forward, inactive=True)
+    assert wait == NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True)
+    assert activate == spawner(forward)
+
+
+@pytest.mark.parametrize(
+    ("interface", "law", "forward", "profile"),
+    [
+        ("effort", "impedance", "forward_effort_controller", "gz"),
+        ("position", "admittance", "forward_position_controller", "gz_position"),
+    ],
+)
+def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(interface, law, forward, profile):
+    system = made("gazebo", robot="ur5e", law=law, interface=interface)
+    assert order(system) == [
+        ["launch/gz_sim.launch.py", "robot_state_publisher", "clock_bridge", "create"],
+        ["spawn_joint_state_broadcaster"],
+        ["spawn_force_torque_sensor_broadcaster"],
+        [f"load_{forward}"],
+        ["watchdog", "controller", "wait_active"],
+        [f"spawn_{forward}"],
+    ]
+    file = "config/ros2_control/ur5e.yaml"
+    assert description(system) == Xacro(
+        SHARE / "urdf/ur5e/ur5e.urdf.xacro", {"hardware": f"gz_{interface}", "controllers": str(SHARE / file)}
+    )
+    bridge, create = system.node("clock_bridge"), system.node("create")
+    assert (bridge.package, bridge.executable, bridge.arguments, bridge.once) == (
+        "ros_gz_bridge",
+        "parameter_bridge",
+        ("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",),
+        False,
+    )
+    assert (create.package, create.executable, create.arguments, create.once) == (
+        "ros_gz_sim",
+        "create",
+        ("-topic", "robot_description", "-name", "ur5e"),
+        True,
+    )
+    assert system.node("spawn_joint_state_broadcaster") == spawner("joint_state_broadcaster", file=file)
+    sensor = "force_torque_sensor_broadcaster"  # an older Gazebo doesn't show it
+    assert system.node(f"spawn_{sensor}") == spawner(sensor, file=file, vital=False)
+    assert system.node(f"load_{forward}") == spawner(forward, file=file, inactive=True)
+    assert system.node(f"spawn_{forward}") == spawner(forward, file=file)
+    assert system.node("controller").parameters["profile"] == profile
+
+
+def test_in_gazebo_all_keep_simulated_time():
+    system = made("gazebo")
+    given = {node.name: node.parameters["use_sim_time"] for node in system.nodes() if "use_sim_time" in node.parameters}
+    assert given == {"robot_state_publisher": True, "watchdog": True, "controller": True}
+
+
+@pytest.mark.parametrize(("headless", "options"), [("false", "-r"), ("true", "-r -s")])
+def test_gazebo_runs_the_world_at_once(headless, options, tmp_path):
+    world = SHARE / "config/gazebo/arm.sdf"
+    arguments = {"gz_args": f"{options} {world}", "on_exit_shutdown": "true"}
+    gazebo = LaunchFile("ros_gz_sim", "launch/gz_sim.launch.py", arguments)
+    assert launch_files(made("gazebo", headless=headless)) == [gazebo]
+
+
+def test_a_world_of_the_users_goes_through_the_shell_that_runs_gazebo(tmp_path, monkeypatch):
+    (tmp_path / "my world.sdf").touch()
+    monkeypatch.chdir(tmp_path)
+    (gazebo,) = launch_files(made("gazebo", world="my world.sdf"))
+    assert gazebo.arguments["gz_args"] == f"-r '{tmp_path}/my world.sdf'"
+
+
+@pytest.mark.parametrize(
+    ("law", "interface"), [("impedance", "effort"), ("admittance", "position"), ("gravity_compensation", "effort")]
+)
+def test_drives_take_what_the_law_commands(law, interface):
+    system = made("ethercat", law=law)
+    forward = f"forward_{interface}_controller"
+    assert order(system) == [
+        ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
+        [f"load_{forward}"],
+        ["watchdog", "controller", "wait_active"],
+        [f"spawn_{forward}"],
+    ]
+    assert system.node("spawn_joint_state_broadcaster") == spawner("joint_state_broadcaster")
+    assert description(system).arguments == {
+        "hardware": "ethercat",
+        "command_interface": interface,
+        "slave_config": str(SHARE / "config/ros2_control/ethercat/cia402_servo.yaml"),
+        "rate": f"{load_robot('ur5', 'icube').profile.rate:g}",
+    }
+
+
+def test_the_users_drives_are_handed_on_by_an_absolute_path(tmp_path, monkeypatch):
+    (tmp_path / "drive.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    system = made("ethercat", slave_config="drive.yaml")
+    assert description(system).arguments["slave_config"] == str(tmp_path / "drive.yaml")
+
+
+@pytest.mark.parametrize(
+    ("driving", "interface"),
+    [
+        ("joint_trajectory_controller", "position"),
+        ("forward_position_controller", "position"),
+        ("forward_velocity_controller", "velocity"),
+        ("forward_effort_controller", "effort"),
+    ],
+)
+def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
+    system = made("sim_ros2_control", controller=driving, scene="ball", rate="250")
+    assert order(system) == [
+        ["simulator", "robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
+        [f"spawn_{driving}"],
+    ]
+    simulator = system.node("simulator")
+    assert simulator.parameters == {"robot": "ur5", "rate": 250.0, "scene": "ball"}
+    assert simulator.remappings == {
+        "joint_states": "/robot/joint_states",
+        "joint_commands": "/robot/joint_commands",
+        "robot_description": "/robot/robot_description",
+        "/forward_effort_controller/commands": "/robot/forward_effort_controller/commands",
+        "/forward_position_controller/commands": "/robot/forward_position_controller/commands",
+        "/forward_velocity_controller/commands": "/robot/forward_velocity_controller/commands",
+    }
+    assert description(system).arguments == {
+        "hardware": "topic",
+        "command_interface": interface,
+        "joint_states_topic": "/robot/joint_states",
+        "joint_commands_topic": "/robot/joint_commands",
+    }
+    assert system.node("robot_state_publisher").parameters["use_sim_time"] is False
+    assert system.node(f"spawn_{driving}") == spawner(driving)
+
+
+@pytest.mark.parametrize(
+    ("name", "plugin"),
+    [
+        ("mock", "mock_components/GenericSystem"),
+        ("gazebo", "gz_ros2_control/GazeboSimSystem"),
+        ("ethercat", "ethercat_driver/EthercatDriver"),
+        ("sim_ros2_control", "joint_state_topic_hardware_interface/JointStateTopicSystem"),
+    ],
+)
+def test_xacro_makes_the_hardware_of_the_system_of_the_description(name, plugin):
+    given = description(made(name))
+    text = xacro.process_file(str(given.path), mappings=dict(given.arguments)).toxml()
+    assert ElementTree.fromstring(text).findtext("ros2_control/hardware/plugin") == plugin
+    assert given.command() == ["xacro", str(given.path), *(f"{key}:={value}" for key, value in given.arguments.items())]
+
+
+# --- drivers ---
+
+
+@pytest.mark.parametrize(
+    ("ur_type", "law", "forward", "rate"),
+    [
+        ("ur5", "admittance", "forward_position_controller", 125.0),
+        ("ur5e", "admittance", "forward_position_controller", 500.0),
+        ("ur5e", "impedance", "forward_effort_controller", 500.0),
+    ],
+)
+def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_activated(ur_type, law, forward, rate):
+    system = made("ur", ur_type=ur_type, law=law, headless_mode="true")
+    assert order(system) == [
+        ["launch/ur_control.launch.py", "watchdog", "controller", "wait_active"],
+        [f"spawn_{forward}"],
+    ]
+    (driver,) = launch_files(system)
+    assert driver.package == "ur_robot_driver"
+    assert driver.arguments == {
+        "ur_type": ur_type,
+        "robot_ip": "192.168.56.101",
+        "use_mock_hardware": "false",
+        "headless_mode": "true",
+        "verify_robot_model": "true",
+        "activate_joint_controller": "false",
+        "launch_rviz": "false",
+    }
+    control = system.node("controller").parameters
+    assert (control["robot"], control["profile"], control["rate"]) == (ur_type, "real", rate)
+    # Of a driver that runs already the controller may be active already, and that is no reason to end it.
+    assert system.node(f"spawn_{forward}") == spawner(forward, file="", vital=False)
+    assert not system.node("wait_active").vital
+
+
+def test_kinovas_driver_has_a_forward_controller_by_our_file():
+    system = made("gen3")
+    assert order(system) == [["launch/gen3.launch.py", "watchdog", "controller"]]
+    (driver,) = launch_files(system)
+    assert driver.package == "kortex_bringup"
+    assert driver.arguments == {
+        "robot_ip": "192.168.1.10",
+        "use_fake_hardware": "false",
+        "controllers_file": str(SHARE / "config/ros2_control/gen3_forward_position.yaml"),
+        "robot_controller": "forward_position_controller",
+        "launch_rviz": "false",
+    }
+    control = system.node("controller").parameters
+    assert (control["robot"], control["profile"], control["rate"]) == ("gen3", "real", 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "rate"), [("ur", "use_mock_hardware", 125.0), ("gen3", "use_fake_hardware", 1000.0)]
+)
+def test_a_driver_on_mock_hardware_has_the_profile_of_that_and_its_own_rate(name, argument, rate):
+    system = made(name, use_mock_hardware="true", law="position_domain_pd")
+    assert launch_files(system)[0].arguments[argument] == "true"
+    control = system.node("controller").parameters
+    assert (control["profile"], control["rate"]) == ("mock", rate)
+
+
+@pytest.mark.parametrize("name", ["ur", "gen3"])
+def test_a_driver_that_runs_already_is_not_started(name):
+    system, whole = made(name, driver="false"), made(name)
+    assert not launch_files(system)
+    assert system.nodes() == whole.nodes()
 
 
 # --- gains ---
@@ -173,7 +661,7 @@ def test_gains_that_are_no_file_are_refused(tmp_path, monkeypatch, name):
 def prefix(tmp_path, monkeypatch):
     """The interpreter's prefix, with an ament index."""
     (tmp_path / "share/ament_index").mkdir(parents=True)
-    monkeypatch.setattr(bringup.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     return str(tmp_path)
 
 
@@ -198,7 +686,7 @@ def test_the_prefix_of_the_interpreter_comes_first_and_once(prefix):
 
 
 def test_an_interpreter_without_ros_leaves_the_prefixes_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(bringup.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert environment({"AMENT_PREFIX_PATH": "/opt/ros"})["AMENT_PREFIX_PATH"] == "/opt/ros"
     assert "AMENT_PREFIX_PATH" not in environment({})
 

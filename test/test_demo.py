@@ -102,7 +102,7 @@ def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path, n
     child = demo("--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")
     nodes = children(child.process.pid)
-    assert len(nodes) == 2
+    assert len(nodes) == 3  # simulator, watchdog, controller
     assert child.end(number) == 0, child.err
     assert ended_cleanly(child)
     assert "s of ur5 under impedance" in child.out
@@ -116,7 +116,7 @@ def test_the_nodes_of_a_demonstration_that_is_killed_end_too(demo, tmp_path):
     child = demo("--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")
     nodes = children(child.process.pid)
-    assert len(nodes) == 2
+    assert len(nodes) == 3  # simulator, watchdog, controller
     assert child.end(signal.SIGKILL) == -signal.SIGKILL
     until(lambda: not alive(nodes), "the end of the nodes")
 
@@ -171,7 +171,7 @@ def test_the_keys_of_the_terminal_press_the_ball_against_the_tool(demo_in_termin
     terminal.until("the arrows lead the ball along x (up, down) and y (left, right)")
     terminal.until("ball to (900, 0, 100) mm")
     nodes = children(terminal.pid)
-    assert len(nodes) == 2
+    assert len(nodes) == 3  # simulator, watchdog, controller
     assert terminal.modes() != terminal.before
     terminal.press(b"g\x1b[D" + 45 * b"\x1b[B" + b"b\x1b[C")  # up and left, 90 mm back, down and right
     terminal.until("ball to (810, 0, 100) mm")

@@ -1,106 +1,186 @@
-"""The launch files: nothing is decided in them."""
+"""The launch files, in which nothing is decided, and what launching makes of what the bringup decides."""
 
 import ast
 import importlib.util
+import os
+import signal
+import subprocess
 import sys
-from dataclasses import dataclass, field
-from types import ModuleType
-from typing import Any
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from robot_control_ros.bringup import SIMULATION_ARGUMENTS, simulation
+import robot_control_ros
+from robot_control_ros.bringup import PACKAGE, SETUPS, LaunchFile, NodeSpec, Setup, System, Xacro
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.share import share_directory
 
-FOLDER = share_directory() / "launch"
-FILES = sorted(FOLDER.glob("*.py"))
+SHARE = share_directory()
+FILES = {path.name.removesuffix(".launch.py"): path for path in sorted((SHARE / "launch").glob("*.py"))}
+REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
+
+every_file = pytest.mark.parametrize("name", FILES)
 
 
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.name.replace(".", "_"), path)
+def load(path, name=None):
+    """A module of a file, which finds itself under its name."""
+    spec = importlib.util.spec_from_file_location(name or path.name.replace(".", "_"), path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_launch_file_imports_only_launch_and_the_bringup(path):
-    imported = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            imported.add(node.module)
-    package = {name for name in imported if name.split(".")[0] not in ("launch", "launch_ros")}
-    assert package == {"robot_control_ros.bringup"}
+def arguments_of(name):
+    """What has to be given, and the defaults of the rest."""
+    defaults = {argument.name: argument.default for argument in SETUPS[name].arguments if argument.default is not None}
+    return defaults | REQUIRED.get(name, {})
 
 
-def test_there_is_a_launch_file_for_the_simulation():
-    assert "sim.launch.py" in [path.name for path in FILES]
+# --- the files ---
+
+
+def test_there_is_a_file_for_every_setup():
+    assert list(FILES) == sorted(SETUPS)
+
+
+@every_file
+def test_a_file_only_has_its_setup_described(name):
+    text = FILES[name].read_text(encoding="utf-8")
+    imported = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == {f"{PACKAGE}.bringup.SETUPS", f"{PACKAGE}.launching.describe"}
+    assert f'return describe(SETUPS["{name}"])' in text
+    assert f"ros2 launch {PACKAGE} {name}.launch.py" in text
 
 
 # --- with stand-ins for launch and launch_ros ---
 
 
-@dataclass
 class Entity:
     """Keeps what it was made with."""
 
-    positional: tuple[Any, ...]
-    named: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, *positional, **named):
+        self.positional, self.named = positional, named
 
 
 class Configuration(Entity):
-    """A substitution that takes its text from a dictionary in place of a launch context."""
+    """A substitution that takes its text from the context."""
 
     def perform(self, context):
-        return context[self.positional[0]]
+        return context.arguments[self.positional[0]]
 
 
 STAND_INS = {
-    "launch": ("LaunchDescription",),
-    "launch.actions": ("DeclareLaunchArgument", "EmitEvent", "OpaqueFunction", "RegisterEventHandler"),
+    "launch": ("LaunchContext", "LaunchDescription"),
+    "launch.actions": (
+        "DeclareLaunchArgument",
+        "IncludeLaunchDescription",
+        "LogInfo",
+        "OpaqueFunction",
+        "RegisterEventHandler",
+        "Shutdown",
+        "TimerAction",
+    ),
     "launch.event_handlers": ("OnProcessExit",),
-    "launch.events": ("Shutdown",),
-    "launch.substitutions": ("LaunchConfiguration",),
+    "launch.launch_description_sources": ("PythonLaunchDescriptionSource",),
+    "launch.substitutions": ("Command", "LaunchConfiguration", "PathJoinSubstitution"),
     "launch_ros": (),
     "launch_ros.actions": ("Node",),
+    "launch_ros.parameter_descriptions": ("ParameterValue",),
+    "launch_ros.substitutions": ("FindPackageShare",),
 }
 
 
-def make_entity(name):
-    kind = Configuration if name == "LaunchConfiguration" else Entity
-    made = type(name, (kind,), {})
-    return type(name, (made,), {"__init__": lambda self, *args, **named: kind.__init__(self, args, named)})
-
-
 @pytest.fixture
-def description(monkeypatch):
-    """The launch description, made of stand-ins."""
+def launching(monkeypatch):
+    """The module, on stand-ins."""
     for module, names in STAND_INS.items():
         stand_in = ModuleType(module)
         for name in names:
-            setattr(stand_in, name, make_entity(name))
+            kind = Configuration if name == "LaunchConfiguration" else Entity
+            setattr(stand_in, name, type(name, (kind,), {}))
         monkeypatch.setitem(sys.modules, module, stand_in)
-    return load(FOLDER / "sim.launch.py").generate_launch_description()
+    made = load(Path(robot_control_ros.__file__).with_name("launching.py"), f"{PACKAGE}.launching")
+    monkeypatch.setitem(sys.modules, f"{PACKAGE}.launching", made)
+    return made
 
 
-def of_kind(entities, name):
-    return [entity for entity in entities if type(entity).__name__ == name]
+class Launch:
+    """Plays launch with stand-ins: takes actions, and is told of the ends of processes.
+
+    Attributes:
+        started: nodes and launch files, in their order.
+        said: what was logged.
+        timers: (seconds, actions).
+        reasons: of shutdowns.
+    """
+
+    def __init__(self, description, arguments):
+        self.started, self.said, self.timers, self.reasons, self._handlers = [], [], [], [], []
+        (opaque,) = [entity for entity in description.positional[0] if type(entity).__name__ == "OpaqueFunction"]
+        self.context = SimpleNamespace(arguments=arguments, is_shutdown=False)
+        self.take(opaque.named["function"](self.context))
+
+    def take(self, actions):
+        for action in actions:
+            kind, named = type(action).__name__, action.named
+            if kind in ("Node", "IncludeLaunchDescription"):
+                self.started.append(action)
+            elif kind == "RegisterEventHandler":
+                (handler,) = action.positional
+                assert type(handler).__name__ == "OnProcessExit"
+                self._handlers.append((handler.named["target_action"], handler.named["on_exit"]))
+            elif kind == "LogInfo":
+                self.said.append(named["msg"])
+            elif kind == "TimerAction":
+                self.timers.append((named["period"], named["actions"]))
+            else:
+                assert kind == "Shutdown"
+                self.reasons.append(named["reason"])
+
+    @property
+    def names(self):
+        return [
+            action.named["exec_name"] if type(action).__name__ == "Node" else include(action)[1]
+            for action in self.started
+        ]
+
+    def end(self, name, status=0):
+        """A node has ended."""
+        (target,) = [node for node in self.started if node.named.get("exec_name") == name]
+        for action, on_exit in self._handlers:
+            if action is target:
+                self.take(on_exit(SimpleNamespace(returncode=status), self.context))
 
 
-def entities_for(description, **changes):
-    """What is started for the default arguments with changes."""
-    (opaque,) = of_kind(description.positional[0], "OpaqueFunction")
-    context = {argument.name: argument.default for argument in SIMULATION_ARGUMENTS} | changes
-    return opaque.named["function"](context)
+def include(action):
+    """Package and path of an included launch file."""
+    (source,) = action.positional
+    assert type(source).__name__ == "PythonLaunchDescriptionSource"
+    ((path,),) = [substitution.positional for substitution in source.positional]
+    share, below = path
+    assert type(share).__name__ == "FindPackageShare"
+    return share.positional[0], below
 
 
-def test_the_arguments_are_those_of_the_bringup(description):
-    declared = of_kind(description.positional[0], "DeclareLaunchArgument")
-    found = [(entity.positional, entity.named) for entity in declared]
-    expected = [
+def play(launching, *stages):
+    """Launch of a system that is written down here."""
+    setup = Setup((), lambda: System(tuple(tuple(stage) for stage in stages)))
+    return Launch(launching.describe(setup), {})
+
+
+@every_file
+def test_the_arguments_are_those_of_the_bringup(launching, name):
+    (entities,) = load(FILES[name]).generate_launch_description().positional
+    declared = [(entity.positional, entity.named) for entity in entities[:-1]]
+    assert declared == [
         (
             (argument.name,),
             {
@@ -109,55 +189,378 @@ def test_the_arguments_are_those_of_the_bringup(description):
                 "choices": list(argument.choices) or None,
             },
         )
-        for argument in SIMULATION_ARGUMENTS
+        for argument in SETUPS[name].arguments
     ]
-    assert found == expected
 
 
-@pytest.mark.parametrize("changes", [{}, {"law": "gravity_compensation", "pacing": "lockstep", "rate": "250"}])
-def test_the_nodes_are_those_of_the_bringup(description, changes):
-    nodes = of_kind(entities_for(description, **changes), "Node")
-    specs = simulation(**changes)
-    assert len(nodes) == len(specs) == 2
-    for node, spec in zip(nodes, specs, strict=True):
-        assert node.named["package"] == "robot_control_ros"
-        assert node.named["executable"] == spec.executable
-        assert node.named["name"] == spec.name
-        assert node.named["parameters"] == [*spec.parameter_files, dict(spec.parameters)]
-        assert node.named["remappings"] == list(spec.remappings.items())
+@every_file
+def test_stage_after_stage_starts_when_the_one_before_has_got_so_far(launching, name):
+    launch = Launch(load(FILES[name]).generate_launch_description(), arguments_of(name))
+    started = []
+    for stage in SETUPS[name].make(**arguments_of(name)).stages:
+        started += [part.path if isinstance(part, LaunchFile) else part.name for part in stage]
+        assert launch.names == started
+        if isinstance(stage[-1], NodeSpec) and stage[-1].once:
+            launch.end(stage[-1].name)
+    assert launch.names == started
+    assert (launch.said, launch.timers, launch.reasons) == ([], [], [])
 
 
-def test_the_end_of_either_node_is_the_end_of_all(description):
-    entities = entities_for(description)
-    watched = []
-    for handler in of_kind(entities, "RegisterEventHandler"):
-        (on_exit,) = handler.positional
-        (emit,) = on_exit.named["on_exit"]
-        assert type(emit.named["event"]).__name__ == "Shutdown"
-        watched.append(on_exit.named["target_action"])
-    assert watched == of_kind(entities, "Node")
+@every_file
+def test_where_a_stage_that_is_vital_fails_the_next_never_starts(launching, name):
+    stages = SETUPS[name].make(**arguments_of(name)).stages
+    for number, stage in enumerate(stages):
+        last = stage[-1]
+        if not last.once:
+            continue
+        launch = Launch(load(FILES[name]).generate_launch_description(), arguments_of(name))
+        for before in stages[:number]:
+            launch.end(before[-1].name)
+        started = launch.names
+        launch.end(last.name, 1)
+        assert (launch.names == started) == (last.vital or number == len(stages) - 1)
+        reason = f"{last.name} has ended with exit status 1"
+        assert launch.reasons == ([reason] if last.vital else [])
+        (said,) = launch.said
+        assert said == (f"{reason}: everything else ends" if last.vital else f"{reason}; the others go on")
 
 
-def test_an_argument_that_cannot_be_is_refused_in_words(description):
+def test_a_system_that_cannot_be_is_refused_in_words(launching):
+    description = load(FILES["sim"]).generate_launch_description()
     with pytest.raises(ConfigError, match="unknown robot 'nonsense'; robots: "):
-        entities_for(description, robot="nonsense")
+        Launch(description, arguments_of("sim") | {"robot": "nonsense"})
+
+
+def test_a_node_is_what_its_spec_says(launching):
+    parameters = {"rate": 0.0, "use_sim_time": True, "gains": [1.0, 2.0], "robot": "ur5", "scene": ""}
+    spec = NodeSpec("controller", "left", parameters, ("a.yaml", "b.yaml"), {"old": "new"}, arguments=("-x", "1"))
+    (node,) = play(launching, [spec]).started
+    *files, given = node.named.pop("parameters")
+    assert node.named == {
+        "package": PACKAGE,
+        "executable": "controller",
+        "name": "left",
+        "exec_name": "left",
+        "remappings": [("old", "new")],
+        "arguments": ["-x", "1"],
+        "output": "screen",
+        "emulate_tty": True,
+    }
+    assert files == ["a.yaml", "b.yaml"]
+    assert list(given) == list(parameters)
+    assert [given[name] for name in ("rate", "use_sim_time", "gains")] == [0.0, True, [1.0, 2.0]]
+    for name in ("robot", "scene"):  # launch would read them as YAML
+        assert type(given[name]).__name__ == "ParameterValue"
+        assert (given[name].positional, given[name].named) == ((parameters[name],), {"value_type": str})
+
+
+def test_a_node_without_parameters_gets_none(launching):
+    (node,) = play(launching, [NodeSpec("simulator", "simulator")]).started
+    assert node.named["parameters"] == []
+
+
+def test_nodes_of_other_packages_keep_their_names(launching):
+    (node,) = play(launching, [NodeSpec("ros2_control_node", "controller_manager", package="other")]).started
+    assert (node.named["name"], node.named["exec_name"]) == (None, "controller_manager")
+
+
+def test_a_description_is_made_by_xacro_when_the_node_starts(launching):
+    xacro = Xacro(Path("/my robots/arm.urdf.xacro"), {"hardware": "mock", "rate": "500"})
+    (node,) = play(launching, [NodeSpec("any", "any", {"robot_description": xacro})]).started
+    value = node.named["parameters"][0]["robot_description"]
+    assert value.named == {"value_type": str}
+    (command,) = value.positional
+    assert type(command).__name__ == "Command"
+    assert command.positional == ("xacro '/my robots/arm.urdf.xacro' hardware:=mock rate:=500",)
+    assert command.named == {"on_stderr": "warn"}
+
+
+def test_a_launch_file_is_included_with_its_arguments(launching):
+    (action,) = play(launching, [LaunchFile("their_driver", "launch/arm.launch.py", {"ip": "1.2.3.4"})]).started
+    assert include(action) == ("their_driver", "launch/arm.launch.py")
+    assert dict(action.named["launch_arguments"]) == {"ip": "1.2.3.4"}
+
+
+NODE = NodeSpec("any", "arm")
+ONCE = NodeSpec("any", "once", once=True)
+
+
+def test_the_end_of_a_vital_node_is_soon_the_end_of_all(launching):
+    launch = play(launching, [NODE])
+    launch.end("arm", -9)
+    assert launch.said == ["arm has ended: everything else ends in 2 s"]
+    assert not launch.reasons
+    ((period, actions),) = launch.timers
+    assert period == launching.GRACE == 2.0
+    launch.take(actions)
+    assert launch.reasons == ["arm has ended"]
+
+
+def test_the_end_of_another_node_is_said_and_no_more(launching):
+    launch = play(launching, [replace(NODE, vital=False)])
+    launch.end("arm")
+    assert launch.said == ["arm has ended; the others go on, to leave the robot safe, until Ctrl-C"]
+    assert not launch.timers
+    assert not launch.reasons
+
+
+@pytest.mark.parametrize("vital", [True, False])
+@pytest.mark.parametrize("spec", [NODE, ONCE])
+def test_while_all_is_ending_anyway_nothing_follows_an_end(launching, spec, vital):
+    launch = play(launching, [replace(spec, vital=vital)], [replace(NODE, name="later")])
+    launch.context.is_shutdown = True
+    names = launch.names
+    launch.end(spec.name, 1)
+    assert launch.names == names
+    assert (launch.said, launch.timers, launch.reasons) == ([], [], [])
+
+
+def test_a_failure_that_is_not_vital_does_not_hold_up_what_comes_after_it(launching):
+    launch = play(launching, [replace(ONCE, vital=False)], [NODE])
+    launch.end("once", 1)
+    assert launch.names == ["once", "arm"]
+    assert launch.said == ["once has ended with exit status 1; the others go on"]
+    assert not launch.reasons
+
+
+def test_a_stage_that_nothing_holds_up_starts_with_the_one_before(launching):
+    file = LaunchFile("their_driver", "launch/arm.launch.py", {})
+    assert play(launching, [file], [NODE], [replace(NODE, name="second")]).names == [file.path, "arm", "second"]
 
 
 # --- with launch itself ---
 
 
-def test_launch_takes_the_description():
-    pytest.importorskip("launch_ros", reason="needs ROS 2's launch_ros")
-    from launch_ros.actions import Node
+@pytest.fixture
+def launch_ros():
+    return pytest.importorskip("launch_ros", reason="needs ROS 2's launch_ros")
 
+
+@every_file
+def test_launch_takes_every_file(launch_ros, name):
     import launch
 
-    description = load(FOLDER / "sim.launch.py").generate_launch_description()
-    arguments = [entity for entity in description.entities if isinstance(entity, launch.actions.DeclareLaunchArgument)]
-    assert [entity.name for entity in arguments] == [argument.name for argument in SIMULATION_ARGUMENTS]
+    description = load(FILES[name]).generate_launch_description()
+    arguments = SETUPS[name].arguments
+    declared = {argument.name: argument for argument in description.get_launch_arguments()}
+    assert list(declared) == [argument.name for argument in arguments]
+    for argument in arguments:
+        entity = declared[argument.name]
+        assert entity.description.startswith(argument.text)  # it tells the choices, too
+        assert (entity.choices or []) == list(argument.choices)
+        default = entity.default_value
+        assert (default if default is None else "".join(part.text for part in default)) == argument.default
     context = launch.LaunchContext()
-    for entity in arguments:
+    context.launch_configurations.update(REQUIRED.get(name, {}))
+    for entity in declared.values():
         entity.execute(context)
-    opaque = next(entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction))
-    nodes = [entity for entity in opaque.execute(context) if isinstance(entity, Node)]
-    assert [node.node_executable for node in nodes] == [spec.executable for spec in simulation()]
+    (opaque,) = [entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction)]
+    actions = opaque.execute(context)
+    first = SETUPS[name].make(**arguments_of(name)).stages[0]
+    started = [a for a in actions if isinstance(a, (launch_ros.actions.Node, launch.actions.IncludeLaunchDescription))]
+    assert len(started) == len(first)
+    for action, spec in zip(started, first, strict=True):
+        if isinstance(spec, NodeSpec):
+            assert isinstance(action, launch_ros.actions.Node)
+            assert (action.node_package, action.node_executable) == (spec.package, spec.executable)
+        else:
+            assert isinstance(action, launch.actions.IncludeLaunchDescription)
+
+
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+file, *given = sys.argv[1:]
+source = PythonLaunchDescriptionSource(file)
+include = IncludeLaunchDescription(source, launch_arguments=[text.split(":=") for text in given])
+service = LaunchService()
+service.include_launch_description(LaunchDescription([include]))
+sys.exit(service.run())
+"""
+# In place of an executable: writes its name, process and arguments down; stays, or ends with a status.
+PROGRAM = """#!/bin/sh
+echo "$(basename "$0") $$ $*" >> "{log}"
+{then}
+"""
+DRIVER = """
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+NAMES = {names}
+
+def generate_launch_description():
+    given = [LaunchConfiguration(name) for name in NAMES]
+    calibration = LaunchConfiguration("kinematics_params_file", default="none")
+    driver = Node(package="driver", executable="driver", arguments=[*given, calibration])
+    return LaunchDescription([*map(DeclareLaunchArgument, NAMES), driver])
+"""
+
+
+class Packages:
+    """Stands in for all packages that a launch file takes nodes from: executables that only write down their start."""
+
+    def __init__(self, folder):
+        self.folder, self.log, self.process = folder, folder / "log", None
+        self.log.touch()
+        self.program(folder / "bin/xacro", "echo '<robot/>'")
+        (folder / "share").mkdir()
+        (folder / "share" / PACKAGE).symlink_to(SHARE)
+
+    def program(self, path, then):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PROGRAM.format(log=self.log, then=then))
+        path.chmod(0o755)
+
+    def executable(self, package, name, then="exec sleep 600"):
+        self.package(package)
+        self.program(self.folder / "lib" / package / name, then)
+
+    def package(self, package):
+        index = self.folder / "share/ament_index/resource_index/packages"
+        index.mkdir(parents=True, exist_ok=True)
+        (index / package).touch()
+
+    def launch_file(self, package, path, names):
+        self.package(package)
+        file = self.folder / "share" / package / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(DRIVER.format(names=list(names)))
+
+    def launch(self, name, **given):
+        """Start a launch file."""
+        variables = {
+            "AMENT_PREFIX_PATH": os.pathsep.join([str(self.folder), os.environ.get("AMENT_PREFIX_PATH", "")]),
+            "PATH": os.pathsep.join([str(self.folder / "bin"), os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "ROS_LOG_DIR": str(self.folder),
+        }
+        arguments = [str(FILES[name]), *(f"{key}:={value}" for key, value in given.items())]
+        with (self.folder / "out").open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", LAUNCH, *arguments], env=os.environ | variables, stdout=out, stderr=out
+            )
+
+    @property
+    def out(self):
+        return (self.folder / "out").read_text(errors="replace")
+
+    def started(self):
+        """Names, process numbers and arguments, in the order of the starts."""
+        return [line.split(" ", 2) for line in self.log.read_text().splitlines()]
+
+    def until(self, condition, what):
+        deadline = time.monotonic() + 30.0
+        while not condition():
+            assert time.monotonic() < deadline, f"waited for: {what}\n{self.started()}\n{self.out}"
+            time.sleep(0.02)  # between two looks
+
+    def runs(self, count):
+        """Wait until so many processes have started."""
+        self.until(lambda: len(self.started()) >= count, f"{count} processes")
+        return self.started()
+
+    def end(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(30.0)
+
+
+def alive(number):
+    return Path(f"/proc/{number}").exists()
+
+
+@pytest.fixture
+def packages(launch_ros, tmp_path):
+    packages = Packages(tmp_path)
+    for package, name in (
+        (PACKAGE, "controller"),
+        (PACKAGE, "watchdog"),
+        ("controller_manager", "ros2_control_node"),
+        ("robot_state_publisher", "robot_state_publisher"),
+        ("driver", "driver"),
+    ):
+        packages.executable(package, name)
+    for package, name in ((PACKAGE, "wait_active"), ("controller_manager", "spawner")):
+        packages.executable(package, name, "exit 0")
+    yield packages
+    packages.end()
+
+
+MOCK = [
+    {"xacro"},
+    {"robot_state_publisher", "ros2_control_node", "spawner"},
+    {"spawner"},
+    {"spawner"},
+    {"watchdog", "controller", "wait_active"},
+    {"spawner"},
+]
+
+
+def test_processes_start_in_stages_and_end_together(packages):
+    packages.launch("mock", robot="ur5e")
+    started = packages.runs(sum(map(len, MOCK)))
+    for stage in MOCK:
+        assert {name for name, *_ in started[: len(stage)]} == stage
+        started = started[len(stage) :]
+    spawned = [arguments.split()[0] for name, _, arguments in packages.started() if name == "spawner"]
+    forward = "forward_position_controller"
+    assert spawned == ["joint_state_broadcaster", "force_torque_sensor_broadcaster", forward, forward]
+    inactive = ["--inactive" in arguments for name, _, arguments in packages.started() if name == "spawner"]
+    assert inactive == [False, False, True, False]
+    packages.end()
+    assert packages.process.returncode == 0
+    assert not any(alive(number) for _, number, _ in packages.started())
+
+
+def test_when_the_controller_dies_the_others_have_time_to_bring_the_arm_to_rest(packages):
+    packages.launch("mock")
+    numbers = {name: int(number) for name, number, _ in packages.runs(sum(map(len, MOCK)))}
+    os.kill(numbers["controller"], signal.SIGKILL)
+    died = time.monotonic()
+    packages.until(lambda: packages.process.poll() is not None, "the end")
+    assert time.monotonic() - died > 1.9
+    assert "controller has ended: everything else ends in 2 s" in packages.out
+    assert not any(alive(number) for number in numbers.values())
+
+
+def test_a_spawner_that_fails_ends_all_and_says_so(packages):
+    packages.executable("controller_manager", "spawner", "exit 1")
+    packages.launch("mock")
+    packages.until(lambda: packages.process.poll() is not None, "the end")
+    assert "spawn_joint_state_broadcaster has ended with exit status 1: everything else ends" in packages.out
+    assert {name for name, *_ in packages.started()} <= MOCK[0] | MOCK[1]
+
+
+def test_a_driver_gets_its_arguments_and_those_that_we_do_not_know(packages):
+    names = ("ur_type", "robot_ip", "activate_joint_controller")
+    packages.launch_file("ur_robot_driver", "launch/ur_control.launch.py", names)
+    packages.launch("ur", ur_type="ur5", robot_ip="1.2.3.4", kinematics_params_file="/my/calibration.yaml")
+    started = packages.runs(5)
+    (driver,) = [arguments for name, _, arguments in started if name == "driver"]
+    assert driver.startswith("ur5 1.2.3.4 false /my/calibration.yaml")
+    assert started[-1][0] == "spawner"
+
+
+def test_on_a_real_arm_the_watchdog_goes_on_without_the_controller(packages):
+    packages.launch_file("ur_robot_driver", "launch/ur_control.launch.py", ())
+    packages.launch("ur", ur_type="ur5", robot_ip="1.2.3.4")
+    numbers = {name: int(number) for name, number, _ in packages.runs(5)}
+    os.kill(numbers["controller"], signal.SIGKILL)
+    packages.until(lambda: "controller has ended; the others go on" in packages.out, "words")
+    assert alive(numbers["watchdog"])
+    assert alive(numbers["driver"])
+    packages.end()
+    assert not alive(numbers["watchdog"])
+
+
+def test_words_say_what_is_wrong_with_an_argument(packages):
+    packages.launch("mock", robot="nonsense")
+    packages.until(lambda: packages.process.poll() is not None, "the end")
+    assert "unknown robot 'nonsense'; robots: " in packages.out
+    assert packages.process.returncode == 1
+    assert not packages.started()

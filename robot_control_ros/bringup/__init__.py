@@ -7,7 +7,7 @@ from .drivers import GEN3, UR
 from .environment import environment
 from .ours import SIMULATION, control, controller, gain_files, simulation
 from .ros2_control import BEHIND, ETHERCAT, GAZEBO, MOCK
-from .system import Argument, LaunchFile, NodeSpec, Setup, System, Xacro
+from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro
 
 SETUPS = {
     "sim": SIMULATION,
@@ -20,12 +20,14 @@ SETUPS = {
 }
 
 __all__ = [
+    "PACKAGE",
     "SETUPS",
     "Argument",
     "LaunchFile",
     "NodeSpec",
     "Setup",
     "System",
+    "Value",
     "Xacro",
     "control",
     "controller",

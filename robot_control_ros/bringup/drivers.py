@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import ConfigError
 from ..robots import load_robot
 from ..share import share_directory
-from .ours import CONTROL, SWITCH, control, running_law, switch
+from .ours import CONTROL, SWITCH, active, control, running_law, switch
 from .ros2_control import spawner
 from .system import Argument, LaunchFile, Setup, System, stages
 
@@ -43,6 +43,7 @@ def ur(
         "robot_ip": robot_ip,
         "use_mock_hardware": use_mock_hardware,
         "headless_mode": headless_mode,
+        "verify_robot_model": "true",  # off by default before Lyrical; a wrong ur_type is a wrong model
         "activate_joint_controller": "false",  # forward_effort_controller isn't a choice of initial_joint_controller
         "launch_rviz": "false",
     }
@@ -52,7 +53,12 @@ def ur(
         [LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)] if switch("driver", driver) else []
     )
     return stages(
-        [*started, *control(ur_type, law, gains, watchdog, profile, rate, vital=False)], [spawner(None, forward)]
+        [
+            *started,
+            *control(ur_type, law, gains, watchdog, profile, rate=rate, vital=False),
+            active(vital=False),
+        ],
+        [spawner(None, forward, vital=False)],  # it fails where the controller is active already
     )
 
 
@@ -67,7 +73,8 @@ def gen3(
     """ros2_kortex with a forward_position_controller, our controller in front of it.
 
     Raises:
-        ConfigError: unknown law or file, or a law that doesn't command positions.
+        ConfigError: unknown law or file, a law that doesn't command positions, or one that needs the wrench that
+            mock hardware doesn't have.
     """
     profile, rate = _profile("gen3", use_mock_hardware)
     file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
@@ -78,10 +85,12 @@ def gen3(
         "robot_controller": "forward_position_controller",  # stands still until ours commands
         "launch_rviz": "false",
     }
-    config = load_robot("gen3", "real")  # positions only, with mock hardware, too
-    running_law(config, law, gains)
+    running = running_law(load_robot("gen3", "real"), law, gains)  # positions only, with mock hardware, too
+    if profile == "mock" and running.needs_wrench:
+        remedy = "use position_domain_pd here, or mock.launch.py robot:=gen3"
+        raise ConfigError(f"law {law} needs a wrench, which ros2_kortex's mock hardware doesn't have: {remedy}")
     started = [LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments)] if switch("driver", driver) else []
-    return stages([*started, *control("gen3", law, gains, watchdog, profile, rate, vital=False)])
+    return stages([*started, *control("gen3", law, gains, watchdog, profile, rate=rate, vital=False)])
 
 
 def _profile(robot: str, use_mock_hardware: str) -> tuple[str, float]:

@@ -25,7 +25,15 @@ CONTROL = (
 
 
 def control(
-    robot: str, law: str, gains: str, watchdog: str, profile: str, rate: float = 0.0, vital: bool = True
+    robot: str,
+    law: str,
+    gains: str,
+    watchdog: str,
+    profile: str,
+    *,
+    rate: float = 0.0,
+    vital: bool = True,
+    description: str = "config",
 ) -> tuple[NodeSpec, ...]:
     """Watchdog, if wanted, and controller of one robot under one of its profiles.
 
@@ -33,20 +41,24 @@ def control(
         robot, law, gains, watchdog: as the arguments say.
         profile: of the robot's file.
         rate: joint states per second [Hz]; 0 takes the profile's.
-        vital: whether the end of the controller is the end of all; else the watchdog keeps the robot safe.
+        vital: whether the end of one of them is the end of all; else what is left keeps the robot safe.
+        description: where the controller has the robot description from, ``config`` or ``topic``.
 
     Raises:
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
     """
-    spec = replace(controller(robot, law, gains, profile=profile, rate=rate), vital=vital)
+    spec = controller(robot, law, gains, profile=profile, rate=rate, description=description)
+    spec = replace(spec, vital=vital)
     if not switch("watchdog", watchdog):
         return (spec,)
     shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
     topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
-    return (NodeSpec("watchdog", "watchdog", shared, remappings=topics), spec)
+    return (NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital), spec)
 
 
-def controller(robot: str, law: str, gains: str = "", *, profile: str, rate: float = 0.0) -> NodeSpec:
+def controller(
+    robot: str, law: str, gains: str = "", *, profile: str, rate: float = 0.0, description: str = "config"
+) -> NodeSpec:
     """The controller; see :func:`control`."""
     config = load_robot(robot, profile)
     running_law(config, law, gains)
@@ -56,11 +68,17 @@ def controller(robot: str, law: str, gains: str = "", *, profile: str, rate: flo
         "profile": profile,
         "rate": rate,
         "law": law,
+        "description": description,
         "use_sim_time": system.simulated_time,
     }
     topics = {"joint_states": system.joint_states, "wrench": system.wrench_topic or "wrench"}
     topics = {old: new for old, new in topics.items() if new != old}
-    return NodeSpec("controller", "controller", parameters, gain_files(gains), topics, lifecycle=True)
+    return NodeSpec("controller", "controller", parameters, gain_files(gains), topics)
+
+
+def active(*, vital: bool = True) -> NodeSpec:
+    """Ends when the controller is active, and publishes commands."""
+    return NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True, vital=vital)
 
 
 def simulation(
@@ -77,18 +95,22 @@ def simulation(
     Raises:
         ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
     """
-    if scene:
-        load_scene(scene)
     hertz = number("rate", rate)
     return stages(
-        [simulator(robot, hertz, scene, pacing=pacing), *control(robot, law, gains, watchdog, "sim", hertz)],
+        [simulator(robot, hertz, scene, pacing=pacing), *control(robot, law, gains, watchdog, "sim", rate=hertz)],
     )
 
 
 def simulator(
     robot: str, rate: float, scene: str, remappings: Mapping[str, str] | None = None, **parameters: Value
 ) -> NodeSpec:
-    """The simulator of one robot."""
+    """The simulator of one robot.
+
+    Raises:
+        ConfigError: unknown scene.
+    """
+    if scene:
+        load_scene(scene)
     given: dict[str, Value] = {"robot": portable(robot), "rate": rate, "scene": portable(scene), **parameters}
     return NodeSpec("simulator", "simulator", given, remappings=remappings or {})
 

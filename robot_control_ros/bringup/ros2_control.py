@@ -7,30 +7,48 @@ ros_gz_bridge/README.md).
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from ..errors import ConfigError
 from ..robots import RobotConfig, load_robot
 from ..share import share_directory
-from .ours import CONTROL, ROBOT, SWITCH, control, number, running_law, simulator, switch
+from ..types import CommandMode
+from .ours import CONTROL, ROBOT, SWITCH, active, control, number, running_law, simulator, switch
 from .system import Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro, stages
 
 MANAGER_LIMIT = "60"  # s that a spawner waits for the controller manager; by default it waits for ever
 STATES, COMMANDS = "/robot/joint_states", "/robot/joint_commands"  # of a simulator behind ros2_control
-BROADCASTERS = ("joint_state_broadcaster", "force_torque_sensor_broadcaster")
+BEHIND_TOPICS = {  # what the manager and its controllers have by the same names
+    "joint_states": STATES,
+    "joint_commands": COMMANDS,
+    "robot_description": "/robot/robot_description",
+    **{
+        f"/forward_{mode.value}_controller/commands": f"/robot/forward_{mode.value}_controller/commands"
+        for mode in CommandMode
+    },
+}
+GAZEBO_PROFILES = {"effort": "gz", "position": "gz_position"}  # by the interface that joints have in one run
+DRIVING = {
+    "joint_trajectory_controller": CommandMode.POSITION,
+    **{f"forward_{mode.value}_controller": mode for mode in CommandMode},
+}
 
 
-def mock(robot: str = "ur5", law: str = "admittance", gains: str = "", watchdog: str = "true") -> System:
+def mock(
+    robot: str = "ur5", law: str = "admittance", gains: str = "", watchdog: str = "true", controllers_file: str = ""
+) -> System:
     """ros2_control on mock_components, our controller in front of it.
 
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config, node = load_robot(robot, "mock"), control(robot, law, gains, watchdog, "mock")
-    description, file = xacro(config, hardware="mock"), controllers(config)
+    config, ours = load_robot(robot, "mock"), control(robot, law, gains, watchdog, "mock")
+    description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
     return stages(
-        [state_publisher(description, False), manager(file), spawner(file, *BROADCASTERS)],
-        *in_front(config, law, gains, file, node),
+        [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
+        [wrench_broadcaster(file)],
+        *in_front(config, law, gains, file, ours),
     )
 
 
@@ -39,6 +57,7 @@ def gazebo(
     law: str = "impedance",
     gains: str = "",
     watchdog: str = "true",
+    controllers_file: str = "",
     interface: str = "effort",
     world: str = "",
     headless: str = "false",
@@ -46,23 +65,22 @@ def gazebo(
     """Gazebo with gz_ros2_control, our controller in front of it.
 
     The arm stands until a controller is active; one that takes efforts drops it until the first command comes. So ours
-    runs before the forward controller is activated.
+    runs before the forward controller is activated. Its model is that of Gazebo's description.
 
     Raises:
         ConfigError: see :func:`mock`; no such world.
     """
-    profile = {"effort": "gz", "position": "gz_position"}.get(interface)
-    if profile is None:
-        raise ConfigError(f"interface = {interface!r}; choices: effort, position")
-    config, node = load_robot(robot, profile), control(robot, law, gains, watchdog, profile)
-    path = Path(world).resolve() if world else share_directory() / "config" / "gazebo" / "arm.sdf"
-    if not path.is_file():
-        raise ConfigError(f"world = {world!r}: no such file")
-    file = controllers(config)
+    if interface not in GAZEBO_PROFILES:
+        raise ConfigError(f"interface = {interface!r}; choices: {', '.join(GAZEBO_PROFILES)}")
+    profile = GAZEBO_PROFILES[interface]
+    config, ours = load_robot(robot, profile), control(robot, law, gains, watchdog, profile, description="topic")
+    path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
     description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
-    server = "-r -s" if switch("headless", headless) else "-r"
+    options = "-r -s" if switch("headless", headless) else "-r"
     simulation = LaunchFile(
-        "ros_gz_sim", "launch/gz_sim.launch.py", {"gz_args": f"{server} {path}", "on_exit_shutdown": "true"}
+        "ros_gz_sim",
+        "launch/gz_sim.launch.py",
+        {"gz_args": f"{options} {shlex.quote(str(path))}", "on_exit_shutdown": "true"},  # through a shell
     )
     clock = NodeSpec(
         "parameter_bridge",
@@ -78,71 +96,70 @@ def gazebo(
         once=True,
     )
     return stages(
-        [simulation, state_publisher(description, True), clock, create],
-        [spawner(file, *BROADCASTERS)],
-        *in_front(config, law, gains, file, node),
+        [simulation, state_publisher(description, simulated_time=True), clock, create],
+        [spawner(file, "joint_state_broadcaster")],
+        [wrench_broadcaster(file)],
+        *in_front(config, law, gains, file, ours),
     )
 
 
 def ethercat(
-    robot: str = "ur5", law: str = "impedance", gains: str = "", watchdog: str = "true", slave_config: str = ""
+    robot: str = "ur5",
+    law: str = "impedance",
+    gains: str = "",
+    watchdog: str = "true",
+    controllers_file: str = "",
+    slave_config: str = "",
 ) -> System:
     """Drives on ICube's ethercat_driver, our controller in front of it; all joints take what the law commands.
 
     Raises:
         ConfigError: see :func:`mock`; no such file, or a robot without the profile.
     """
-    config, node = load_robot(robot, "icube"), control(robot, law, gains, watchdog, "icube", vital=False)
-    default = share_directory() / "config" / "ros2_control" / "ethercat" / "cia402_servo.yaml"
-    slaves = Path(slave_config).resolve() if slave_config else default
-    if not slaves.is_file():
-        raise ConfigError(f"slave_config = {slave_config!r}: no such file")
-    rate = f"{config.profile.rate:g}"
-    mode = running_law(config, law, gains).mode.value
-    description = xacro(config, hardware="ethercat", command_interface=mode, slave_config=str(slaves), rate=rate)
-    file = controllers(config)
+    config, ours = load_robot(robot, "icube"), control(robot, law, gains, watchdog, "icube", vital=False)
+    description = xacro(
+        config,
+        hardware="ethercat",
+        command_interface=running_law(config, law, gains).mode.value,
+        slave_config=str(given_file("slave_config", slave_config, "config/ros2_control/ethercat/cia402_servo.yaml")),
+        rate=f"{config.profile.rate:g}",
+    )
+    file = controllers(config, controllers_file)
     return stages(
-        [
-            state_publisher(description, False),
-            manager(file, update_rate=round(config.profile.rate)),
-            spawner(file, "joint_state_broadcaster"),
-        ],
-        *in_front(config, law, gains, file, node),
+        [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
+        *in_front(config, law, gains, file, ours),
     )
 
 
 def behind(
-    robot: str = "ur5", controller: str = "joint_trajectory_controller", scene: str = "", rate: str = "0.0"
+    robot: str = "ur5",
+    controller: str = "joint_trajectory_controller",
+    controllers_file: str = "",
+    scene: str = "",
+    rate: str = "0.0",
 ) -> System:
     """Our simulator behind ros2_control, by joint_state_topic_hardware_interface: any controller can drive it.
 
     All of it keeps wall time: the manager's cycle would otherwise be that of /clock.
 
     Raises:
-        ConfigError: unknown robot, controller or scene.
+        ConfigError: unknown robot, controller, scene or file.
     """
-    commands = {
-        "joint_trajectory_controller": "position",
-        "forward_position_controller": "position",
-        "forward_velocity_controller": "velocity",
-        "forward_effort_controller": "effort",
-    }
-    if controller not in commands:
-        raise ConfigError(f"controller = {controller!r}; choices: {', '.join(commands)}")
+    if controller not in DRIVING:
+        raise ConfigError(f"controller = {controller!r}; choices: {', '.join(DRIVING)}")
     config = load_robot(robot)
     description = xacro(
         config,
         hardware="topic",
-        command_interface=commands[controller],
+        command_interface=DRIVING[controller].value,
         joint_states_topic=STATES,
         joint_commands_topic=COMMANDS,
     )
-    topics = {"joint_states": STATES, "joint_commands": COMMANDS, "robot_description": "/robot/robot_description"}
-    file = controllers(config)
+    file = controllers(config, controllers_file)
     return stages(
         [
-            simulator(robot, number("rate", rate), scene, topics),
-            state_publisher(description, False),
+            simulator(robot, number("rate", rate), scene, BEHIND_TOPICS),
+            state_publisher(description),
             manager(file),
             spawner(file, "joint_state_broadcaster"),
         ],
@@ -151,14 +168,14 @@ def behind(
 
 
 def in_front(
-    config: RobotConfig, law: str, gains: str, file: Path, control: tuple[NodeSpec, ...]
+    config: RobotConfig, law: str, gains: str, file: Path, ours: tuple[NodeSpec, ...]
 ) -> tuple[tuple[NodeSpec, ...], ...]:
-    """The stages that put our controller in front of a forward controller: loaded, ours running, then activated."""
+    """The stages that put our nodes in front of a forward controller: that loaded, ours running, then it activated."""
     forward = config.profile.controllers[running_law(config, law, gains).mode]
-    return (spawner(file, forward, inactive=True),), control, (spawner(file, forward),)
+    return (spawner(file, forward, inactive=True),), (*ours, active()), (spawner(file, forward),)
 
 
-def spawner(file: Path | None, *names: str, inactive: bool = False) -> NodeSpec:
+def spawner(file: Path | None, *names: str, inactive: bool = False, vital: bool = True) -> NodeSpec:
     """Loads, configures and, unless `inactive`, activates controllers; of one that is loaded it does the rest."""
     arguments = [*names, "--controller-manager-timeout", MANAGER_LIMIT]
     if file is not None:
@@ -166,58 +183,78 @@ def spawner(file: Path | None, *names: str, inactive: bool = False) -> NodeSpec:
     if inactive:
         arguments.append("--inactive")
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True)
+    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True, vital=vital)
 
 
-def state_publisher(description: Xacro, simulated_time: bool) -> NodeSpec:
-    """Publishes the robot description, from which the controller manager makes the hardware, and the frames."""
+def wrench_broadcaster(file: Path) -> NodeSpec:
+    """The spawner of the sensor's broadcaster, which fails on a Gazebo that is too old to show it to ros2_control."""
+    return spawner(file, "force_torque_sensor_broadcaster", vital=False)
+
+
+def state_publisher(description: Xacro, *, simulated_time: bool = False) -> NodeSpec:
+    """Publishes the frames, and the robot description, from which the controller manager makes the hardware.
+
+    Its end changes nothing for those who have the description already.
+    """
     parameters: dict[str, Value | Xacro] = {"robot_description": description, "use_sim_time": simulated_time}
-    return NodeSpec("robot_state_publisher", "robot_state_publisher", parameters, package="robot_state_publisher")
+    name = "robot_state_publisher"
+    return NodeSpec(name, name, parameters, package="robot_state_publisher", vital=False)
 
 
-def manager(file: Path, **parameters: Value) -> NodeSpec:
+def manager(file: Path) -> NodeSpec:
     """The controller manager."""
     return NodeSpec(
         "ros2_control_node",
         "controller_manager",
-        parameters,
-        (str(file),),
-        {"~/robot_description": "/robot_description"},  # before Jazzy the topic was the manager's own
+        parameter_files=(str(file),),
+        remappings={"~/robot_description": "/robot_description"},  # before Jazzy the topic was the manager's own
         package="controller_manager",
     )
 
 
-def controllers(config: RobotConfig) -> Path:
-    """The parameter file of a robot's controller manager.
+def controllers(config: RobotConfig, given: str) -> Path:
+    """The parameter file of a robot's controller manager: the given one, or the package's.
 
     Raises:
         ConfigError: there is none.
     """
-    return _existing(config, share_directory() / "config" / "ros2_control" / f"{config.name}.yaml", "controllers")
+    return given_file("controllers_file", given, f"config/ros2_control/{config.name}.yaml")
+
+
+def given_file(argument: str, path: str, default: str) -> Path:
+    """The file that an argument names; without one, the package's.
+
+    Raises:
+        ConfigError: it doesn't exist.
+    """
+    found = Path(path).resolve() if path else share_directory() / default
+    if not found.is_file():
+        raise ConfigError(f"{argument} = {path!r}: no such file: {found}")
+    return found
 
 
 def xacro(config: RobotConfig, **arguments: str) -> Xacro:
-    """A robot's description with ros2_control's tags.
+    """A robot's description with ros2_control's tags, which lies beside the one without.
 
     Raises:
         ConfigError: there is none.
     """
     path = config.urdf_path.with_name(f"{config.urdf_path.name}.xacro")
-    return Xacro(_existing(config, path, "description with ros2_control's tags"), arguments)
-
-
-def _existing(config: RobotConfig, path: Path, what: str) -> Path:
     if not path.is_file():
-        raise ConfigError(f"robot {config.name}: no {what}: {path} is missing")
-    return path
+        raise ConfigError(f"robot {config.name}: no description with ros2_control's tags: {path} is missing")
+    return Xacro(path, arguments)
 
 
-MOCK = Setup((ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:]), mock)
+CONTROLLERS_FILE = Argument(
+    "controllers_file", "", "Parameters of the controller manager; empty for config/ros2_control/<robot>.yaml."
+)
+MOCK = Setup((ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:], CONTROLLERS_FILE), mock)
 GAZEBO = Setup(
     (
         ROBOT,
         *CONTROL,
-        Argument("interface", "effort", "What the joints take in this run of Gazebo.", ("effort", "position")),
+        CONTROLLERS_FILE,
+        Argument("interface", "effort", "What the joints take in this run of Gazebo.", tuple(GAZEBO_PROFILES)),
         Argument("world", "", "SDF file with the force-torque system; empty for the package's."),
         Argument("headless", "false", "Run Gazebo without its window.", SWITCH),
     ),
@@ -227,6 +264,7 @@ ETHERCAT = Setup(
     (
         ROBOT,
         *CONTROL,
+        CONTROLLERS_FILE,
         Argument("slave_config", "", "ICube's slave file; empty for a generic CiA 402 drive, see the file's comments."),
     ),
     ethercat,
@@ -234,7 +272,8 @@ ETHERCAT = Setup(
 BEHIND = Setup(
     (
         ROBOT,
-        Argument("controller", "joint_trajectory_controller", "The controller that drives the simulator."),
+        Argument("controller", "joint_trajectory_controller", "What drives the simulator.", tuple(DRIVING)),
+        CONTROLLERS_FILE,
         Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
         Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
     ),

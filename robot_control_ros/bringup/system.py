@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+PACKAGE = "robot_control_ros"
+
 Value = bool | int | float | str | list[float]
 
 
@@ -43,15 +45,14 @@ class NodeSpec:
 
     Attributes:
         executable: in ``lib/<package>``; of this package also the module in ``robot_control_ros.nodes``.
-        name: of the node.
+        name: of the node; one of another package keeps the name that it gives itself, and this is a label only.
         parameters: by name; they win over the files.
         parameter_files: paths of ROS parameter files.
         remappings: topic by topic.
         package: that has the executable.
         arguments: of the command line, before those of ROS.
         once: it ends by itself, with status 0 where all went well; the next stage waits for that.
-        lifecycle: the next stage waits until it is active.
-        vital: its end is the end of all; else the others go on.
+        vital: its end, or failure where it is `once`, is the end of all; else the others go on.
     """
 
     executable: str
@@ -59,10 +60,9 @@ class NodeSpec:
     parameters: Mapping[str, Value | Xacro] = field(default_factory=dict)
     parameter_files: tuple[str, ...] = ()
     remappings: Mapping[str, str] = field(default_factory=dict)
-    package: str = "robot_control_ros"
+    package: str = PACKAGE
     arguments: tuple[str, ...] = ()
     once: bool = False
-    lifecycle: bool = False
     vital: bool = True
 
     def ros_arguments(self) -> list[str]:
@@ -100,8 +100,8 @@ class System:
     """What is started together.
 
     Attributes:
-        stages: one after the other. A stage whose last node is `once` or `lifecycle` keeps the next one waiting; any
-            other starts at the same time as the next.
+        stages: one after the other. A stage whose last node is `once` keeps the next one waiting until that has ended
+            well; any other starts at the same time as the next.
     """
 
     stages: tuple[Stage, ...]
