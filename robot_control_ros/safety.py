@@ -79,13 +79,32 @@ class Safety:
         A position, once held, stays: it doesn't give way, sample by sample, to a load. Where gravity is ours, and the
         state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
         """
+        values = self._safe_values(mode, state, kin, fresh)
+        self._last = self._asked = self._bounded = self._sent = values
+        self.mode, self._stopped, self._last_extra = mode, True, None
+        return Command(mode, values)
+
+    def take_over(self, command: Command) -> None:
+        """Begin where somebody else's last command ended; a position is then held where that was."""
+        self._last, self.mode, self._stopped, self._last_extra = command.values, command.mode, True, None
+
+    def approach_safe_output(
+        self, mode: CommandMode, state: RobotState, kin: Kinematics, dt: float, fresh: bool = False
+    ) -> Command:
+        """The safe output, see :meth:`safe_output`, within the limits and rates of :meth:`apply`.
+
+        What it is measured against is the last command, `dt` seconds ago, which :meth:`take_over` may have told.
+        """
+        sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
+        self._stopped = True
+        return sent
+
+    def _safe_values(self, mode: CommandMode, state: RobotState, kin: Kinematics, fresh: bool) -> Array:
         latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
         values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
         if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
             values = np.clip(values - self._safe_damping * state.v, *self._effort_bounds)
-        self._last = self._asked = self._bounded = self._sent = values
-        self.mode, self._stopped, self._last_extra = mode, True, None
-        return Command(mode, values)
+        return values
 
     def stop(self, mode: CommandMode, state: RobotState, kin: Kinematics, reason: str) -> Command:
         """The safe output at a fresh state, with the reason as the fault."""

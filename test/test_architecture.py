@@ -17,15 +17,28 @@ FOLDER = Path(robot_control_ros.__file__).resolve().parent
 
 # Lowest first: a module imports from its own layer or a lower one. Folders stand for everything in them.
 LAYERS = (
-    ("errors", "types", "gains"),
+    ("errors", "types", "gains", "findings"),
     ("spatial",),
     ("share", "profiles", "robots", "model"),
     ("inverse_kinematics",),
     ("laws", "wrench", "payload", "momentum_observer", "trajectories", "safety"),
     ("running_law", "joint_reference", "motion_model"),
-    ("cycle_times", "handover", "loop"),
+    ("cycle_times", "handover", "examination", "loop", "takeover"),
     ("log", "plants", "simulate"),
-    ("reproduce", "nodes", "bringup", "processes", "bench", "demo", "reference_docs", "cli", "dashboard"),
+    (
+        "reproduce",
+        "nodes",
+        "bringup",
+        "launching",
+        "processes",
+        "bench",
+        "stability",
+        "demo",
+        "doctor",
+        "reference_docs",
+        "cli",
+        "dashboard",
+    ),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 ALONE = ("errors", "__init__")  # import nothing of the package
@@ -35,6 +48,8 @@ HOMES = {
     "ros": ("nodes",),
     "pinocchio": ("model", "spatial"),
     "mujoco": ("plants.mujoco",),
+    "launch": ("launching",),
+    "launch_ros": ("launching",),
     "viser": ("dashboard",),
     "pysoem": ("plants.ethercat",),
     "matplotlib": None,

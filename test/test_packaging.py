@@ -27,7 +27,7 @@ NAME = "robot_control_ros"
 SHARE = Path("share") / NAME
 MARKER = Path("share/ament_index/resource_index/packages") / NAME
 INSTALLED_FOLDERS = ("launch", "config", "urdf")
-NODES = ("controller", "simulator")
+NODES = ("controller", "simulator", "watchdog")
 
 # Imported module -> rosdep key, where the two differ. Of ROS packages the module's name is the key.
 ROSDEP_KEYS = {
@@ -286,7 +286,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installation):
     assert expected - installation.names_in_wheel == set()
 
 
-@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("node", [*NODES, "wait_active"])
 def test_executables_of_the_nodes_are_installed(installation, node):
     executable = installation.prefix / "lib" / NAME / node
     assert os.access(executable, os.X_OK)

@@ -284,6 +284,37 @@ def test_the_next_command_starts_from_the_safe_output():
     assert sent.values == pytest.approx(np.array([4.0, 4.0]) + RATE * DT)
 
 
+def test_the_safe_output_is_approached_from_somebody_else_s_command_within_the_effort_rate():
+    safety, last = gate(), np.array([40.0, -15.0])
+    safety.take_over(Command(EFFORT, last))
+    wanted = GRAVITY - np.array([2.0, 1.0]) * [0.5, -0.5]
+    for _ in range(40):
+        sent = safety.approach_safe_output(EFFORT, at(v=(0.5, -0.5)), kin(), DT, fresh=True).values
+        assert (np.abs(sent - last) <= RATE * DT * (1.0 + 1e-9)).all()
+        last = sent
+    assert safety.rate_limited.tolist() == [False, True]
+    assert sent[0] == pytest.approx(wanted[0])
+    for _ in range(40):
+        sent = safety.approach_safe_output(EFFORT, at(v=(0.5, -0.5)), kin(), DT, fresh=True).values
+    assert sent == pytest.approx(wanted)
+
+
+def test_the_safe_output_is_approached_with_velocities_that_keep_the_acceleration():
+    safety = gate()
+    safety.take_over(Command(VELOCITY, np.array([2.0, -1.5])))
+    sent = [safety.approach_safe_output(VELOCITY, at(v=(2.0, -1.5)), kin(), DT).values for _ in range(round(0.25 / DT))]
+    assert np.diff([[2.0, -1.5], *sent], axis=0)[:60] == pytest.approx(np.array([[-8.0, 12.0]] * 60) * DT)
+    assert sent[-1] == pytest.approx(np.zeros(2), abs=1e-9)
+
+
+def test_a_position_that_somebody_else_commanded_is_held_and_not_where_the_robot_is():
+    safety, commanded = gate(), np.array([0.35, 0.45])
+    safety.take_over(Command(POSITION, commanded))
+    for q in ((0.3, 0.4), (0.32, 0.5), (0.36, 0.4)):
+        assert np.array_equal(safety.approach_safe_output(POSITION, at(q), kin(), DT).values, commanded)
+    assert safety.fault == ""
+
+
 def test_holding_a_position_does_not_share_the_state_s_array():
     state = at()
     values = gate().safe_output(POSITION, state, kin()).values

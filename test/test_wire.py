@@ -10,8 +10,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.errors import ConfigError
+from robot_control_ros.nodes import wire
 from robot_control_ros.nodes.messages import JointStateReader
-from robot_control_ros.nodes.wire import WireReader, WireWriter
+from robot_control_ros.nodes.wire import CommandReader, WireReader, WireWriter
+from robot_control_ros.types import CommandMode
 
 pytestmark = pytest.mark.ros
 
@@ -87,3 +89,42 @@ def test_commands_are_what_the_ordinary_serialisation_makes(n):
         written = writer.write(values)
         assert isinstance(written, bytes)
         assert list(deserialize_message(written, Float64MultiArray).data) == values.tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 7])
+def test_commands_are_read_in_place(n, monkeypatch):
+    values = np.random.default_rng(n).normal(size=n)
+    message = serialize_message(Float64MultiArray(data=values.tolist()))
+    reader, writer = CommandReader(CommandMode.VELOCITY, n, "mine"), WireWriter(n)
+    monkeypatch.setattr(wire, "deserialize_message", lambda *arguments: pytest.fail("was deserialised"))
+    for data in (message, writer.write(values)):
+        command = reader.read(data)
+        assert command.mode is CommandMode.VELOCITY
+        assert np.array_equal(command.values, values)
+
+
+def test_the_padding_of_a_command_which_the_serialisation_leaves_to_chance_does_not_count(monkeypatch):
+    data = bytearray(serialize_message(Float64MultiArray(data=[1.0, 2.0])))
+    reader = CommandReader(CommandMode.EFFORT, 2, "mine")
+    monkeypatch.setattr(wire, "deserialize_message", lambda *arguments: pytest.fail("was deserialised"))
+    for chance in (b"\0\0\0\0", b"\x17\x2a\xff\x01"):
+        data[16:20] = chance
+        assert reader.read(bytes(data)).values.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("label", ["mine", "a", "abcd", "another_one"])
+def test_labelled_commands_are_written_as_such_and_read_or_passed_over(label):
+    values = np.array([1.0, -2.0, 3.0])
+    data = WireWriter(3, label).write(values)
+    message = deserialize_message(data, Float64MultiArray)
+    assert [(part.label, part.size) for part in message.layout.dim] == [(label, 3)]
+    assert list(message.data) == values.tolist()
+    command = CommandReader(CommandMode.EFFORT, 3, "mine").read(data)
+    assert (command is None) is (label == "mine")
+    assert command is None or np.array_equal(command.values, values)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_commands_of_another_size_are_read_as_what_they_are(size):
+    data = serialize_message(Float64MultiArray(data=[0.5] * size))
+    assert CommandReader(CommandMode.EFFORT, 3, "mine").read(data).values.tolist() == [0.5] * size

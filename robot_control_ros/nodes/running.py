@@ -23,6 +23,7 @@ from rclpy.task import Future
 from ..errors import RobotControlError
 
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
+_LAST_POLL = 0.02  # s between two questions whether a node that was told to end is finished
 
 # Deep enough that a node that was held up for 10 ms at 500 Hz still answers every joint state, the newest last.
 STATE_QOS = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -88,8 +89,8 @@ def _interrupt(number: int, frame: object) -> None:
 def run(make_node: Callable[[], Any]) -> None:
     """Run a node until SIGINT or SIGTERM, however often they come; then its close() leaves the robot safe.
 
-    The signal only ends the spinning; the context stays valid until the node has said its last word. A node that can't
-    be made says why, and the exit status is 1.
+    The signal only ends the spinning, and not before unfinished(), where the node has it, is False; the context stays
+    valid until the node has said its last word. A node that can't be made says why, and the exit status is 1.
     """
     try:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -113,6 +114,8 @@ def run(make_node: Callable[[], Any]) -> None:
     try:
         while rclpy.ok() and not stop.done() and not getattr(node, "failed", False):
             executor.spin_until_future_complete(stop, timeout_sec=_POLL)
+        while hasattr(node, "unfinished") and node.unfinished():
+            executor.spin_until_future_complete(Future(), timeout_sec=_LAST_POLL)
     finally:
         node.close()
         executor.remove_node(node)

@@ -13,16 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
-from ..types import Array, RobotState
+from ..types import Array, Command, CommandMode, RobotState
 from .messages import JointStateReader, numbers
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01"
 _STAMP = struct.Struct("<iI")
 _COUNT = struct.Struct("<I")
-_STAMP_AT, _STAMP_END = 4, 12
+_STAMP_AT, STAMP_END = 4, 12  # bytes
 _DOUBLE = 8
+_PLAIN = 16  # bytes of an array without dimensions up to its numbers: encapsulation, 0 dimensions, offset, count
 
 
 class _Span(NamedTuple):
@@ -94,29 +95,61 @@ class WireWriter:
     """Serialises commands of n values.
 
     The message is the same each time but for the values, which are its last bytes; checked once, here.
+
+    Args:
+        n: number of values.
+        label: of the message's one dimension; none where empty.
     """
 
-    def __init__(self, n: int) -> None:
+    def __init__(self, n: int, label: str = "") -> None:
+        dimensions = [MultiArrayDimension(label=label, size=n, stride=n)] if label else []
+        self._message = Float64MultiArray(layout=MultiArrayLayout(dim=dimensions))
         probe = np.linspace(1.0, 2.0, n)
-        whole = serialize_message(Float64MultiArray(data=numbers(probe)))
-        self._head = whole[: -n * _DOUBLE]
-        self._as_expected = self._head + probe.tobytes() == whole
+        self._message.data = numbers(probe)
+        whole = serialize_message(self._message)
+        self.head = whole[: -n * _DOUBLE]
+        self._as_expected = self.head + probe.tobytes() == whole
 
     def write(self, values: Array) -> bytes | Float64MultiArray:
         """The message for values (n,)."""
         if self._as_expected:
-            return self._head + values.tobytes()
-        return Float64MultiArray(data=numbers(values))
+            return self.head + values.tobytes()
+        self._message.data = numbers(values)
+        return self._message
+
+
+class CommandReader:
+    """Makes a Command of each serialised one of n values.
+
+    Args:
+        mode: of the commands.
+        n: number of values.
+        passed_over: label of the commands that aren't read, see :class:`WireWriter`.
+    """
+
+    def __init__(self, mode: CommandMode, n: int, passed_over: str) -> None:
+        head = WireWriter(n).head
+        self._mode, self._passed_over = mode, passed_over
+        self._plain, self._numbers, self._length = head[:_PLAIN], len(head), len(head) + n * _DOUBLE
+
+    def read(self, data: bytes) -> Command | None:
+        """The command, of whatever size; None where it has the label."""
+        if len(data) == self._length and data.startswith(self._plain):
+            return Command(self._mode, np.frombuffer(data, offset=self._numbers))
+        message = deserialize_message(data, Float64MultiArray)
+        if any(dimension.label == self._passed_over for dimension in message.layout.dim):
+            return None
+        return Command(self._mode, np.array(message.data))
 
 
 def _layout(data: bytes, message: JointState) -> _Layout | None:
     """The layout, or None where it isn't the one that is known here."""
     if data[:2] != _LITTLE_ENDIAN_CDR:
         return None
-    at = _STAMP_END
+    at = STAMP_END
     for text in (message.header.frame_id, None, *message.name):  # None: the number of names
         at += -at % 4 + 4 + (0 if text is None else len(text.encode()) + 1)
-    spans, begin = [], _STAMP_END
+    spans, begin = [], STAMP_END
     for values in (message.position, message.velocity, message.effort):
         at += -at % 4 + 4
         start = at if len(values) == 0 else at - (at - _STAMP_AT) % -_DOUBLE
