@@ -118,7 +118,7 @@ def _add_doctor(commands: Any) -> None:
     parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
     _add_robot_and_law(parser)
     parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of listening (default: 3)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
     parser.set_defaults(run=_doctor)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 
 from .bringup import environment
 from .errors import ConfigError
@@ -11,6 +12,8 @@ from .profiles import Profile
 from .robots import load_robot
 from .running_law import RunningLaw
 
+DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
+WIDTH = 100  # columns; commands, which are to be copied, may be longer
 MARKS = {Level.OK: "  ok  ", Level.WARNING: " warn ", Level.ERROR: " FAIL "}
 
 
@@ -28,8 +31,8 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     Raises:
         ConfigError: unknown robot, profile or law, or a pairing that is refused.
     """
-    if not 0.0 < seconds < float("inf"):
-        raise ConfigError(f"seconds = {seconds}: must be above 0")
+    if not DISCOVERY <= seconds < float("inf"):
+        raise ConfigError(f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen")
     config = load_robot(robot, profile)
     running = RunningLaw(config, law)
     os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))
@@ -39,11 +42,13 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     print(
         f"{config.description or config.name}, profile {profile} ({system}), law {law}: listening for {seconds:g} s …"
     )
-    findings = examine(config, running, seconds)
+    findings = examine(config, running, robot, seconds)
     for finding in findings:
-        print(f"{MARKS[finding.level]} {finding.text}")
+        _print_wrapped(MARKS[finding.level], finding.text)
         if finding.remedy:
-            print(f"        -> {finding.remedy}")
+            _print_wrapped("       ->", finding.remedy + ":" * bool(finding.command))
+        if finding.command:
+            print(f"          {finding.command}")
     _print_profile(config.profile)
     _print_next(findings)
     return 1 if errors(findings) else 0
@@ -54,15 +59,26 @@ def _print_profile(profile: Profile) -> None:
     own = [
         name for name, yes in (("gravity", profile.gravity_by_robot), ("friction", profile.friction_by_robot)) if yes
     ]
-    print(f"\ntakes {commands}; compensates {' and '.join(own) or 'neither gravity nor friction'} itself")
-    for note in profile.notes:
-        print(f"  - {note}")
+    print()
+    for note in (
+        f"It takes {commands}.",
+        f"It compensates {' and '.join(own) or 'neither gravity nor friction'} itself.",
+        *profile.notes,
+    ):
+        _print_wrapped("  -", note)
+
+
+def _print_wrapped(mark: str, text: str) -> None:
+    """A text beside a mark, in lines that fit."""
+    lines = textwrap.wrap(text, WIDTH - len(mark) - 1, break_long_words=False, break_on_hyphens=False)
+    print(f"\n{' ' * len(mark)} ".join([f"{mark} {lines[0]}", *lines[1:]]))
 
 
 def _print_next(findings: list[Finding]) -> None:
+    """The one thing to do first: what is wrong comes before what could be better."""
     pending = [finding for level in (Level.ERROR, Level.WARNING) for finding in findings if finding.level is level]
-    remedies = [finding.remedy for finding in pending if finding.remedy]
-    if remedies:
-        print(f"\nNext: {remedies[0]}")
+    advice = [finding.command or finding.remedy for finding in pending if finding.advice]
+    if advice:
+        print(f"\nNext: {advice[0]}")
     elif not pending:
         print("\nAll is well.")

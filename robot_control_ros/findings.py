@@ -22,12 +22,19 @@ class Finding:
     Attributes:
         level: how bad it is.
         text: what was found.
-        remedy: what to do or type next; empty where all is well.
+        remedy: what to do about it, in words; empty where all is well, or where nobody knows.
+        command: what to type for that; empty where it isn't done by typing.
     """
 
     level: Level
     text: str
     remedy: str = ""
+    command: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Remedy and command in one line."""
+        return ": ".join(filter(None, (self.remedy, self.command)))
 
 
 def ok(text: str) -> Finding:
@@ -35,21 +42,21 @@ def ok(text: str) -> Finding:
     return Finding(Level.OK, text)
 
 
-def warning(text: str, remedy: str = "") -> Finding:
+def warning(text: str, remedy: str = "", command: str = "") -> Finding:
     """It works, but not as well as it could."""
-    return Finding(Level.WARNING, text, remedy)
+    return Finding(Level.WARNING, text, remedy, command)
 
 
-def error(text: str, remedy: str = "") -> Finding:
+def error(text: str, remedy: str = "", command: str = "") -> Finding:
     """It doesn't work."""
-    return Finding(Level.ERROR, text, remedy)
+    return Finding(Level.ERROR, text, remedy, command)
 
 
 def in_words(findings: Iterable[Finding]) -> str:
-    """What was found and what to do, as one text; a remedy of several is said once."""
+    """What was found and what to do, as one text; an advice of several is said once."""
     found = list(findings)
-    remedies = dict.fromkeys(finding.remedy for finding in found if finding.remedy)
-    return ". ".join(["; ".join(finding.text for finding in found), *remedies])
+    advice = dict.fromkeys(finding.advice for finding in found if finding.advice)
+    return ". ".join(["; ".join(finding.text for finding in found), *advice])
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:

@@ -39,8 +39,8 @@ class Profile:
         controllers: by mode, the controller that takes the commands, on ``/<controller>/commands``.
         controller_manager: the node that manages them; empty where there is none.
         fallback_controller: what the watchdog asks for when our controller has died; empty to leave all as it is.
-        frozen_after: time [s] after which joint states that stay the same to the last bit, efforts and all, are those of
-            a driver that has lost the robot; 0 where a robot at rest may look like that.
+        frozen_after: time [s] after which joint states that stay the same to the last bit, efforts and all, are those
+            of a driver that has lost the robot; 0 where a robot at rest may look like that.
         wrench_frames: by frame_id that the sensor's messages carry and the description lacks, the frame of the
             description that it stands for.
         wrench: settings of the wrench pipeline by name, where they aren't the defaults.

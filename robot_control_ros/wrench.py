@@ -117,6 +117,7 @@ class WrenchPipeline:
     def __init__(self, settings: Mapping[str, Any] | None = None, joint_torques: bool = True) -> None:
         self._joint_torques = joint_torques
         self.settings = Tuning(WrenchSettings, 0, settings or {}, self._validate)  # no setting is per joint
+        self.settings.check({})
         self.tare = np.zeros(6)
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()

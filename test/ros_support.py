@@ -253,12 +253,12 @@ def _parameters(values: Mapping[str, Any]) -> list[Any]:
 class Controller:
     """A controller process, and what is said to it and by it."""
 
-    def __init__(self, ros: Ros, **parameters: Any) -> None:
+    def __init__(self, ros: Ros, wrench: str = "/sensor/wrench", **parameters: Any) -> None:
         from diagnostic_msgs.msg import DiagnosticArray
 
         self.ros = ros
         self.diagnostics = ros.subscribe(DiagnosticArray, "/diagnostics")
-        self.child = ros.start("controller", parameters, remappings={"wrench": "/sensor/wrench"})
+        self.child = ros.start("controller", parameters, remappings={"wrench": wrench})
 
     @property
     def state(self) -> str:
@@ -303,6 +303,7 @@ class FakeRobot:
 
     Attributes:
         q, v: (n,) what it sends next.
+        noise: of its measured efforts; None where it measures none.
         commands: all commands, oldest first.
     """
 
@@ -312,6 +313,7 @@ class FakeRobot:
 
         self.ros, self.robot = ros, robot
         self.q, self.v, self.time = np.array(robot.home), np.zeros(robot.n), 100.0
+        self.noise: np.random.Generator | None = None
         self.commands = ros.subscribe(Float64MultiArray, f"/forward_{mode}_controller/commands")
         self._publisher = ros.publisher(JointState, "joint_states")
 
@@ -323,6 +325,8 @@ class FakeRobot:
 
         self.time += PERIOD
         message = JointState(name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist())
+        if self.noise is not None:
+            message.effort = self.noise.normal(size=self.robot.n).tolist()
         message.header.stamp = to_stamp(self.time)
         return message
 

@@ -175,7 +175,7 @@ def test_the_lifecycle_can_be_gone_through_again_and_again(unstarted):
     ("parameter", "value", "words"),
     [
         ("robot", "nonsense", "unknown robot 'nonsense'; robots: gen3, planar_two_link, ur5, ur5e"),
-        ("profile", "nonsense", "unknown profile 'nonsense'; profiles: sim, .*, real"),
+        ("profile", "nonsense", "unknown profile 'nonsense'; profiles: sim, mock, gz, gz_position, real"),
         ("law", "nonsense", "unknown law 'nonsense'; laws: "),
         ("profile", "real", "A UR5 (CB3) has no effort interface: use admittance, position_domain_pd or joint_pid."),
         ("description", "nonsense", "description = 'nonsense'; choices: config, topic"),

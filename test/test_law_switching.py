@@ -354,16 +354,18 @@ class TooShort(GravityCompensation):
 
 
 @pytest.mark.parametrize("law", ["WithoutNumbers", "TooShort"])
-def test_a_law_that_takes_over_and_gives_nothing_usable_is_replaced_by_what_holds(law):
+def test_a_law_that_takes_over_and_gives_nothing_usable_is_replaced_by_what_holds_and_brakes(law):
     rig = Rig("ur5", ("impedance", None))
     begin_circle(rig)
     rig.steps(300)
     rig.loop.switch_law(RunningLaw(rig.robot, f"{__name__}:{law}"))
     state = rig.plant.read()
     sent = rig.loop.tick(state)
-    assert sent.values == pytest.approx(rig.holding(CommandMode.EFFORT, state), abs=1e-9)
+    braking = np.array(rig.robot.safe_damping) * state.v
+    assert np.abs(braking).max() > 1.0
+    assert sent.values == pytest.approx(rig.holding(CommandMode.EFFORT, state) - braking, abs=1e-9)
     assert "6 finite numbers" in rig.loop.safety.fault
     rig.switch(("impedance", None))
-    rig.sent = None
-    rig.steps(200)  # from where it is held
+    rig.sent = sent  # from which it goes on without a jump
+    rig.steps(200)
     assert np.abs(rig.state.v).max() < 0.05

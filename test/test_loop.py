@@ -765,3 +765,86 @@ def test_a_law_of_the_tip_that_takes_over_far_from_resting_joints_approaches_the
         loop.tick(state(k * DT, far))
         assert np.linalg.norm(loop.reference.twist[:3]) <= UR5.tip_speed[0] * (1 + 1e-9)
     assert loop.reference.pose == pytest.approx(at_home, abs=1e-6)
+
+
+# --- while the robot executes no commands ---
+
+LAW_OF = {
+    CommandMode.EFFORT: ("impedance", {}),
+    CommandMode.POSITION: ("position_domain_pd", {"output": "position"}),
+    CommandMode.VELOCITY: ("joint_pid", {}),
+}
+every_mode = pytest.mark.parametrize("mode", LAW_OF)
+
+
+def holding_in(mode, q):
+    gravity = RobotModel.of(UR5).at(np.array(q)).gravity
+    return {CommandMode.EFFORT: gravity, CommandMode.POSITION: np.array(q)}.get(mode, np.zeros(len(q)))
+
+
+def begun_move(model, mode):
+    """A loop 0.1 s after a joint move began."""
+    loop = ControlLoop(UR5, *LAW_OF[mode], model=model)
+    loop.tick(state(1.0))
+    loop.move_joints_to(HOME + 0.5)
+    for k in range(1, 50):
+        command = loop.tick(state(1.0 + k * DT))
+    assert command.mode is mode
+    return loop
+
+
+@every_mode
+def test_idle_commands_hold_the_robot_wherever_it_is_moved_to(model, mode):
+    loop = begun_move(model, mode)
+    for k, q in enumerate(random_configurations(5, 4)):
+        command = loop.idle(state(2.0 + k * DT, q))
+        assert command.mode is mode
+        assert command.values == pytest.approx(holding_in(mode, q), abs=1e-9)
+
+
+@every_mode
+def test_after_idle_the_law_starts_anew_where_the_robot_is_and_nothing_goes_on(model, mode):
+    loop = begun_move(model, mode)
+    loop.feedforward_wrench = np.full(6, 5.0)
+    (elsewhere,) = random_configurations(1, 5)
+    loop.idle(state(1.1, HOME))
+    loop.idle(state(1.1 + DT, elsewhere))
+    for k in range(2, 52):
+        command = loop.tick(state(1.1 + k * DT, elsewhere))
+        assert command.mode is mode
+        assert command.values == pytest.approx(holding_in(mode, elsewhere), abs=1e-6)
+    assert loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-9)
+
+
+def test_idle_on_a_robot_that_compensates_gravity_is_no_torque(model):
+    loop = ControlLoop(SELF_COMPENSATING, "impedance", model=model)
+    assert loop.idle(state(1.0)).values.tolist() == [0.0] * 6
+
+
+def test_idle_ends_the_complaint_that_the_robot_does_not_follow(model):
+    loop = ControlLoop(UR5, *LAW_OF[CommandMode.POSITION], model=model)
+    loop.tick(state(1.0))
+    loop.move_joints_to(HOME + 1.0)
+    for k in range(1, 1000):  # the joints stand still
+        loop.tick(state(1.0 + k * DT))
+        if loop.safety.fault:
+            break
+    assert "is the robot stopped?" in loop.safety.fault
+    loop.idle(state(4.0))
+    assert loop.safety.fault == ""
+
+
+def test_while_idle_there_is_nothing_to_start_a_move_from(model):
+    loop = begun_move(model, CommandMode.EFFORT)
+    loop.idle(state(2.0))
+    with pytest.raises(ConfigError, match="nothing to start from"):
+        loop.go_home()
+
+
+def test_a_bad_sample_while_idle_is_named_and_changes_nothing(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(1.0))
+    before = loop.state, loop.trajectory
+    with pytest.raises(ConfigError, match=r"position = .*nan"):
+        loop.idle(state(1.0 + DT, np.full(6, np.nan)))
+    assert (loop.state, loop.trajectory) == before

@@ -101,7 +101,7 @@ def test_an_unknown_profile_lists_the_profiles():
         load_robot("ur5", "reel")
     assert "ur5.yaml" in str(error.value)
     assert "'reel'" in str(error.value)
-    assert "sim, real" in str(error.value)
+    assert "profiles: sim, mock, gz, gz_position, real" in str(error.value)
 
 
 @pytest.mark.parametrize("name", robot_names())

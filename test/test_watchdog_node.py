@@ -406,7 +406,7 @@ def test_where_the_driver_falls_silent_too_the_safe_output_goes_on(ros):
 
 
 def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
-    """A UR arm whose program stands may be moved by hand: what was commanded before mustn't count when it runs again."""
+    """A UR arm whose program stands may be moved by hand: what was commanded before must not count afterwards."""
     system = System(ros)
     system.listen()
     executes = ros.publisher(Bool, "/io_and_status_controller/robot_program_running", latched=True)

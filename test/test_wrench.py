@@ -8,6 +8,8 @@ from arms import random_arm
 from scipy.spatial.transform import Rotation
 
 from robot_control_ros.errors import ConfigError
+from robot_control_ros.loop import ControlLoop
+from robot_control_ros.robots import load_robot
 from robot_control_ros.types import RobotState, Wrench
 from robot_control_ros.wrench import WrenchPipeline, check_wrench
 
@@ -469,3 +471,19 @@ def test_sensor_and_joint_torques_agree_on_a_push_in_simulation(ur5, ur5_model, 
             sample = plant.read()
             out = pipeline.on_tip(sample, ur5_model.update(sample.q, sample.v))
         np.testing.assert_allclose(out, [*force, 0.0, 0.0, 0.0], atol=0.02)
+
+
+def test_joint_torques_are_refused_where_the_robot_has_none():
+    pipeline = WrenchPipeline(joint_torques=False)
+    for attempt in (
+        lambda: WrenchPipeline({"source": "joint_effort"}, joint_torques=False),
+        lambda: pipeline.settings.set({"source": "joint_effort"}),
+        lambda: ControlLoop(load_robot("ur5", "real"), "admittance").wrench.settings.set({"source": "joint_effort"}),
+    ):
+        with pytest.raises(ConfigError, match=r"have no torques .*; choices: sensor"):
+            attempt()
+    assert pipeline.settings.target.source == "sensor"
+
+
+def test_reversed_joint_torques_are_torques():
+    assert ControlLoop(load_robot("gen3", "real"), "admittance").wrench.settings.target.source == "joint_effort"

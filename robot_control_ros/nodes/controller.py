@@ -23,6 +23,7 @@ from .ros_params import TunedParameters, declare_number
 from .running import LATCHED_QOS, run, steady_clock, take_priority
 from .session import Session
 
+DISCOVERY = 0.5  # s after which those who command the robot already have been seen
 PATIENCE = 3.0  # s of waiting for the system without a word
 START_PERIOD = 0.2  # s between two looks for what is needed to start
 
@@ -110,14 +111,17 @@ class ControllerNode(LifecycleNode):
             self.failed = True
             return
         assert self._session is not None
+        age = time.monotonic() - self._born
+        if age < DISCOVERY:
+            return
         try:
             self._session.check_system()
         except ConfigError as error:
-            if time.monotonic() - self._born > PATIENCE:
+            if age > PATIENCE:
                 self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
             return
-        self._starter.cancel()
-        self.trigger_activate()
+        if self._session.active or self.trigger_activate() == TransitionCallbackReturn.SUCCESS:
+            self._starter.cancel()
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}

@@ -14,12 +14,14 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 
 from ..errors import ConfigError
 from ..examination import (
     Samples,
     judge_clock,
     judge_force,
+    judge_gaps,
     judge_joints,
     judge_rate,
     judge_torques,
@@ -30,13 +32,13 @@ from ..model import RobotModel
 from ..robots import RobotConfig
 from ..running_law import RunningLaw
 from ..types import RobotState
+from ..wrench import WrenchPipeline
 from .entities import Entities
 from .messages import JointStateReader, seconds, vector
-from .running import spinning
-from .system_check import WATCHDOG, check_system
+from .running import LATCHED_QOS, spinning
+from .system_check import WATCHDOG, check_controllers, check_system, how_to_start
 
 CONTROLLER = "controller"
-DISCOVERY = 1.5  # s that other nodes get to be seen, at least
 LISTENING_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -46,99 +48,134 @@ class Doctor(Node):
     Args:
         robot: under the profile that is in question.
         law: that is to run.
+        name: of the robot, or path of its file, as nodes are given it.
     """
 
-    def __init__(self, robot: RobotConfig, law: RunningLaw) -> None:
+    def __init__(self, robot: RobotConfig, law: RunningLaw, name: str) -> None:
         super().__init__("doctor")
-        self._robot, self._law, self._model = robot, law, RobotModel.of(robot)
+        self._robot, self._law, self._name, self._model = robot, law, name, RobotModel.of(robot)
         self._reader = JointStateReader(robot.joints)
         self._states: list[RobotState] = []
         self._state_samples, self._wrench_samples = Samples(), Samples()
         self._forces: list[np.ndarray] = []
         self._frame, self._complaint = "", ""
-        self._names: list[str] = []
+        self._names: set[str] = set()  # of all joints that were heard of
         self._diagnoses: dict[str, DiagnosticStatus] = {}  # by node
-        entities = Entities(self)
-        entities.subscription(JointState, robot.profile.joint_states, self._on_joint_state, LISTENING_QOS)
+        self._executing: bool | None = None
+        self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current
+        profile, entities = robot.profile, Entities(self)
+        entities.subscription(JointState, profile.joint_states, self._on_joint_state, LISTENING_QOS)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, LISTENING_QOS)
-        if robot.profile.wrench_topic:
-            entities.subscription(WrenchStamped, robot.profile.wrench_topic, self._on_wrench, LISTENING_QOS)
+        entities.subscription(WrenchStamped, self._wrench_topic, self._on_wrench, LISTENING_QOS)
+        if profile.running_topic:
+            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+
+    @property
+    def _wrench_topic(self) -> str:
+        return self._robot.profile.wrench_topic or "wrench"
 
     def findings(self) -> list[Finding]:
         """All that was found since it began to listen."""
-        profile = self._robot.profile
+        profile, sensed = self._robot.profile, self._wrench_settings.source == "sensor"
         surroundings = self._surroundings()
         if errors(surroundings):
             return surroundings
-        sensed = profile.wrench_topic if self._law_reads_sensor() else None
+        topic = self._wrench_topic if sensed else None
         found = surroundings
-        found += check_system(self, self._robot, self._law, sensed, profile.joint_states, (CONTROLLER,))
-        found += self._joint_states()
-        if self._wrench_samples:
+        found += check_system(self, self._robot, self._law, topic, profile.joint_states, (CONTROLLER,))
+        found += check_controllers(self, self._robot, self._law.mode)
+        found += [*self._running(), *self._joint_states()]
+        if sensed:
             found += self._wrench()
         return found + self._nodes()
-
-    def _law_reads_sensor(self) -> bool:
-        profile = self._robot.profile
-        return bool(profile.wrench_topic) and profile.wrench.get("source", "sensor") == "sensor"
 
     def _surroundings(self) -> list[Finding]:
         domain = os.environ.get("ROS_DOMAIN_ID", "0")
         others = [name for name in self.get_node_names() if name != self.get_name() and not name.startswith("_")]
         if not others:
-            remedy = f"Start {self._robot.profile.description or 'the system'}: {self._robot.profile.start}".rstrip(
-                ": "
-            )
-            remedy += "; or set ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE as the other terminal has them"
-            return [error(f"no other node is seen in ROS domain {domain}", remedy)]
-        return [ok(f"{len(others)} other nodes in ROS domain {domain}")]
+            start, command = how_to_start(self._robot)
+            elsewhere = "where it runs, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
+            return [error(f"no other node is seen in ROS domain {domain}", f"{start}; {elsewhere}", command)]
+        return [ok(f"ROS domain {domain}: {', '.join(sorted(others))}")]
+
+    def _running(self) -> list[Finding]:
+        topic = self._robot.profile.running_topic
+        if not topic:
+            return []
+        if self._executing is None:
+            return [warning(f"{topic}: nothing was heard of whether the robot executes commands")]
+        if not self._executing:
+            return [
+                error(f"{topic}: the robot executes no commands", "Start its program; see the robot's page in docs")
+            ]
+        return [ok("the robot executes commands")]
 
     def _joint_states(self) -> list[Finding]:
         samples, profile = self._state_samples, self._robot.profile
         if self._complaint:
-            return [error(self._complaint)]
-        if not self._states:
-            return [judge_joints(self._robot, self._names)] if self._names else []
-        return [
-            judge_joints(self._robot, self._names),
-            judge_rate("joint states", samples, profile.rate),
-            judge_clock("joint states", samples, profile.simulated_time),
-            *judge_torques(self._robot, self._model, self._states),
-        ]
+            return [error(self._complaint, "Look for another robot, or another publisher", self._who_publishes())]
+        if not self._states and self._names:
+            return [judge_joints(self._robot, sorted(self._names))]
+        if len(samples) < 2:
+            return self._silent(profile.joint_states, f"{len(samples)} joint states have come")
+        clock = judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
+        found = [judge_joints(self._robot, sorted(self._names)), clock]
+        if samples.rising:
+            found.append(judge_rate("joint states", samples, profile.rate, profile.simulated_time))
+        return found + judge_torques(self._robot, self._model, self._states)
+
+    def _silent(self, topic: str, words: str) -> list[Finding]:
+        """Somebody publishes, but nothing comes; where nobody does, that has been said."""
+        return [error(words, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
+
+    def _who_publishes(self) -> str:
+        return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
 
     def _wrench(self) -> list[Finding]:
         samples, simulated = self._wrench_samples, self._robot.profile.simulated_time
+        if len(samples) < 2:
+            if not self._law.needs_wrench:
+                return []
+            words = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
+            return self._silent(self._wrench_topic, words)
         zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
-        return [
-            judge_rate("wrench", samples, self._robot.profile.rate),
-            judge_clock("wrench", samples, simulated),
-            judge_wrench_frame(self._robot, self._model, self._frame),
-            judge_force(np.mean(self._forces, axis=0), zero),
-        ]
+        clock = judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
+        found = [judge_wrench_frame(self._robot, self._model, self._frame), clock]
+        if samples.rising:
+            found.append(judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
+        return [*found, judge_force(np.mean(self._forces, axis=0), zero)]
 
     def _nodes(self) -> list[Finding]:
-        names, found = set(self.get_node_names()), []
-        for name, loss in (
-            (CONTROLLER, "nothing commands the robot"),
-            (WATCHDOG, "nothing makes the robot safe if the controller dies"),
+        profile, names, found = self._robot.profile, set(self.get_node_names()), []
+        robot = f"-p robot:={self._name} -p profile:={self._robot.profile_name}"
+        if profile.simulated_time:
+            robot += " -p use_sim_time:=true"
+        if profile.joint_states != "joint_states":
+            robot += f" -r joint_states:={profile.joint_states}"
+        law = f"-p law:={self._law.name} -r wrench:={self._wrench_topic}"
+        for name, loss, rest in (
+            (CONTROLLER, "nothing commands the robot", f"{robot} {law}"),
+            (WATCHDOG, "nothing makes the robot safe if the controller dies", robot),
         ):
             if name in names:
                 found.append(self._diagnosis(name))
             else:
-                found.append(warning(f"no {name}: {loss}", self._robot.profile.start))
+                command = f"ros2 run robot_control_ros {name} --ros-args {rest}"
+                found.append(warning(f"no {name}: {loss}", "Start it", command))
         return found
 
     def _diagnosis(self, name: str) -> Finding:
-        """What a node says of itself on /diagnostics."""
+        """What a node says of itself on /diagnostics, once a second; nothing, where a controller isn't configured."""
         status = self._diagnoses.get(name)
         if status is None:
-            return warning(f"{name} runs, but isn't configured", f"ros2 lifecycle set /{name} configure")
+            remedy = ("Configure it", f"ros2 lifecycle set /{name} configure") if name == CONTROLLER else ()
+            return warning(f"{name} says nothing on /diagnostics", *remedy)
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
 
     def _on_joint_state(self, message: JointState) -> None:
         arrival = time.time()
-        self._names = list(message.name)
+        self._names.update(message.name)
         try:
             state = self._reader.read(message)
         except ConfigError as complaint:
@@ -158,11 +195,14 @@ class Doctor(Node):
         self._frame = message.header.frame_id
         self._forces.append(vector(message.wrench.force))
 
+    def _on_running(self, message: Bool) -> None:
+        self._executing = message.data
 
-def examine(robot: RobotConfig, law: RunningLaw, lasting: float) -> list[Finding]:
-    """Look at the running system for `lasting` seconds; 1.5 s at least."""
-    with spinning(lambda: Doctor(robot, law)) as (doctor, spin):
-        _spin_for(spin, max(lasting, DISCOVERY))
+
+def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float) -> list[Finding]:
+    """Look at the running system for `lasting` seconds."""
+    with spinning(lambda: Doctor(robot, law, name)) as (doctor, spin):
+        _spin_for(spin, lasting)
         return [*doctor.findings(), *machine()]
 
 
@@ -176,7 +216,7 @@ def machine() -> list[Finding]:
         if os.geteuid() == 0 or allowed != 0:
             found.append(ok("real-time priority is permitted: set the parameter realtime_priority"))
         else:
-            remedy = "Add your user to /etc/security/limits.d with rtprio 98, and log in again."
+            remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
             found.append(warning("real-time priority isn't permitted", remedy))
     for package, loss in (
         ("control_msgs", "the controller has no FollowJointTrajectory action"),

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from ..errors import ConfigError, RobotControlError
-from ..findings import Level, errors, in_words
+from ..findings import Finding, Level, errors, in_words
 from ..loop import ControlLoop
 from ..running_law import RunningLaw
 from ..types import Command, Wrench
@@ -28,13 +28,14 @@ from .messages import JointStateReader, read_wrench
 from .payload_services import PayloadServices
 from .ros_params import TunedParameters
 from .running import LATCHED_QOS, STATE_QOS
-from .system_check import check_system
+from .system_check import check_controllers, check_rivals, check_system
 from .targets import Targets
 from .telemetry import Telemetry
 from .wire import STAMP_END, WireReader, WireWriter
 
 FAREWELLS, FAREWELL_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
+DIAGNOSTICS_PERIOD = 1.0  # s
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
 
 
@@ -86,7 +87,7 @@ class Session:
             raise
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
-        node, loop, entities, payload = self._node, self._loop, self._entities, self._payload
+        loop, entities, payload = self._loop, self._entities, self._payload
         profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._refuse)
@@ -99,7 +100,7 @@ class Session:
         entities.subscription(WrenchStamped, "wrench", self._guarded(self._on_wrench))
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
-        Targets(entities, loop, self._guarded)
+        Targets(entities, loop, lambda callback: self._guarded(self._when_executing(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
             ("add_payload_sample", payload.add_sample),
@@ -107,8 +108,8 @@ class Session:
             ("hold", loop.hold),
             ("go_home", loop.go_home),
         ):
-            entities.trigger(f"~/{name}", self._when_active(action))
-        entities.timer(1.0, lambda: self._diagnostics.publish(self._monitor.message(node)))
+            entities.trigger(f"~/{name}", self._when_active(self._when_executing(action)))
+        entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
     def activate(self) -> None:
@@ -136,23 +137,24 @@ class Session:
         Raises:
             ConfigError: it doesn't; says what is missing and what to do.
         """
-        return self._check_system(self._loop.running)
-
-    def check_law(self, law: RunningLaw) -> None:
-        """Refuse, by ConfigError, a law that couldn't go on now."""
-        if self.active and law is not self._loop.running:
-            self._loop.check_switch(law)
-            self._check_system(law)
-
-    def _check_system(self, law: RunningLaw) -> list[str]:
         if not self._checked:
             return []
-        loop = self._loop
-        topic = "wrench" if loop.wrench.settings.target.source == "sensor" else None
-        findings = check_system(self._node, loop.robot, law, topic)
-        if bad := errors(findings):
-            raise ConfigError(in_words(bad))
+        running, robot = self._loop.running, self._loop.robot
+        self._check_graph(running)
+        findings = check_controllers(self._node, robot, running.mode)
+        _refuse_errors(findings)
         return [in_words([finding]) for finding in findings if finding.level is Level.WARNING]
+
+    def check_law(self, law: RunningLaw) -> None:
+        """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
+        if self.active and law is not self._loop.running:
+            self._loop.check_switch(law)
+            if self._checked:
+                self._check_graph(law)
+
+    def _check_graph(self, law: RunningLaw) -> None:
+        topic = "wrench" if self._loop.wrench.settings.target.source == "sensor" else None
+        _refuse_errors(check_system(self._node, self._loop.robot, law, topic))
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`ControlLoop.switch_law`."""
@@ -259,6 +261,14 @@ class Session:
             age = min(age, abs(simulated))
         return age
 
+    def _publish_diagnostics(self) -> None:
+        """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
+        if self.active and self._checked:
+            rivals = check_rivals(self._node, self._loop.robot, self._loop.running.mode)
+            if rivals:
+                self._refuse(ConfigError(in_words(rivals)))
+        self._diagnostics.publish(self._monitor.message(self._node))
+
     def _refuse(self, error: Exception) -> None:
         self._monitor.refused(error)
         self._node.get_logger().error(str(error), throttle_duration_sec=1.0)
@@ -283,3 +293,16 @@ class Session:
             return action()
 
         return checked
+
+    def _when_executing(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*arguments: Any) -> Any:
+            if not self._executing:
+                raise ConfigError(f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says")
+            return action(*arguments)
+
+        return checked
+
+
+def _refuse_errors(findings: list[Finding]) -> None:
+    if bad := errors(findings):
+        raise ConfigError(in_words(bad))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rclpy.node import Node
 
-from ..findings import Finding, error, errors, ok, warning
+from ..findings import Finding, error, ok, warning
 from ..robots import RobotConfig
 from ..running_law import RunningLaw
 from ..types import CommandMode
@@ -15,6 +15,8 @@ from .controller_manager import ControllerManager
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
+
+UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet
 
 
 def check_system(
@@ -25,7 +27,7 @@ def check_system(
     joint_states: str = "joint_states",
     commanding: Sequence[str] = (),
 ) -> list[Finding]:
-    """All findings.
+    """What the graph of nodes and topics tells, at once, without asking anybody.
 
     Args:
         node: that asks; its own publishers and subscriptions don't count.
@@ -33,32 +35,34 @@ def check_system(
         law: that is to run.
         wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
         joint_states: topic.
-        commanding: names of nodes that may publish commands, besides the one that asks and the watchdog.
+        commanding: names of nodes of which one each may publish commands, besides the one that asks and the watchdog.
     """
-    findings = [
+    return [
         *_joint_states(node, robot, joint_states),
-        *_commands(node, robot, law.mode, {WATCHDOG, *commanding}),
+        *_commands(node, robot, law.mode),
+        *check_rivals(node, robot, law.mode, commanding),
         *(_wrench(node, robot, law, wrench) if wrench is not None else ()),
     ]
-    if robot.profile.controller_manager and not errors(findings):
-        findings += check_controllers(node, robot, law.mode)
-    return findings
 
 
 def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Finding]:
-    """What the controller manager says of the controller that takes the commands, and of its rivals."""
+    """What the controller manager says of the controller that takes the commands, and of its rivals.
+
+    Waits for the answer: up to some seconds, where none comes. Nothing where the profile has no controller manager.
+    """
     name, wanted = robot.profile.controller_manager, robot.profile.controllers[mode]
+    if not name:
+        return []
     manager = ControllerManager(node, name)
     if not manager.installed:
         return [ok(f"{name} was not asked: controller_manager_msgs isn't installed here")]
     controllers = manager.controllers()
     if controllers is None:
-        return [error(f"{name} doesn't answer", _start(robot))]
+        return [error(f"{name} doesn't answer", *how_to_start(robot))]
     found = {controller.name: controller for controller in controllers}
     if wanted not in found:
         listed = ", ".join(sorted(found)) or "none"
-        remedy = f"Load it: ros2 run controller_manager spawner {wanted} --inactive"
-        return [error(f"{wanted} isn't loaded; controllers: {listed}", remedy)]
+        return [error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(robot, mode))]
     interfaces = {f"{joint}/{kind.value}" for joint in robot.joints for kind in CommandMode}
     rivals = [
         controller.name
@@ -67,11 +71,34 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode) -> list
     ]
     switch = "ros2 control switch_controllers --strict"
     if rivals:
-        remedy = f"{switch} --deactivate {' '.join(rivals)} --activate {wanted}"
-        return [warning(f"{', '.join(rivals)} drives the joints, not {wanted}", remedy)]
-    if found[wanted].state != "active":
-        return [warning(f"{wanted} is {found[wanted].state}", f"{switch} --activate {wanted}")]
+        command = f"{switch} --deactivate {' '.join(rivals)} --activate {wanted}"
+        return [warning(f"{', '.join(rivals)} has the joints, not {wanted}", "Let it give way", command)]
+    state = found[wanted].state
+    if state == "inactive":
+        return [warning(f"{wanted} is inactive", "Activate it", f"{switch} --activate {wanted}")]
+    if state != "active":
+        return [warning(f"{wanted} is {state}", *_how_to_load(robot, mode))]
     return [ok(f"{wanted} is active")]
+
+
+def check_rivals(node: Node, robot: RobotConfig, mode: CommandMode, commanding: Sequence[str] = ()) -> list[Finding]:
+    """Who else publishes commands; see :func:`check_system`."""
+    topic, allowed = robot.profile.command_topic(mode), {node.get_name(), WATCHDOG, *commanding}
+    senders = [end.node_name for end in node.get_publishers_info_by_topic(topic) if end.node_name != UNKNOWN]
+    found = [
+        error(f"{count} nodes called {name} publish commands on {topic}", "Stop one of them")
+        for name in sorted(allowed)
+        if (count := senders.count(name)) > 1
+    ]
+    if others := sorted(set(senders) - allowed):
+        found.append(error(f"{', '.join(others)} publishes commands on {topic}, too", "One at a time: stop it"))
+    return found
+
+
+def how_to_start(robot: RobotConfig) -> tuple[str, str]:
+    """How to have the system in front of the robot, controller and all: in words, and what to type."""
+    system = robot.profile.description or f"the system of profile {robot.profile_name}"
+    return f"Start {system}", robot.profile.start
 
 
 def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Finding]:
@@ -80,10 +107,10 @@ def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Findin
     if senders:
         yield ok(f"joint states on {topic}, from {_names(senders)}")
     else:
-        yield error(f"nobody publishes joint states on {topic}", _start(robot))
+        yield error(f"nobody publishes joint states on {topic}", *how_to_start(robot))
 
 
-def _commands(node: Node, robot: RobotConfig, mode: CommandMode, commanding: Set[str]) -> Iterator[Finding]:
+def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Finding]:
     topic = robot.profile.command_topic(mode)
     takers = [end for end in _others(node, node.get_subscriptions_info_by_topic(topic)) if end.node_name != WATCHDOG]
     fitting = [end for end in takers if end.topic_type == COMMAND_TYPE]
@@ -91,12 +118,9 @@ def _commands(node: Node, robot: RobotConfig, mode: CommandMode, commanding: Set
         yield ok(f"{mode.value} commands on {topic} are taken by {_names(fitting)}")
     elif takers:
         types = ", ".join(sorted({end.topic_type for end in takers}))
-        yield error(f"{topic} takes {types}: must be {COMMAND_TYPE}", _load(robot, mode))
+        yield error(f"{topic} takes {types}: must be {COMMAND_TYPE}", *_how_to_load(robot, mode))
     else:
-        yield error(f"nobody takes {mode.value} commands on {topic}", _load(robot, mode))
-    rivals = [end for end in _others(node, node.get_publishers_info_by_topic(topic)) if end.node_name not in commanding]
-    if rivals:
-        yield error(f"{_names(rivals)} publishes commands on {topic}, too", "Stop it: one at a time.")
+        yield error(f"nobody takes {mode.value} commands on {topic}", *_how_to_load(robot, mode))
 
 
 def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iterator[Finding]:
@@ -106,7 +130,8 @@ def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iter
         yield ok(f"wrench on {topic}, from {_names(senders)}")
     elif law.needs_wrench:
         text = f"law {law.name} needs a wrench, and nobody publishes one on {topic}"
-        yield error(text, "Start the sensor's broadcaster, or set wrench.source to joint_effort.")
+        other = "" if robot.profile.joint_effort == "none" else ", or set wrench.source to joint_effort"
+        yield error(text, f"Start the sensor's broadcaster{other}")
 
 
 def _others(node: Node, ends: Sequence[Any]) -> list[Any]:
@@ -116,15 +141,11 @@ def _others(node: Node, ends: Sequence[Any]) -> list[Any]:
 
 
 def _names(ends: Sequence[Any]) -> str:
-    return ", ".join(sorted({end.node_name for end in ends}))
+    """Of their nodes; one with several ends, or several of one name, so many times."""
+    return ", ".join(sorted(end.node_name for end in ends))
 
 
-def _start(robot: RobotConfig) -> str:
-    start, system = robot.profile.start, robot.profile.description or f"the system of profile {robot.profile_name}"
-    return f"Start {system}: {start}" if start else f"Start {system}."
-
-
-def _load(robot: RobotConfig, mode: CommandMode) -> str:
+def _how_to_load(robot: RobotConfig, mode: CommandMode) -> tuple[str, str]:
     if not robot.profile.controller_manager:
-        return _start(robot)
-    return f"Load it: ros2 run controller_manager spawner {robot.profile.controllers[mode]} --inactive"
+        return how_to_start(robot)
+    return "Load it", f"ros2 run controller_manager spawner {robot.profile.controllers[mode]} --inactive"

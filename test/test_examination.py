@@ -1,0 +1,246 @@
+"""What samples of a robot's messages tell, with states computed from the model; and what is said about it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_control_ros.examination import (
+    LARGEST_AGE,
+    Samples,
+    judge_clock,
+    judge_force,
+    judge_gaps,
+    judge_joints,
+    judge_rate,
+    judge_torques,
+    judge_wrench_frame,
+)
+from robot_control_ros.findings import Level, error, errors, in_words, ok, warning
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot
+from robot_control_ros.types import RobotState
+
+OK, WARNING, ERROR = Level.OK, Level.WARNING, Level.ERROR
+UR5 = load_robot("ur5")
+MODEL = RobotModel.of(UR5)
+HOME = np.array(UR5.home)
+GRAVITY = MODEL.at(HOME).gravity
+
+
+def samples(rate=500.0, count=500, age=0.001, speed=1.0):
+    """Messages whose stamps have this rate, and which arrive `speed` times as fast, the first one `age` s old."""
+    stamps = 100.0 + np.arange(count) / rate
+    arrivals = stamps[0] + age + (stamps - stamps[0]) / speed
+    return Samples(arrivals.tolist(), stamps.tolist())
+
+
+def under(profile="sim", **changes):
+    """The UR5 with some entries of a profile changed."""
+    robot = load_robot("ur5", profile)
+    return replace(robot, profile=replace(robot.profile, **changes))
+
+
+def at_rest(effort, count=10, v=0.0):
+    return [RobotState(0.002 * i, HOME, np.full(6, v), np.array(effort)) for i in range(count)]
+
+
+# --- rates ---
+
+
+def test_the_nominal_rate_is_well_and_told_with_the_longest_gap():
+    found = judge_rate("joint states", samples(500.0), 500.0, simulated=False)
+    assert (found.level, found.text) == (OK, "joint states: 500 Hz, longest gap 2 ms")
+    assert not found.advice
+
+
+@pytest.mark.parametrize(
+    ("rate", "level"), [(440.0, WARNING), (460.0, OK), (540.0, OK), (560.0, WARNING), (125.0, WARNING)]
+)
+def test_a_rate_that_is_a_tenth_off_is_told_with_the_parameter_to_set(rate, level):
+    found = judge_rate("joint states", samples(rate), 500.0, simulated=False)
+    assert found.level is level
+    if level is WARNING:
+        assert f"{rate:.0f} Hz" in found.text
+        assert "500 Hz are nominal" in found.text
+        assert found.advice.endswith(f"-p rate:={rate:.0f}")
+
+
+def test_one_long_gap_is_seen_even_if_the_rate_is_right():
+    late = samples(500.0)
+    late.arrivals[200] += 0.08
+    found = judge_rate("joint states", late, 500.0, simulated=False)
+    assert found.level is OK
+    assert "longest gap 82 ms" in found.text
+
+
+def test_a_slow_simulation_has_the_right_rate_by_its_own_clock():
+    slow = samples(500.0, speed=0.4)
+    found = judge_rate("joint states", slow, 500.0, simulated=True)
+    assert (found.level, found.text) == (
+        OK,
+        "joint states: 500 Hz, longest gap 2 ms, of a simulation at 0.40 times real time",
+    )
+    assert judge_rate("joint states", slow, 500.0, simulated=False).level is WARNING
+
+
+def test_messages_that_a_simulation_lost_lower_its_rate():
+    every_other = samples(250.0, speed=0.4)
+    assert judge_rate("joint states", every_other, 500.0, simulated=True).level is WARNING
+
+
+def test_a_gap_longer_than_a_wrench_may_be_old_is_told():
+    assert judge_gaps("wrench", samples(100.0), 0.1, simulated=False).level is OK
+    sparse = samples(8.0, count=20)
+    found = judge_gaps("wrench", sparse, 0.1, simulated=False)
+    assert found.level is WARNING
+    assert found.text == "wrench: 8 Hz, longest gap 125 ms, where 100 ms are allowed"
+
+
+# --- clocks ---
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+@pytest.mark.parametrize("stamp", [100.0, 99.0])
+def test_a_stamp_that_repeats_or_goes_back_is_an_error(simulated, stamp):
+    bad = samples()
+    bad.stamps[300] = stamp
+    assert not bad.rising
+    found = judge_clock("joint states", bad, simulated, "ros2 topic info -v /joint_states")
+    assert found.level is ERROR
+    assert "repeat or go back" in found.text
+    assert found.command == "ros2 topic info -v /joint_states"
+
+
+def test_stamps_without_a_clock_are_an_error():
+    unstamped = Samples([1.0, 1.1, 1.2], [0.0, 0.0, 0.0])
+    assert judge_clock("wrench", unstamped, False, "").level is ERROR
+
+
+@pytest.mark.parametrize(
+    ("age", "level"),
+    [(0.0, OK), (0.9 * LARGEST_AGE, OK), (1.1 * LARGEST_AGE, WARNING), (-1.1 * LARGEST_AGE, WARNING), (1e9, WARNING)],
+)
+def test_a_clock_of_another_machine_is_told(age, level):
+    found = judge_clock("joint states", samples(age=age), False, "")
+    assert found.level is level
+    if level is WARNING:
+        assert f"{age * 1e3:+.0f} ms old" in found.text
+        assert "chrony" in found.remedy
+
+
+def test_simulated_time_is_no_wall_time():
+    assert judge_clock("joint states", samples(age=1e9), True, "").level is OK
+
+
+# --- joints ---
+
+
+def test_joints_in_any_order_and_company_are_well():
+    names = ["finger", *sorted(UR5.joints)]
+    assert judge_joints(UR5, names).level is OK
+
+
+def test_missing_joints_are_named_beside_those_that_are_there():
+    found = judge_joints(UR5, [f"left_{name}" for name in UR5.joints[:2]] + list(UR5.joints[2:]))
+    assert found.level is ERROR
+    assert "['shoulder_pan_joint', 'shoulder_lift_joint'] are missing" in found.text
+    assert "left_shoulder_pan_joint" in found.text
+    assert "prefix" in found.remedy
+
+
+# --- torques ---
+
+
+def test_torques_that_hold_the_arm_are_well():
+    (found,) = judge_torques(UR5, MODEL, at_rest(GRAVITY))
+    assert found.level is OK
+
+
+@pytest.mark.parametrize(("entry", "other"), [("torque", "reversed_torque"), ("reversed_torque", "torque")])
+def test_torques_of_the_other_sign_are_an_error_that_names_the_entry(entry, other):
+    robot = under(joint_effort=entry)
+    (found,) = judge_torques(robot, MODEL, at_rest(-GRAVITY))
+    assert found.level is ERROR
+    assert found.advice == f"Set joint_effort: {other} in profile sim"
+
+
+def test_the_sign_is_told_in_spite_of_friction():
+    friction = np.array([0.0, 3.0, -3.0, 0.5, 0.5, 0.5])
+    assert judge_torques(UR5, MODEL, at_rest(GRAVITY + friction))[0].level is OK
+    assert judge_torques(UR5, MODEL, at_rest(friction - GRAVITY))[0].level is ERROR
+
+
+@pytest.mark.parametrize("effort", [np.zeros(6), 2.0 * GRAVITY, GRAVITY + 30.0])
+def test_efforts_that_hold_no_weight_are_told(effort):
+    (found,) = judge_torques(UR5, MODEL, at_rest(effort))
+    assert found.level is WARNING
+    assert "Are they torques?" in found.advice
+
+
+def test_missing_efforts_are_told():
+    (found,) = judge_torques(UR5, MODEL, at_rest(np.full(6, np.nan)))
+    assert found.level is WARNING
+    assert found.advice == "Set joint_effort: none in profile sim"
+
+
+def test_nothing_is_said_of_a_robot_that_moves_nor_of_motor_currents_nor_of_an_arm_without_weight():
+    moving = [*at_rest(-GRAVITY), *at_rest(-GRAVITY, 1, v=0.1)]
+    assert judge_torques(UR5, MODEL, moving) == []
+    assert judge_torques(under("real"), MODEL, at_rest(-GRAVITY)) == []
+    upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
+    assert np.linalg.norm(MODEL.at(upright).gravity) < 2.0
+    assert judge_torques(UR5, MODEL, [RobotState(0.0, upright, np.zeros(6), np.zeros(6))]) == []
+
+
+def test_the_sign_of_the_gen3_s_profile_is_that_of_the_vendor_s_torques():
+    """At rest they are the negative of gravity: Kinova-kortex2_Gen3_G3L, issue 226."""
+    robot = load_robot("gen3", "real")
+    model = RobotModel.of(robot)
+    sent = -model.at(np.array(robot.home)).gravity
+    states = [RobotState(0.0, np.array(robot.home), np.zeros(7), robot.profile.effort_sign * sent)]
+    (found,) = judge_torques(robot, model, states)
+    assert found.level is OK
+
+
+# --- wrenches ---
+
+
+def test_a_frame_of_the_description_is_well_and_another_one_lists_them():
+    assert judge_wrench_frame(UR5, MODEL, "ft_frame").level is OK
+    found = judge_wrench_frame(UR5, MODEL, "sensor_link")
+    assert found.level is ERROR
+    assert "'sensor_link'" in found.text
+    assert "wrench_frames of profile sim" in found.remedy
+    assert "tool0" in found.remedy
+
+
+def test_a_frame_that_the_profile_translates_is_well():
+    real = load_robot("ur5", "real")
+    found = judge_wrench_frame(real, MODEL, "tool0_controller")
+    assert found.level is OK
+    assert "tool0" in found.text
+    wrong = under("real", wrench_frames={"tool0_controller": "nowhere"})
+    assert judge_wrench_frame(wrong, MODEL, "tool0_controller").level is ERROR
+
+
+@pytest.mark.parametrize(("force", "level"), [((0.0, 3.0, 3.9), OK), ((0.0, 3.0, 4.1), WARNING)])
+def test_a_force_in_free_space_asks_for_a_tare(force, level):
+    found = judge_force(np.array(force), "zero it")
+    assert found.level is level
+    assert found.command == ("zero it" if level is WARNING else "")
+
+
+# --- words ---
+
+
+def test_findings_make_one_text_and_say_the_same_advice_once():
+    start = ("Start it", "ros2 launch all.py")
+    found = [error("no states", *start), error("no commands", *start), error("a rival", "Stop it")]
+    assert in_words(found) == "no states; no commands; a rival. Start it: ros2 launch all.py. Stop it"
+    assert in_words([warning("odd")]) == "odd"
+
+
+def test_only_errors_forbid_activation():
+    found = [ok("a"), warning("b"), error("c")]
+    assert [finding.text for finding in errors(found)] == ["c"]
