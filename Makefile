@@ -30,7 +30,7 @@ demo: $(RUN) ## a simulated arm under compliant control
 	$(BIN)/robot_control demo $(ARGS)
 
 test: $(DEV) ## all tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 lint: $(DEV) ## style, formatting and types
 	$(BIN)/ruff check

@@ -77,6 +77,7 @@ setup(
         "ethercat": ["pysoem>=1.1,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
+            "pytest-xdist",  # make test runs files side by side
             "hypothesis",
             "xacro",
             "catkin_pkg",

@@ -56,13 +56,10 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
 
 def _print_profile(profile: Profile) -> None:
     commands = ", ".join(f"{mode.value} on {profile.command_topic(mode)}" for mode in profile.commands)
-    own = [
-        name for name, yes in (("gravity", profile.gravity_by_robot), ("friction", profile.friction_by_robot)) if yes
-    ]
     print()
     for note in (
         f"It takes {commands}.",
-        f"It compensates {' and '.join(own) or 'neither gravity nor friction'} itself.",
+        f"It compensates {' and '.join(profile.own) or 'neither gravity nor friction'} itself.",
         *profile.notes,
     ):
         _print_wrapped("  -", note)

@@ -76,6 +76,12 @@ class Profile:
         return f"/{self.controllers[mode]}/commands"
 
     @property
+    def own(self) -> tuple[str, ...]:
+        """What the robot compensates itself: ``gravity``, ``friction``."""
+        by_robot = {"gravity": self.gravity_by_robot, "friction": self.friction_by_robot}
+        return tuple(name for name, own in by_robot.items() if own)
+
+    @property
     def effort_sign(self) -> float:
         """What the joint states' efforts are multiplied with: 1, -1, or NaN where they are no torques."""
         return JOINT_EFFORTS[self.joint_effort]

@@ -74,19 +74,13 @@ class RunningLaw:
             if offered:
                 defaults["output"] = offered[0]
         defaults.update(robot.law_gains.get(self.name, {}))
-        defaults.update({name: False for name in self._robots_own() if name in specs})
+        defaults.update({name: False for name in self._robot.profile.own if name in specs})
         return defaults
-
-    def _robots_own(self) -> list[str]:
-        """What the robot compensates itself."""
-        profile = self._robot.profile
-        own = {"gravity": profile.gravity_by_robot, "friction": profile.friction_by_robot}
-        return [name for name, by_robot in own.items() if by_robot]
 
     def _validate(self, gains: Any) -> None:
         robot = self._robot
         robot.check_mode(command_mode(self.law, gains), self.name)
-        for name in self._robots_own():
+        for name in self._robot.profile.own:
             if getattr(gains, name, 0.0) > 0.0:
                 raise ConfigError(
                     f"{name} = true: {robot.description or robot.name} (profile {robot.profile_name}) "

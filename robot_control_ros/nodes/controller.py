@@ -80,6 +80,8 @@ class ControllerNode(LifecycleNode):
         except ConfigError as error:
             self.get_logger().error(f"not activated: {error}")
             return TransitionCallbackReturn.FAILURE
+        for line in self._session.told():
+            self.get_logger().info(line)
         take_priority(self, self.get_parameter("realtime_priority").value)
         self._session.activate()
         return super().on_activate(state)

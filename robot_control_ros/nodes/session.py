@@ -145,6 +145,13 @@ class Session:
         _refuse_errors(findings)
         return [in_words([finding]) for finding in findings if finding.level is Level.WARNING]
 
+    def told(self) -> list[str]:
+        """What a user has to know of this robot under this profile."""
+        robot, profile = self._loop.robot, self._loop.robot.profile
+        own = f"{' and '.join(profile.own)} is the robot's own job here: the law's is off" if profile.own else ""
+        name = f"{robot.description or robot.name} (profile {robot.profile_name})"
+        return [f"{name}: {line}" for line in (own, *profile.notes) if line]
+
     def check_law(self, law: RunningLaw) -> None:
         """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
         if self.active and law is not self._loop.running:
