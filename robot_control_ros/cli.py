@@ -116,7 +116,10 @@ def _add_stability(commands: Any) -> None:
 
 def _add_doctor(commands: Any) -> None:
     parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
-    _add_robot_and_law(parser)
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument(
+        "--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)"
+    )
     parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
     parser.add_argument("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
     parser.set_defaults(run=_doctor)

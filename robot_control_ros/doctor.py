@@ -9,8 +9,9 @@ from .bringup import environment
 from .errors import ConfigError
 from .findings import Finding, Level, errors
 from .profiles import Profile
-from .robots import load_robot
+from .robots import RobotConfig, load_robot
 from .running_law import RunningLaw
+from .types import CommandMode
 
 DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
 WIDTH = 100  # columns; commands, which are to be copied, may be longer
@@ -22,7 +23,7 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
 
     Args:
         robot, profile: whose system is looked at.
-        law: that is to run.
+        law: that is to run; empty for the first that the profile takes.
         seconds: of listening.
 
     Returns:
@@ -34,14 +35,13 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     if not DISCOVERY <= seconds < float("inf"):
         raise ConfigError(f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen")
     config = load_robot(robot, profile)
-    running = RunningLaw(config, law)
+    running = RunningLaw(config, law) if law else _first_law(config)
     os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))
     from .nodes.doctor import examine
 
     system = config.profile.description or profile
-    print(
-        f"{config.description or config.name}, profile {profile} ({system}), law {law}: listening for {seconds:g} s …"
-    )
+    name = config.description or config.name
+    print(f"{name}, profile {profile} ({system}), law {running.name}: listening for {seconds:g} s …")
     findings = examine(config, running, robot, seconds)
     for finding in findings:
         _print_wrapped(MARKS[finding.level], finding.text)
@@ -52,6 +52,11 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     _print_profile(config.profile)
     _print_next(findings)
     return 1 if errors(findings) else 0
+
+
+def _first_law(config: RobotConfig) -> RunningLaw:
+    """The impedance law, or else the admittance law where only positions or velocities are taken."""
+    return RunningLaw(config, "impedance" if CommandMode.EFFORT in config.profile.commands else "admittance")
 
 
 def _print_profile(profile: Profile) -> None:

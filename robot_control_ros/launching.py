@@ -96,7 +96,7 @@ def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) 
         return later
     reason = f"{spec.name} has ended with exit status {event.returncode}"
     if not spec.vital:
-        return [LogInfo(msg=f"{reason}; the others go on"), *later]
+        return [LogInfo(msg=f"{reason}; the others go on"), *(later if spec.optional else [])]
     return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
 
 

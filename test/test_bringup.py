@@ -39,6 +39,7 @@ LOCAL = [name for name, setup in SETUPS.items() if "robot" in {argument.name for
 MANAGED = [name for name in LOCAL if name != "sim"]  # with a controller manager of ours, or Gazebo's
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
+    ("ur", "use_mock_hardware", "true"): {"law": "position_domain_pd"},
     ("gazebo", "interface", "position"): {"law": "admittance"},
     ("gen3", "use_mock_hardware", "true"): {"law": "position_domain_pd"},
 }
@@ -229,7 +230,7 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
 
 @with_controller
 def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
-    law = "admittance" if name in ("mock", "ur", "gen3") else "impedance"
+    law = "impedance" if name in ("sim", "gazebo") else "admittance"
     file = tmp_path / "gains.yaml"
     file.write_text(f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8")
     assert made(name, law=law, gains=str(file)).node("controller").parameter_files == (str(file),)
@@ -283,6 +284,7 @@ def test_a_robot_that_there_is_not_is_refused(name, robot, words):
         ("ur", {"use_mock_hardware": "maybe"}, "use_mock_hardware = 'maybe'; choices: true, false"),
         ("gen3", {"law": "impedance"}, "takes only: position. ros2_kortex takes positions only: use admittance"),
         ("gen3", {"law": "impedance", "use_mock_hardware": "true"}, "ros2_kortex takes positions only"),
+        ("ur", {"use_mock_hardware": "true"}, "law admittance needs a wrench, which .* use position_domain_pd here"),
         ("gen3", {"use_mock_hardware": "true"}, "law admittance needs a wrench, which .* use position_domain_pd here"),
         ("gen3", {"driver": "maybe"}, "driver = 'maybe'; choices: true, false"),
     ],
@@ -383,13 +385,13 @@ def test_a_controller_alone_is_for_the_bench():
 # --- ros2_control ---
 
 
-def spawner(*names, file="config/ros2_control/ur5.yaml", inactive=False, vital=True):
+def spawner(*names, file="config/ros2_control/ur5.yaml", inactive=False, **flags):
     """What ros2_control's spawner is to be given."""
     arguments = [*names, "--controller-manager-timeout", "60"]
     arguments += ["--param-file", str(SHARE / file)] if file else []
     arguments += ["--inactive"] if inactive else []
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True, vital=vital)
+    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True, **flags)
 
 
 @pytest.mark.parametrize("output", ["position", "velocity"])
@@ -418,7 +420,7 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
         remappings={"~/robot_description": "/robot_description"},
     )
     assert broadcaster == spawner("joint_state_broadcaster")
-    assert wrench_broadcaster == spawner("force_torque_sensor_broadcaster", vital=False)
+    assert wrench_broadcaster == spawner("force_torque_sensor_broadcaster", vital=False, optional=True)
     assert load == spawner(forward, inactive=True)
     assert wait == NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True)
     assert activate == spawner(forward)
@@ -460,7 +462,7 @@ def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(inte
     )
     assert system.node("spawn_joint_state_broadcaster") == spawner("joint_state_broadcaster", file=file)
     sensor = "force_torque_sensor_broadcaster"  # an older Gazebo doesn't show it
-    assert system.node(f"spawn_{sensor}") == spawner(sensor, file=file, vital=False)
+    assert system.node(f"spawn_{sensor}") == spawner(sensor, file=file, vital=False, optional=True)
     assert system.node(f"load_{forward}") == spawner(forward, file=file, inactive=True)
     assert system.node(f"spawn_{forward}") == spawner(forward, file=file)
     assert system.node("controller").parameters["profile"] == profile
@@ -491,7 +493,7 @@ def test_a_world_of_the_users_goes_through_the_shell_that_runs_gazebo(tmp_path, 
     ("law", "interface"), [("impedance", "effort"), ("admittance", "position"), ("gravity_compensation", "effort")]
 )
 def test_drives_take_what_the_law_commands(law, interface):
-    system = made("ethercat", law=law)
+    system = made("ethercat", law=law, supported="true")
     forward = f"forward_{interface}_controller"
     assert order(system) == [
         ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
@@ -506,6 +508,12 @@ def test_drives_take_what_the_law_commands(law, interface):
         "slave_config": str(SHARE / "config/ros2_control/ethercat/cia402_servo.yaml"),
         "rate": f"{load_robot('ur5', 'icube').profile.rate:g}",
     }
+
+
+def test_drives_that_would_drop_the_arm_are_refused():
+    with pytest.raises(ConfigError, match=r"law impedance commands effort, .* the arm would fall.* supported:=true"):
+        made("ethercat", law="impedance")
+    assert description(made("ethercat")).arguments["command_interface"] == "velocity"
 
 
 def test_the_users_drives_are_handed_on_by_an_absolute_path(tmp_path, monkeypatch):
@@ -611,6 +619,7 @@ def test_kinovas_driver_has_a_forward_controller_by_our_file():
         "use_fake_hardware": "false",
         "controllers_file": str(SHARE / "config/ros2_control/gen3_forward_position.yaml"),
         "robot_controller": "forward_position_controller",
+        "robot_pos_controller": "joint_trajectory_controller",
         "launch_rviz": "false",
     }
     control = system.node("controller").parameters
@@ -645,6 +654,16 @@ def test_gains_by_path_are_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
     (tmp_path / "gains.yaml").touch()
     monkeypatch.chdir(tmp_path)
     assert gain_files("gains.yaml") == (str(tmp_path / "gains.yaml"),)
+
+
+@pytest.mark.parametrize(
+    "content", ["- a", "controller: 5", "/**: { ros__parameters: [] }", "/**: {ros__parameters: {impedance: 3}}"]
+)
+def test_gains_that_are_no_parameter_file_are_refused_in_words(tmp_path, content):
+    file = tmp_path / "gains.yaml"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"gains = .*: must be a mapping: node, then ros__parameters, then law"):
+        made("sim", gains=str(file))
 
 
 @pytest.mark.parametrize("name", ["nowhere.yaml", "."])

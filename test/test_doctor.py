@@ -1,5 +1,8 @@
 """`robot_control doctor` before systems that run, half run, or don't: what it prints, and its exit status."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
@@ -13,6 +16,8 @@ from robot_control_ros.cli import main
 from robot_control_ros.robots import load_robot
 
 pytestmark = pytest.mark.ros
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -65,7 +70,10 @@ def test_before_nothing_the_domain_is_named_and_what_to_start(tmp_path):
         (["--seconds", "1"], "seconds = 1: must be 4 or more"),
         (["--robot", "ur55"], "unknown robot 'ur55'"),
         (["--profile", "reel"], "unknown profile 'reel'"),
-        (["--profile", "real"], "law impedance commands effort, but UR5 (CB3) (profile real) takes only"),
+        (
+            ["--profile", "real", "--law", "impedance"],
+            "law impedance commands effort, but UR5 (CB3) (profile real) takes only",
+        ),
     ],
 )
 def test_what_can_not_be_looked_at_is_refused_in_one_line(capsys, options, words):
@@ -156,3 +164,22 @@ def test_a_robot_that_executes_nothing_and_a_silent_topic_are_found(ros, visit):
     assert found.level("0 joint states have come") == "FAIL"
     for note in robot.profile.notes:
         assert note in " ".join(found.text.split())
+
+
+def commands():
+    """Every command line of the doctor in the documentation, without its comment."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    found = {
+        re.sub(r"\s*#.*", "", line).strip() for line in lines if line.strip().startswith("robot_control doctor --")
+    }
+    return sorted(line for line in found if "my_arm.yaml" not in line)
+
+
+@pytest.mark.parametrize("line", commands())
+def test_a_command_of_the_documentation_is_not_refused(monkeypatch, capsys, line):
+    seen = []
+    monkeypatch.setattr("robot_control_ros.nodes.doctor.examine", lambda *given: seen.append(given) or [])
+    assert main(line.split()[1:]) == 0
+    assert seen
+    assert "All is well." in capsys.readouterr().out

@@ -207,7 +207,7 @@ def test_stage_after_stage_starts_when_the_one_before_has_got_so_far(launching, 
 
 
 @every_file
-def test_where_a_stage_that_is_vital_fails_the_next_never_starts(launching, name):
+def test_where_a_stage_fails_that_is_not_optional_the_next_never_starts(launching, name):
     stages = SETUPS[name].make(**arguments_of(name)).stages
     for number, stage in enumerate(stages):
         last = stage[-1]
@@ -218,7 +218,7 @@ def test_where_a_stage_that_is_vital_fails_the_next_never_starts(launching, name
             launch.end(before[-1].name)
         started = launch.names
         launch.end(last.name, 1)
-        assert (launch.names == started) == (last.vital or number == len(stages) - 1)
+        assert (launch.names != started) == last.optional
         reason = f"{last.name} has ended with exit status 1"
         assert launch.reasons == ([reason] if last.vital else [])
         (said,) = launch.said
@@ -315,10 +315,11 @@ def test_while_all_is_ending_anyway_nothing_follows_an_end(launching, spec, vita
     assert (launch.said, launch.timers, launch.reasons) == ([], [], [])
 
 
-def test_a_failure_that_is_not_vital_does_not_hold_up_what_comes_after_it(launching):
-    launch = play(launching, [replace(ONCE, vital=False)], [NODE])
+@pytest.mark.parametrize("optional", [False, True])
+def test_only_a_failure_that_is_optional_does_not_hold_up_what_comes_after_it(launching, optional):
+    launch = play(launching, [replace(ONCE, vital=False, optional=optional)], [NODE])
     launch.end("once", 1)
-    assert launch.names == ["once", "arm"]
+    assert launch.names == (["once", "arm"] if optional else ["once"])
     assert launch.said == ["once has ended with exit status 1; the others go on"]
     assert not launch.reasons
 

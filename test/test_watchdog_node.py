@@ -507,36 +507,40 @@ def make_fallback(monkeypatch, installed=True, **changes):
     return fallback, clients, log
 
 
-def test_the_fallback_controller_is_asked_for_once_per_takeover(monkeypatch):
+def test_the_fallback_controller_is_asked_for_until_it_is_given(monkeypatch):
     fallback, (client,), log = make_fallback(monkeypatch)
     assert (client.kind, client.name) == (SwitchController, "/manager/switch_controller")
-    for _ in range(3):
-        fallback.ask()
+    for now in (10.0, 10.1, 10.9):
+        assert not fallback.taken(now)
     (request,) = client.requests
     assert request.activate_controllers == ["joint_trajectory_controller"]
     assert request.deactivate_controllers == ["forward_effort_controller", "forward_position_controller"]
     assert request.strictness == SwitchController.Request.BEST_EFFORT
     assert request.timeout == Duration(sec=5)
-    client.answer(ok=True, message="")
-    assert log.lines == [("info", "joint_trajectory_controller is active")]
-    fallback.forget()
-    fallback.ask()
-    assert len(client.requests) == 2
     client.answer(ok=False, message="no such controller")
     assert log.lines[-1][0] == "error"
     assert "no such controller" in log.lines[-1][1]
+    assert not fallback.taken(11.1)
+    client.answer(ok=True, message="")
+    assert log.lines[-1] == ("info", "joint_trajectory_controller is active")
+    assert fallback.taken(11.2)
+    assert fallback.taken(99.0)
+    assert len(client.requests) == 2
+    fallback.forget()
+    assert not fallback.taken(99.1)
+    assert len(client.requests) == 3
 
 
 def test_a_fallback_that_is_itself_a_forward_controller_is_not_switched_off(monkeypatch):
     fallback, (client,), _ = make_fallback(monkeypatch, fallback_controller="forward_position_controller")
-    fallback.ask()
+    fallback.taken(1.0)
     assert client.requests[0].deactivate_controllers == ["forward_effort_controller"]
 
 
 def test_a_controller_manager_that_is_not_there_is_named(monkeypatch):
     fallback, (client,), log = make_fallback(monkeypatch)
     client.ready = False
-    fallback.ask()
+    assert not fallback.taken(1.0)
     assert client.requests == []
     assert log.lines == [
         ("error", "/manager doesn't answer: a switch to joint_trajectory_controller isn't possible"),
@@ -545,7 +549,7 @@ def test_a_controller_manager_that_is_not_there_is_named(monkeypatch):
 
 def test_without_controller_manager_msgs_the_log_says_what_will_not_be_done(monkeypatch):
     fallback, clients, log = make_fallback(monkeypatch, installed=False)
-    fallback.ask()
+    assert not fallback.taken(1.0)
     assert clients == []
     assert len(log.lines) == 1
     assert log.lines[0][0] == "warning"
@@ -556,5 +560,5 @@ def test_without_controller_manager_msgs_the_log_says_what_will_not_be_done(monk
 @pytest.mark.parametrize("missing", ["controller_manager", "fallback_controller"])
 def test_a_profile_without_a_manager_or_fallback_asks_nobody(monkeypatch, missing):
     fallback, clients, log = make_fallback(monkeypatch, **{missing: ""})
-    fallback.ask()
+    assert not fallback.taken(1.0)
     assert clients == log.lines == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..errors import ConfigError
 from ..robots import load_robot
+from ..running_law import RunningLaw
 from ..share import share_directory
 from .ours import CONTROL, SWITCH, active, control, running_law, switch
 from .ros2_control import spawner
@@ -48,7 +49,9 @@ def ur(
         "launch_rviz": "false",
     }
     config = load_robot(ur_type, profile)
-    forward = config.profile.controllers[running_law(config, law, gains).mode]
+    running = running_law(config, law, gains)
+    _check_wrench(running, profile, f"mock.launch.py robot:={ur_type}")
+    forward = config.profile.controllers[running.mode]
     started = (
         [LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)] if switch("driver", driver) else []
     )
@@ -83,14 +86,20 @@ def gen3(
         "use_fake_hardware": use_mock_hardware,
         "controllers_file": str(file),
         "robot_controller": "forward_position_controller",  # stands still until ours commands
+        "robot_pos_controller": "joint_trajectory_controller",  # loaded, inactive: the watchdog's fallback
         "launch_rviz": "false",
     }
     running = running_law(load_robot("gen3", "real"), law, gains)  # positions only, with mock hardware, too
-    if profile == "mock" and running.needs_wrench:
-        remedy = "use position_domain_pd here, or mock.launch.py robot:=gen3"
-        raise ConfigError(f"law {law} needs a wrench, which ros2_kortex's mock hardware doesn't have: {remedy}")
+    _check_wrench(running, profile, "mock.launch.py robot:=gen3")
     started = [LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments)] if switch("driver", driver) else []
     return stages([*started, *control("gen3", law, gains, watchdog, profile, rate=rate, vital=False)])
+
+
+def _check_wrench(law: RunningLaw, profile: str, instead: str) -> None:
+    """Refuse a law whose wrench the driver's mock hardware doesn't have, or has as NaN."""
+    if profile == "mock" and law.needs_wrench:
+        remedy = f"use position_domain_pd here, or {instead}"
+        raise ConfigError(f"law {law.name} needs a wrench, which the driver's mock hardware doesn't have: {remedy}")
 
 
 def _profile(robot: str, use_mock_hardware: str) -> tuple[str, float]:

@@ -146,10 +146,18 @@ def _gains_in(path: Path, law: str) -> dict[str, Any]:
         raise ConfigError(f"gains = {str(path)!r}: can't be read as YAML: {error}") from error
     given: dict[str, Any] = {}
     for node in ("/**", "controller", "/controller"):
-        parameters = ((content or {}).get(node) or {}).get("ros__parameters") or {}
-        given.update(parameters.get(law) or {})
+        parameters = _entries(path, _entries(path, _entries(path, content).get(node)).get("ros__parameters"))
+        given.update(_entries(path, parameters.get(law)))
         given.update({name[len(law) + 1 :]: value for name, value in parameters.items() if name.startswith(f"{law}.")})
     return given
+
+
+def _entries(path: Path, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"gains = {str(path)!r}: {value!r}: must be a mapping: node, then ros__parameters, then law")
+    return value
 
 
 def gain_files(gains: str) -> tuple[str, ...]:

@@ -105,22 +105,33 @@ def gazebo(
 
 def ethercat(
     robot: str = "ur5",
-    law: str = "impedance",
+    law: str = "joint_pid",
     gains: str = "",
     watchdog: str = "true",
     controllers_file: str = "",
     slave_config: str = "",
+    supported: str = "false",
 ) -> System:
     """Drives on ICube's ethercat_driver, our controller in front of it; all joints take what the law commands.
 
+    The driver enables its drives by itself, before anybody commands (EcCiA402Drive), and without a command a drive in
+    torque mode gives no torque: an arm that nothing supports falls. So laws that command effort ask for `supported`.
+
     Raises:
-        ConfigError: see :func:`mock`; no such file, or a robot without the profile.
+        ConfigError: see :func:`mock`; no such file, a robot without the profile, or effort without support.
     """
     config, ours = load_robot(robot, "icube"), control(robot, law, gains, watchdog, "icube", vital=False)
+    mode = running_law(config, law, gains).mode
+    if mode is CommandMode.EFFORT and not switch("supported", supported):
+        raise ConfigError(
+            f"law {law} commands effort, but ethercat_driver enables its drives without torque before the first "
+            "command: the arm would fall. Use a law that commands position or velocity, or support the arm and say "
+            "supported:=true"
+        )
     description = xacro(
         config,
         hardware="ethercat",
-        command_interface=running_law(config, law, gains).mode.value,
+        command_interface=mode.value,
         slave_config=str(given_file("slave_config", slave_config, "config/ros2_control/ethercat/cia402_servo.yaml")),
         rate=f"{config.profile.rate:g}",
     )
@@ -175,7 +186,9 @@ def in_front(
     return (spawner(file, forward, inactive=True),), (*ours, active()), (spawner(file, forward),)
 
 
-def spawner(file: Path | None, *names: str, inactive: bool = False, vital: bool = True) -> NodeSpec:
+def spawner(
+    file: Path | None, *names: str, inactive: bool = False, vital: bool = True, optional: bool = False
+) -> NodeSpec:
     """Loads, configures and, unless `inactive`, activates controllers; of one that is loaded it does the rest."""
     arguments = [*names, "--controller-manager-timeout", MANAGER_LIMIT]
     if file is not None:
@@ -183,12 +196,20 @@ def spawner(file: Path | None, *names: str, inactive: bool = False, vital: bool 
     if inactive:
         arguments.append("--inactive")
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True, vital=vital)
+    return NodeSpec(
+        "spawner",
+        name,
+        package="controller_manager",
+        arguments=tuple(arguments),
+        once=True,
+        vital=vital,
+        optional=optional,
+    )
 
 
 def wrench_broadcaster(file: Path) -> NodeSpec:
     """The spawner of the sensor's broadcaster, which fails on a Gazebo that is too old to show it to ros2_control."""
-    return spawner(file, "force_torque_sensor_broadcaster", vital=False)
+    return spawner(file, "force_torque_sensor_broadcaster", vital=False, optional=True)
 
 
 def state_publisher(description: Xacro, *, simulated_time: bool = False) -> NodeSpec:
@@ -262,10 +283,12 @@ GAZEBO = Setup(
 )
 ETHERCAT = Setup(
     (
-        ROBOT,
-        *CONTROL,
+        Argument("robot", "ur5", "Robot with a profile icube: ur5, or the path of a YAML file."),
+        Argument("law", "joint_pid", CONTROL[0].text),
+        *CONTROL[1:],
         CONTROLLERS_FILE,
         Argument("slave_config", "", "ICube's slave file; empty for a generic CiA 402 drive, see the file's comments."),
+        Argument("supported", "false", "The arm can't fall, whatever the drives do: effort is allowed.", SWITCH),
     ),
     ethercat,
 )

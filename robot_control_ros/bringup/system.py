@@ -53,6 +53,7 @@ class NodeSpec:
         arguments: of the command line, before those of ROS.
         once: it ends by itself, with status 0 where all went well; the next stage waits for that.
         vital: its end, or failure where it is `once`, is the end of all; else the others go on.
+        optional: where it is `once` and not vital, the next stage starts after a failure, too.
     """
 
     executable: str
@@ -64,6 +65,7 @@ class NodeSpec:
     arguments: tuple[str, ...] = ()
     once: bool = False
     vital: bool = True
+    optional: bool = False
 
     def ros_arguments(self) -> list[str]:
         """The command line after the executable."""

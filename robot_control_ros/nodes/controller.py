@@ -6,6 +6,7 @@ Topics, services and parameters: docs/controller.md.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterException
@@ -38,6 +39,12 @@ _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
     "gain_time_constant": (0.2, 0.0, 60.0, "Time constant with which changed gains are taken over [s]."),
     "telemetry_rate": (50.0, 0.1, 1000.0, "Samples per second on ~/state and the other telemetry [Hz]."),
+    "frozen_after": (
+        -1.0,
+        -1.0,
+        60.0,
+        "Time without any change of joint states, see profiles [s]; -1 takes the profile's, 0 allows it.",
+    ),
     "state_timeout": (0.1, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
 }
 
@@ -143,6 +150,8 @@ class ControllerNode(LifecycleNode):
 
         numbers = self._numbers
         robot = load_robot(value("robot"), value("profile")).at_rate(numbers["rate"])
+        if numbers["frozen_after"] >= 0.0:
+            robot = replace(robot, profile=replace(robot.profile, frozen_after=numbers["frozen_after"]))
         self._laws = Laws(self._tuned, robot, numbers["gain_time_constant"])
         law = self._laws.get(value("law"))
         model = RobotModel.of(robot, self._chosen_description())

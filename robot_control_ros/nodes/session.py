@@ -204,7 +204,7 @@ class Session:
         limit = self._loop.robot.profile.frozen_after
         if content != self._content:
             self._content, self._changed = content, arrived
-        elif limit and (age := arrived - self._changed) > limit:
+        elif self._executing and limit and (age := arrived - self._changed) > limit:
             raise ConfigError(
                 f"joint states are the same to the last bit for {age:.3f} s: must change within {limit:g} s; "
                 "has the driver lost the robot?"
@@ -215,7 +215,7 @@ class Session:
         if message.data != self._executing:
             text = "the robot executes commands again" if message.data else "the robot stands still: the law rests"
             self._node.get_logger().warning(text)
-            self._executing = message.data
+            self._executing, self._changed = message.data, time.monotonic()
             if self.active and not message.data:
                 self._goals.abort(text)
 

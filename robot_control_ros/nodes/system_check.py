@@ -14,6 +14,8 @@ from ..types import CommandMode
 from .controller_manager import ControllerManager
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
+# what the law pulls to is where it held
+HOLD = "after ros2 service call /controller/hold std_srvs/srv/Trigger where the arm has moved since"
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
 
 UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet
@@ -72,10 +74,10 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode) -> list
     switch = "ros2 control switch_controllers --strict"
     if rivals:
         command = f"{switch} --deactivate {' '.join(rivals)} --activate {wanted}"
-        return [warning(f"{', '.join(rivals)} has the joints, not {wanted}", "Let it give way", command)]
+        return [warning(f"{', '.join(rivals)} has the joints, not {wanted}", f"Let it give way, {HOLD}", command)]
     state = found[wanted].state
     if state == "inactive":
-        return [warning(f"{wanted} is inactive", "Activate it", f"{switch} --activate {wanted}")]
+        return [warning(f"{wanted} is inactive", f"Activate it, {HOLD}", f"{switch} --activate {wanted}")]
     if state != "active":
         return [warning(f"{wanted} is {state}", *_how_to_load(robot, mode))]
     return [ok(f"{wanted} is active")]
@@ -86,7 +88,10 @@ def check_rivals(node: Node, robot: RobotConfig, mode: CommandMode, commanding: 
     topic, allowed = robot.profile.command_topic(mode), {node.get_name(), WATCHDOG, *commanding}
     senders = [end.node_name for end in node.get_publishers_info_by_topic(topic) if end.node_name != UNKNOWN]
     found = [
-        error(f"{count} nodes called {name} publish commands on {topic}", "Stop one of them")
+        error(
+            f"{count} nodes called {name} publish commands on {topic}",
+            "Stop one of them; one that was killed is forgotten after some 20 s",
+        )
         for name in sorted(allowed)
         if (count := senders.count(name)) > 1
     ]

@@ -6,6 +6,7 @@ A process of its own, which never contradicts a controller that lives. Topics an
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 import time
 from typing import Any
@@ -21,7 +22,7 @@ from ..errors import ConfigError
 from ..model import RobotModel
 from ..robots import RobotConfig, load_robot, robot_names
 from ..takeover import Takeover
-from ..types import Command, RobotState
+from ..types import Command, CommandMode, RobotState
 from .entities import Entities
 from .messages import JointStateReader
 from .polled import PolledSubscriptions
@@ -38,6 +39,8 @@ ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of its last command
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
 GONE = 0.3  # s without joint states after which there is nothing to wait for at the end
 
+COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
+RETRY = 1.0  # s between two wishes for the fallback controller
 SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
 
 _PARAMETERS = {
@@ -147,9 +150,16 @@ class WatchdogNode(Node):
             self._send(takeover.answer(state, now), "no command", now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
         self._send(takeover.look(now, clock), "neither joint state nor command", now)
-        if takeover.at_rest:
-            self._fallback.ask()
+        if self._done_here(now) and self._fallback.taken(now):
+            takeover.forget()  # the fallback controller has the robot now, and may move it
+            self._acting = False
         return takeover.active or (state is not None and not heard)
+
+    def _done_here(self, now: float) -> bool:
+        """Whether the fallback controller may have the robot: at rest, or where torques of ours don't brake it."""
+        takeover = self._takeover
+        coasts = takeover.mode is CommandMode.EFFORT and self._robot.profile.gravity_by_robot
+        return takeover.at_rest or (self._acting and coasts and now - self._since > COASTING)
 
     def _on_running(self, message: Bool) -> None:
         self._executing = message.data
@@ -228,7 +238,7 @@ class WatchdogNode(Node):
 
 
 class Fallback:
-    """Asks ros2_control's controller manager, once per takeover, for the profile's fallback controller.
+    """Asks ros2_control's controller manager for the profile's fallback controller, until it has been given.
 
     Where the profile has none, or controller_manager_msgs isn't installed, nothing is asked.
 
@@ -238,7 +248,8 @@ class Fallback:
     """
 
     def __init__(self, entities: Entities, robot: RobotConfig) -> None:
-        self._profile, self._log, self._asked = robot.profile, entities.node.get_logger(), False
+        self._profile, self._log = robot.profile, entities.node.get_logger()
+        self._next, self._taken = -math.inf, False  # the time of the next wish
         self._client: Any = None
         if not (self._profile.controller_manager and self._profile.fallback_controller):
             return
@@ -255,17 +266,22 @@ class Fallback:
 
     def forget(self) -> None:
         """The next takeover is another."""
-        self._asked = False
+        self._next, self._taken = -math.inf, False
 
-    def ask(self) -> None:
-        """Ask, if that hasn't been done; the answer goes to the log."""
-        if self._client is None or self._asked:
-            return
-        self._asked = True
-        if not self._client.service_is_ready():
+    def taken(self, now: float) -> bool:
+        """Whether it has the robot; asks for it once a second, and the answers go to the log.
+
+        Args:
+            now: steady time [s].
+        """
+        if self._client is None or self._taken or now < self._next:
+            return self._taken
+        self._next = now + RETRY
+        if self._client.service_is_ready():
+            self._client.call_async(self._request()).add_done_callback(self._say)
+        else:
             self._log.error(f"{self._profile.controller_manager} doesn't answer: {self._wish()} isn't possible")
-            return
-        self._client.call_async(self._request()).add_done_callback(self._say)
+        return False
 
     def _request(self) -> Any:
         # controller_manager_msgs, srv/SwitchController.srv: BEST_EFFORT doesn't mind controllers that are inactive
@@ -280,6 +296,7 @@ class Fallback:
     def _say(self, future: Any) -> None:
         answer = future.result()
         if answer.ok:
+            self._taken = True
             self._log.info(f"{self._profile.fallback_controller} is active")
         else:  # before Jazzy there is no message
             self._log.error(f"{self._wish()} was refused: {getattr(answer, 'message', '')}")

@@ -101,8 +101,8 @@ class MujocoPlant:
 
     @property
     def effort(self) -> Array:
-        """Joint torques (n,) of the last physics step [N·m]."""
-        return np.array(self._data.qfrc_applied[self._v_index])
+        """Joint torques (n,), mean of the last period [N·m]: what changed the momentum from one sample to the next."""
+        return self._effort.copy()
 
     def reset(self, q: Array | None = None) -> None:
         """Back to time 0, at rest at q (n,) [rad] (`start` by default), held, nothing pushing, objects in place."""
@@ -111,7 +111,8 @@ class MujocoPlant:
         self._pushes.clear()
         self._mujoco.mj_forward(self._model, self._data)
         self._hold()
-        self._data.qfrc_applied[self._v_index] = self._torque()  # so that the first sample is that of a held robot
+        self._effort = self._torque()
+        self._data.qfrc_applied[self._v_index] = self._effort  # so that the first sample is that of a held robot
         self._mujoco.mj_forward(self._model, self._data)
         self._advance_next = False
 
@@ -135,11 +136,15 @@ class MujocoPlant:
 
     def advance(self) -> None:
         """Advance the physics by one control period under the last command."""
+        total = np.zeros(self._robot.n)
         for _ in range(self._substeps):
             self._mujoco.mj_step1(self._model, self._data)  # inertia and bias of the present state, for the motors
             self._apply_pushes()
-            self._data.qfrc_applied[self._v_index] = self._torque()
+            torque = self._torque()
+            self._data.qfrc_applied[self._v_index] = torque
+            total += torque
             self._mujoco.mj_step2(self._model, self._data)
+        self._effort = total / self._substeps
         if self._data.warning.number.any():
             raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {self._warnings()}")
 
@@ -288,7 +293,8 @@ class MujocoPlant:
         if self._joint_law is None or self._holding:
             torque = self._motor(self._command, self._bandwidth)
         else:
-            state = RobotState(self.time, self._data.qpos[self._q_index], self._data.qvel[self._v_index], self.effort)
+            data, v = self._data, self._v_index
+            state = RobotState(self.time, data.qpos[self._q_index], data.qvel[v], data.qfrc_applied[v])
             driven = self._joint_law.command(state, self._command)
             torque = self._motor(driven, 1.0 / self._model.opt.timestep)
             if self._command.feedforward is not None:
