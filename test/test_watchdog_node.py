@@ -31,7 +31,7 @@ from robot_control_ros.nodes.watchdog import FAREWELL, LABEL, LONGEST_END, Fallb
 from robot_control_ros.robots import load_robot
 from robot_control_ros.types import CommandMode
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.alone]
 
 ROBOT = load_robot("ur5")
 HOME = np.array(ROBOT.home)
