@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,11 +71,7 @@ class Log:
         Raises:
             ConfigError: matplotlib is not installed.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ConfigError("plots need matplotlib: pip install 'robot_control_ros[sim]'") from error
-        figure = Figure(figsize=(9.0, 7.0), layout="constrained")
+        figure = figure_class()(figsize=(9.0, 7.0), layout="constrained")
         rows = figure.subplots(3, 1, sharex=True)
         panels = (
             (self.pose_error[:, :3] * 1000.0, "position error [mm]", AXES[:3]),
@@ -132,3 +129,16 @@ class LogWriter:
         if not self._rows:
             raise ConfigError("the log is empty: no sample was taken")
         return Log(self._joints, self._mode, *(np.array(column) for column in zip(*self._rows, strict=True)))
+
+
+def figure_class() -> Any:
+    """Matplotlib's Figure.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigError("plots need matplotlib: pip install 'robot_control_ros[sim]'") from error
+    return Figure

@@ -26,10 +26,11 @@ from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 
 from robot_control_ros.model import RobotModel
+from robot_control_ros.nodes.fallback import Fallback
 from robot_control_ros.nodes.messages import seconds, to_stamp
-from robot_control_ros.nodes.watchdog import FAREWELL, LABEL, LONGEST_END, Fallback
+from robot_control_ros.nodes.watchdog import FAREWELL, LABEL, LONGEST_END, WatchdogNode
 from robot_control_ros.robots import load_robot
-from robot_control_ros.types import CommandMode
+from robot_control_ros.types import Command, CommandMode
 
 pytestmark = [pytest.mark.ros, pytest.mark.alone]
 
@@ -529,6 +530,26 @@ def test_the_fallback_controller_is_asked_for_until_it_is_given(monkeypatch):
     fallback.forget()
     assert not fallback.taken(99.1)
     assert len(client.requests) == 3
+
+
+def test_a_takeover_after_one_that_the_fallback_ended_asks_for_it_again(monkeypatch):
+    fallback, (client,), log = make_fallback(monkeypatch)
+    sent = SimpleNamespace(publish=lambda message: None)
+    node = SimpleNamespace(
+        _commands={CommandMode.EFFORT: sent},
+        _writer=SimpleNamespace(write=lambda values: values),
+        _takeover=SimpleNamespace(silence=0.05),
+        _takeovers=0,
+        _fallback=fallback,
+        get_logger=lambda: log,
+    )
+    for count in (1, 2):
+        node._acting = False  # as the last takeover's end leaves it, and the living controller after that
+        WatchdogNode._send(node, Command(CommandMode.EFFORT, np.zeros(6)), "no command", 10.0 * count)
+        assert not fallback.taken(10.0 * count)
+        assert len(client.requests) == count
+        client.answer(ok=True, message="")
+        assert fallback.taken(10.0 * count + 0.1)
 
 
 def test_a_fallback_that_is_itself_a_forward_controller_is_not_switched_off(monkeypatch):

@@ -53,6 +53,19 @@ def test_states_read_in_place_are_those_of_the_message(joints, frame, effort, mo
         same(reader.read(serialize_message(message)), message, joints)
 
 
+def test_bytes_between_may_be_anything(monkeypatch):
+    """Serialisers leave there what their memory held."""
+    reader, message = WireReader(JointStateReader("a")), joint_state("a", 1, "b")
+    data = bytearray(serialize_message(message))
+    reader.read(bytes(data))
+    monkeypatch.setattr(reader, "_learn", lambda data: pytest.fail("was deserialised"))
+    frame, name = data.index(b"b\0"), data.index(b"a\0")
+    for at in (frame, name):
+        for content in (b"\x00\x00", b"\xff\x5a"):
+            data[at + 2 : at + 4] = content
+            same(reader.read(bytes(data)), message, ["a"])
+
+
 def test_a_change_of_layout_is_noticed():
     reader = WireReader(JointStateReader("ab"))
     layouts = (("ab", "", True), ("ba", "", True), ("ba", "x", True), ("xba", "", False), ("ab", "", True))

@@ -44,11 +44,12 @@ def mock(
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
     config, ours = load_robot(robot, "mock"), control(robot, law, gains, watchdog, "mock")
+    mode = running_law(config, law, gains).mode
     description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
-        *in_front(config, law, gains, file, ours),
+        *in_front(config, mode, file, ours),
     )
 
 
@@ -74,6 +75,7 @@ def gazebo(
         raise ConfigError(f"interface = {interface!r}; choices: {', '.join(GAZEBO_PROFILES)}")
     profile = GAZEBO_PROFILES[interface]
     config, ours = load_robot(robot, profile), control(robot, law, gains, watchdog, profile, description="topic")
+    mode = running_law(config, law, gains).mode
     path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
     description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
     options = "-r -s" if switch("headless", headless) else "-r"
@@ -99,7 +101,7 @@ def gazebo(
         [simulation, state_publisher(description, simulated_time=True), clock, create],
         [spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
-        *in_front(config, law, gains, file, ours),
+        *in_front(config, mode, file, ours),
     )
 
 
@@ -138,7 +140,7 @@ def ethercat(
     file = controllers(config, controllers_file)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
-        *in_front(config, law, gains, file, ours),
+        *in_front(config, mode, file, ours),
     )
 
 
@@ -179,10 +181,10 @@ def behind(
 
 
 def in_front(
-    config: RobotConfig, law: str, gains: str, file: Path, ours: tuple[NodeSpec, ...]
+    config: RobotConfig, mode: CommandMode, file: Path, ours: tuple[NodeSpec, ...]
 ) -> tuple[tuple[NodeSpec, ...], ...]:
     """The stages that put our nodes in front of a forward controller: that loaded, ours running, then it activated."""
-    forward = config.profile.controllers[running_law(config, law, gains).mode]
+    forward = config.profile.controllers[mode]
     return (spawner(file, forward, inactive=True),), (*ours, active()), (spawner(file, forward),)
 
 

@@ -13,6 +13,14 @@ from rclpy.node import Node
 ANSWER_LIMIT = 2.0  # s
 
 
+def manager_services() -> Any:
+    """The controller manager's services, controller_manager_msgs.srv; None where that isn't installed."""
+    try:
+        return importlib.import_module("controller_manager_msgs.srv")
+    except ImportError:
+        return None
+
+
 @dataclass(frozen=True)
 class ControllerState:
     """One controller: its name, its state (active, inactive, …), and the command interfaces that it has claimed."""
@@ -35,10 +43,7 @@ class ControllerManager:
 
     def __init__(self, node: Node, name: str) -> None:
         self._node, self._name = node, name
-        try:
-            self._services: Any = importlib.import_module("controller_manager_msgs.srv")
-        except ImportError:
-            self._services = None
+        self._services = manager_services()
         self.installed = self._services is not None
 
     def controllers(self) -> list[ControllerState] | None:

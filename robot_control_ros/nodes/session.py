@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
@@ -19,7 +20,7 @@ from ..errors import ConfigError, RobotControlError
 from ..findings import Finding, Level, errors, in_words
 from ..loop import ControlLoop
 from ..running_law import RunningLaw
-from ..types import Command, Wrench
+from ..types import Command, RobotState, Wrench
 from ..wrench import check_wrench
 from .diagnostics import LoopMonitor
 from .entities import Entities
@@ -31,7 +32,7 @@ from .running import LATCHED_QOS, STATE_QOS
 from .system_check import check_controllers, check_rivals, check_system
 from .targets import Targets
 from .telemetry import Telemetry
-from .wire import STAMP_END, WireReader, WireWriter
+from .wire import WireReader, WireWriter
 
 FAREWELLS, FAREWELL_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
@@ -182,7 +183,7 @@ class Session:
             state = self._reader.read(message)
             if state is None:
                 return
-            self._check_change(message[STAMP_END:], arrived)
+            self._check_change(state, arrived)
             if self._effort_sign != 1.0:
                 state.effort = self._effort_sign * state.effort
             state.wrench = self._wrench_at(state.time)
@@ -199,12 +200,15 @@ class Session:
         self._goals.cycle(state)
         self._telemetry.cycle(state, command)
 
-    def _check_change(self, content: bytes, arrived: float) -> None:
+    def _check_change(self, state: RobotState, arrived: float) -> None:
         """Refuse, by ConfigError, joint states that are repeated without end under new stamps."""
         limit = self._loop.robot.profile.frozen_after
+        if limit == 0.0:
+            return
+        content = np.concatenate((state.q, state.v, state.effort)).tobytes()
         if content != self._content:
             self._content, self._changed = content, arrived
-        elif self._executing and limit and (age := arrived - self._changed) > limit:
+        elif self._executing and (age := arrived - self._changed) > limit:
             raise ConfigError(
                 f"joint states are the same to the last bit for {age:.3f} s: must change within {limit:g} s; "
                 "has the driver lost the robot?"

@@ -5,8 +5,6 @@ A process of its own, which never contradicts a controller that lives. Topics an
 
 from __future__ import annotations
 
-import importlib
-import math
 import threading
 import time
 from typing import Any
@@ -20,10 +18,11 @@ from std_msgs.msg import Bool, Float64MultiArray
 
 from ..errors import ConfigError
 from ..model import RobotModel
-from ..robots import RobotConfig, load_robot, robot_names
+from ..robots import load_robot, robot_names
 from ..takeover import Takeover
 from ..types import Command, CommandMode, RobotState
 from .entities import Entities
+from .fallback import Fallback
 from .messages import JointStateReader
 from .polled import PolledSubscriptions
 from .ros_params import declare_number
@@ -40,8 +39,6 @@ NO_STATES = 1.0  # s without joint states after which the diagnosis says so
 GONE = 0.3  # s without joint states after which there is nothing to wait for at the end
 
 COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
-RETRY = 1.0  # s between two wishes for the fallback controller
-SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
 
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
@@ -176,7 +173,6 @@ class WatchdogNode(Node):
             heard |= bool(living) and self._takeover.hear(living[-1], now - 0.5 * WATCH_PERIOD)
         if heard and self._acting:
             self._acting = False
-            self._fallback.forget()
             self.get_logger().info(f"somebody commands again, after {now - self._since:.3f} s: the watchdog yields")
         return heard
 
@@ -198,6 +194,7 @@ class WatchdogNode(Node):
         if not self._acting:
             self._acting, self._since = True, now
             self._takeovers += 1
+            self._fallback.forget()
             silence = self._takeover.silence
             self._reason = f"{missing} for {silence:.3f} s: safe output in {command.mode.value} mode by the watchdog"
             self.get_logger().error(self._reason)
@@ -235,74 +232,6 @@ class WatchdogNode(Node):
         if time.monotonic() - self._state_at > NO_STATES:
             return DiagnosticStatus.WARN, "no joint states"
         return DiagnosticStatus.OK, "watching"
-
-
-class Fallback:
-    """Asks ros2_control's controller manager for the profile's fallback controller, until it has been given.
-
-    Where the profile has none, or controller_manager_msgs isn't installed, nothing is asked.
-
-    Args:
-        entities: where the client belongs.
-        robot: whose profile it is.
-    """
-
-    def __init__(self, entities: Entities, robot: RobotConfig) -> None:
-        self._profile, self._log = robot.profile, entities.node.get_logger()
-        self._next, self._taken = -math.inf, False  # the time of the next wish
-        self._client: Any = None
-        if not (self._profile.controller_manager and self._profile.fallback_controller):
-            return
-        try:
-            services: Any = importlib.import_module("controller_manager_msgs.srv")
-        except ImportError:
-            without = f"after a takeover {self._profile.fallback_controller} will not be activated"
-            self._log.warning(f"controller_manager_msgs isn't installed: {without}")
-            return
-        self._kind = services.SwitchController
-        client: Any = entities.node.create_client(self._kind, f"{self._profile.controller_manager}/switch_controller")
-        entities.on_close(lambda: entities.node.destroy_client(client))
-        self._client = client
-
-    def forget(self) -> None:
-        """The next takeover is another."""
-        self._next, self._taken = -math.inf, False
-
-    def taken(self, now: float) -> bool:
-        """Whether it has the robot; asks for it once a second, and the answers go to the log.
-
-        Args:
-            now: steady time [s].
-        """
-        if self._client is None or self._taken or now < self._next:
-            return self._taken
-        self._next = now + RETRY
-        if self._client.service_is_ready():
-            self._client.call_async(self._request()).add_done_callback(self._say)
-        else:
-            self._log.error(f"{self._profile.controller_manager} doesn't answer: {self._wish()} isn't possible")
-        return False
-
-    def _request(self) -> Any:
-        # controller_manager_msgs, srv/SwitchController.srv: BEST_EFFORT doesn't mind controllers that are inactive
-        profile, request = self._profile, self._kind.Request()
-        taking = {profile.controllers[mode] for mode in profile.commands} - {profile.fallback_controller}
-        request.deactivate_controllers = sorted(taking)
-        request.activate_controllers = [profile.fallback_controller]
-        request.strictness = self._kind.Request.BEST_EFFORT
-        request.timeout = Duration(seconds=SWITCH_TIMEOUT).to_msg()
-        return request
-
-    def _say(self, future: Any) -> None:
-        answer = future.result()
-        if answer.ok:
-            self._taken = True
-            self._log.info(f"{self._profile.fallback_controller} is active")
-        else:  # before Jazzy there is no message
-            self._log.error(f"{self._wish()} was refused: {getattr(answer, 'message', '')}")
-
-    def _wish(self) -> str:
-        return f"a switch to {self._profile.fallback_controller}"
 
 
 def main() -> None:

@@ -21,38 +21,41 @@ from .messages import JointStateReader, numbers
 _LITTLE_ENDIAN_CDR = b"\x00\x01"
 _STAMP = struct.Struct("<iI")
 _COUNT = struct.Struct("<I")
-_STAMP_AT, STAMP_END = 4, 12  # bytes
+_STAMP_AT, _STAMP_END = 4, 12  # bytes
 _DOUBLE = 8
 _PLAIN = 16  # bytes of an array without dimensions up to its numbers: encapsulation, 0 dimensions, offset, count
 
 
 class _Span(NamedTuple):
-    """A part of the message: from byte `begin` to `at` the same in each, then `size` doubles from `numbers` on."""
+    """Where doubles are in the message, and how many."""
 
-    begin: int
     at: int
-    same: bytes
-    numbers: int
     size: int
+
+    def read(self, data: bytes) -> Array:
+        """The doubles (size,)."""
+        return np.frombuffer(data, count=self.size, offset=self.at)
 
 
 class _Layout(NamedTuple):
-    """Where the numbers of a serialised JointState are."""
+    """Where the numbers of a serialised JointState are.
+
+    Attributes:
+        length: of the message.
+        fixed: place and content of all that is the same in each: not of the stamp, nor of the numbers, nor of the bytes
+            between, which are whatever the sender's memory held.
+        position, velocity, effort: the numbers.
+    """
 
     length: int
+    fixed: tuple[tuple[int, bytes], ...]
     position: _Span
     velocity: _Span
     effort: _Span
 
     def fits(self, data: bytes) -> bool:
         """Whether a message has this layout."""
-        p, v, e = self.position, self.velocity, self.effort
-        return (
-            len(data) == self.length
-            and data[p.begin : p.at] == p.same
-            and data[v.begin : v.at] == v.same
-            and data[e.begin : e.at] == e.same
-        )
+        return len(data) == self.length and all(data.startswith(part, at) for at, part in self.fixed)
 
 
 class WireReader:
@@ -75,13 +78,12 @@ class WireReader:
         layout = self._layout
         if layout is None or not layout.fits(data):
             return self._learn(data)
-        _, p, v, e = layout
         second, nanosecond = _STAMP.unpack_from(data, _STAMP_AT)
         return self._reader.arrange(
             second + nanosecond * 1e-9,
-            np.frombuffer(data, count=p.size, offset=p.numbers),
-            np.frombuffer(data, count=v.size, offset=v.numbers),
-            np.frombuffer(data, count=e.size, offset=e.numbers),
+            layout.position.read(data),
+            layout.velocity.read(data),
+            layout.effort.read(data),
         )
 
     def _learn(self, data: bytes) -> RobotState | None:
@@ -146,16 +148,21 @@ def _layout(data: bytes, message: JointState) -> _Layout | None:
     """The layout, or None where it isn't the one that is known here."""
     if data[:2] != _LITTLE_ENDIAN_CDR:
         return None
-    at = STAMP_END
+    fixed, spans, at = [(0, _LITTLE_ENDIAN_CDR)], [], _STAMP_END
     for text in (message.header.frame_id, None, *message.name):  # None: the number of names
-        at += -at % 4 + 4 + (0 if text is None else len(text.encode()) + 1)
-    spans, begin = [], STAMP_END
+        at += -at % 4
+        size = 4 + (0 if text is None else len(text.encode()) + 1)
+        fixed.append((at, data[at : at + size]))
+        at += size
     for values in (message.position, message.velocity, message.effort):
-        at += -at % 4 + 4
-        start = at if len(values) == 0 else at - (at - _STAMP_AT) % -_DOUBLE
+        at += -at % 4
+        count = _COUNT.pack(len(values))
+        fixed.append((at, count))
+        start = at + 4
+        start -= 0 if len(values) == 0 else (start - _STAMP_AT) % -_DOUBLE
         end = start + len(values) * _DOUBLE
-        if data[at - 4 : at] != _COUNT.pack(len(values)) or data[start:end] != values.tobytes():
+        if data[at : at + 4] != count or data[start:end] != values.tobytes():
             return None
-        spans.append(_Span(begin, at, data[begin:at], start, len(values)))
-        at = begin = end
-    return _Layout(len(data), *spans)
+        spans.append(_Span(start, len(values)))
+        at = end
+    return _Layout(len(data), tuple(fixed), *spans)

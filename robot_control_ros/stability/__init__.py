@@ -11,9 +11,10 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from ..errors import ConfigError
+from ..log import figure_class
 from ..robots import load_robot
 from .cells import DELAYS, QUANTITIES, RATES, Cell, measure
-from .figures import draw, figure_class
+from .figures import draw
 from .page import page_text
 
 ROBOTS = ("ur5", "ur5e", "gen3")

@@ -9,23 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..log import figure_class
 from ..robots import load_robot
 from ..types import Array
 from .cells import CRITICAL, DELAYS, QUANTITIES, ROTATION, WALL, Cell, Quantity, lightest, virtual_damping
-
-
-def figure_class() -> Any:
-    """Matplotlib's Figure.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError("plots need matplotlib: pip install 'robot_control_ros[sim]'") from error
-    return Figure
 
 
 def draw(cells: Sequence[Cell], path: Path) -> Path:

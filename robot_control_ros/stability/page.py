@@ -108,8 +108,9 @@ late by the delay. The limit lies below k = B / delay, the broad line, because t
 because coming to rest in time asks for more than stability. Holding costs nothing here: a position command is where the
 virtual body will be one period later. So the rate hardly matters, and stiffer walls need more `damping` or
 `damping_ratio`. A wrench that is itself late, filtered by `low_pass` or estimated from joint torques with the time
-constant 1 / `observer_gain`, adds its lag to the delay. The estimate has one torque per period to go by: where the
-drives change theirs much within a period, it takes the arm's own motion for contact.
+constant 1 / `observer_gain`, adds its lag to the delay. The estimate goes by each period's mean torque, as
+simulated joint states have it: a drive that reports the torque of an instant makes it take the arm's own motion for
+contact.
 
 ## On a real arm
 
