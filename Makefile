@@ -55,5 +55,5 @@ $(RUN): setup.py | $(VENV)/pyvenv.cfg
 
 $(DEV): $(RUN)
 	@echo "Installing what tests and lint need into $(VENV) …"
-	@$(PIP) install --editable '.[ros,sim,test,dev]'
+	@$(PIP) install --editable '.[ros,sim,ethercat,test,dev]'
 	@touch $@

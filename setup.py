@@ -80,6 +80,7 @@ setup(
             "pytest-xdist",  # make test runs files side by side
             "hypothesis",
             "xacro",
+            "kickcat>=2.5,<3",  # a second EtherCAT master, so that the emulator isn't tuned to one alone
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.
             "setuptools>=61",

@@ -43,7 +43,7 @@ ROSDEP_KEYS = {
     "yaml": "python3-yaml",
 }
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
-EXTRAS_WITHOUT_KEY = {"pysoem": "ethercat", "viser": "dashboard"}
+EXTRAS_WITHOUT_KEY = {"pysoem": "ethercat", "kickcat": "test", "viser": "dashboard"}
 
 
 def files_below(folder: Path) -> Iterator[Path]:
