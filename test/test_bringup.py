@@ -318,7 +318,7 @@ def test_a_robot_of_the_users_needs_controllers_of_the_users(name, tmp_path):
     with pytest.raises(ConfigError, match=r"controllers_file = '': no such file: /.*/ros2_control/mine\.yaml"):
         made(name, robot=path)
     file = tmp_path / "controllers.yaml"
-    file.touch()
+    file.write_text("controller_manager: { ros__parameters: { update_rate: 500 } }", encoding="utf-8")
     system = made(name, robot=path, controllers_file=str(file))
     spawners = [node for node in system.nodes() if node.executable == "spawner"]
     assert spawners
@@ -505,7 +505,7 @@ def test_drives_take_what_the_law_commands(law, interface):
     assert description(system).arguments == {
         "hardware": "ethercat",
         "command_interface": interface,
-        "slave_config": str(SHARE / "config/ros2_control/ethercat/cia402_servo.yaml"),
+        "slave_config": str(SHARE / "config/ros2_control/ethercat/ur5"),
         "rate": f"{load_robot('ur5', 'icube').profile.rate:g}",
     }
 
@@ -521,6 +521,58 @@ def test_the_users_drives_are_handed_on_by_an_absolute_path(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     system = made("ethercat", slave_config="drive.yaml")
     assert description(system).arguments["slave_config"] == str(tmp_path / "drive.yaml")
+
+
+def test_a_folder_of_the_users_drives_is_one_with_a_bus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bus").mkdir()
+    with pytest.raises(ConfigError, match=r"slave_config = '/.*/bus/bus.yaml': no such file"):
+        made("ethercat", slave_config="bus")
+    (tmp_path / "bus" / "bus.yaml").touch()
+    assert description(made("ethercat", slave_config="bus")).arguments["slave_config"] == str(tmp_path / "bus")
+
+
+def test_drives_of_a_robot_without_a_folder_are_generic(tmp_path):
+    controllers = str(SHARE / "config/ros2_control/ur5.yaml")
+    system = made("ethercat", robot=str(users_robot(tmp_path, name="mine")), controllers_file=controllers)
+    generic = SHARE / "config/ros2_control/ethercat/cia402_servo.yaml"
+    assert description(system).arguments["slave_config"] == str(generic)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("controller_manager: { ros__parameters: { update_rate: 250 } }", "250"),
+        ("/controller_manager: { ros__parameters: { update_rate: 1000 } }", "1000"),
+        (
+            "/**: { ros__parameters: { update_rate: 500 } }\n"
+            "controller_manager: { ros__parameters: { update_rate: 50 } }",
+            "50",
+        ),
+        ("other: { ros__parameters: { update_rate: 500 } }", "100"),  # ros2_control's default
+        ("", "100"),
+    ],
+)
+def test_a_manager_at_another_rate_than_the_drives_is_refused(tmp_path, content, found):
+    file = tmp_path / "controllers.yaml"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"controllers_file = .*: update_rate .* is {found} Hz, .* the 500 Hz of"):
+        made("ethercat", controllers_file=str(file))
+    made("mock", controllers_file=str(file))  # nothing there has to be in step
+
+
+@pytest.mark.parametrize("section", ["/**", "controller_manager", "/controller_manager"])
+def test_a_manager_at_the_drives_rate_is_taken(tmp_path, section):
+    file = tmp_path / "controllers.yaml"
+    file.write_text(f"{section}: {{ ros__parameters: {{ update_rate: 500 }} }}", encoding="utf-8")
+    assert str(file) in made("ethercat", controllers_file=str(file)).node("controller_manager").parameter_files
+
+
+def test_controllers_that_are_no_parameter_file_are_refused_in_words(tmp_path):
+    file = tmp_path / "controllers.yaml"
+    file.write_text("controller_manager: 5", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"controllers_file = .*: 5: must be a mapping: node, then ros__parameters"):
+        made("ethercat", controllers_file=str(file))
 
 
 @pytest.mark.parametrize(

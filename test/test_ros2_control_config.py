@@ -17,6 +17,7 @@ ROBOTS = {name: load_robot(name) for name in robot_names()}
 FILES = {path.stem: path for path in FOLDER.glob("*.yaml")}
 KINOVA = "gen3_forward_position"
 DRIVE = FOLDER / "ethercat" / "cia402_servo.yaml"
+RESET = "fault_reset_controller"
 
 FORWARD = "forward_command_controller/ForwardCommandController"
 TRAJECTORY = "joint_trajectory_controller/JointTrajectoryController"
@@ -38,6 +39,11 @@ every_file = pytest.mark.parametrize("name", FILES)
 
 def read(name):
     return yaml.safe_load(FILES[name].read_text(encoding="utf-8"))
+
+
+def profile_names(robot):
+    path = share_directory() / "config" / "robots" / f"{robot.name}.yaml"
+    return set(yaml.safe_load(path.read_text(encoding="utf-8"))["profiles"])
 
 
 def types(name):
@@ -132,7 +138,28 @@ def test_a_profile_has_its_rate_its_controllers_and_their_interfaces(robot, prof
 @every_robot
 def test_forward_controllers_of_all_modes_are_there(robot):
     forward = {name for name, type_name in types(robot.name).items() if type_name == FORWARD}
-    assert forward == {CONTROLLERS[mode] for mode in CommandMode}
+    assert forward - {RESET} == {CONTROLLERS[mode] for mode in CommandMode}
+
+
+def test_a_robot_with_drives_can_reset_their_faults():
+    with_drives = {robot.name for robot in ROBOTS.values() if "icube" in profile_names(robot)}
+    assert with_drives == {name for name in FILES if RESET in types(name)} == {"ur5"}
+    for name in with_drives:
+        assert parameters(name, RESET)["interface_name"] in interfaces(ROBOTS[name], "ethercat", "command_interface")
+
+
+@every_robot
+def test_drives_made_of_a_topology_have_the_rate_of_the_profile_and_of_the_manager(robot):
+    folder = FOLDER / "ethercat" / robot.name
+    assert folder.is_dir() == ("icube" in profile_names(robot))
+    if folder.is_dir():
+        rate = load_robot(robot.name, "icube").profile.rate
+        assert read(robot.name)["controller_manager"]["ros__parameters"]["update_rate"] == rate
+        assert yaml.safe_load((folder / "bus.yaml").read_text(encoding="utf-8"))["rate"] == rate
+        for joint in robot.joints:
+            slave = yaml.safe_load((folder / f"{joint}.yaml").read_text(encoding="utf-8"))
+            cycle = {entry["sub_index"]: entry["value"] for entry in slave["sdo"] if entry["index"] == 0x60C2}
+            assert cycle[1] * 10.0 ** cycle[2] == pytest.approx(1.0 / rate)
 
 
 @every_robot

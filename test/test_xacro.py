@@ -20,8 +20,16 @@ PLUGINS = {
     "topic": "joint_state_topic_hardware_interface/JointStateTopicSystem",
     "ethercat": "ethercat_driver/EthercatDriver",
 }
-COMMANDS = {"mock": ["position", "velocity"], "gz_effort": ["effort"], "gz_position": ["position", "velocity"]}
+COMMANDS = {
+    "mock": ["position", "velocity"],
+    "gz_effort": ["effort"],
+    "gz_position": ["position", "velocity"],
+    "topic": ["position"],
+    "ethercat": ["position", "reset_fault"],
+}
+SIMULATED = ("mock", "gz_effort", "gz_position")
 STATES = ["position", "velocity", "effort"]
+MODES = [("position", "8"), ("velocity", "9"), ("effort", "10")]
 GAZEBO = ("gz_effort", "gz_position")
 PART = 1e-3  # kg, of what is added for Gazebo: to keep a frame, or as a rotor
 
@@ -161,18 +169,18 @@ def test_ros2_control_has_each_joint_once_with_its_interfaces(robot, hardware):
     assert [joint.get("name") for joint in system.findall("joint")] == list(robot.joints)
     for joint, home in zip(system.findall("joint"), robot.home, strict=True):
         commands = [interface.get("name") for interface in joint.findall("command_interface")]
-        assert commands == COMMANDS.get(hardware, ["position"])
+        assert commands == COMMANDS[hardware]
         assert [interface.get("name") for interface in joint.findall("state_interface")] == STATES
         position = params(joint.find("state_interface[@name='position']"))
         # A real robot is where it is; a simulated one starts at home.
-        assert position == ({"initial_value": repr(home)} if hardware in COMMANDS else {})
+        assert position == ({"initial_value": repr(home)} if hardware in SIMULATED else {})
 
 
 @every_robot
 @pytest.mark.parametrize("hardware", PLUGINS)
 def test_the_sensor_is_where_somebody_measures(robot, hardware):
     sensors = tree(robot, hardware).findall("ros2_control/sensor")
-    assert [sensor.get("name") for sensor in sensors] == ["force_torque_sensor"] * (hardware in COMMANDS)
+    assert [sensor.get("name") for sensor in sensors] == ["force_torque_sensor"] * (hardware in SIMULATED)
     for sensor in sensors:
         names = [interface.get("name") for interface in sensor]
         assert names == [f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "xyz"]
@@ -247,16 +255,63 @@ def test_topics_and_command_interface_of_a_robot_that_speaks_joint_states(comman
 
 
 @every_robot
-@pytest.mark.parametrize(("command", "mode"), [("position", "8"), ("velocity", "9"), ("effort", "10")])
-def test_drives_are_in_the_joints_order_in_the_commands_mode(robot, command, mode):
+@pytest.mark.parametrize(("command", "mode"), MODES)
+def test_drives_that_are_alike_are_in_the_joints_order_in_the_commands_mode(robot, command, mode):
     system = tree(robot, "ethercat", command_interface=command, rate="1000").find("ros2_control")
     assert params(system.find("hardware")) == {"master_id": "0", "control_frequency": "1000"}
+    assert [joint.get("name") for joint in system.findall("joint")] == list(robot.joints)
     for position, joint in enumerate(system.findall("joint")):
-        assert [interface.get("name") for interface in joint.findall("command_interface")] == [command]
-        (module,) = joint.findall("ec_module")
-        assert module.find("plugin").text == "ethercat_generic_plugins/EcCiA402Drive"
-        expected = {"alias": "0", "position": str(position), "mode_of_operation": mode, "slave_config": DRIVE}
-        assert params(module) == expected
+        assert_drive(joint, command, {"position": str(position), "mode_of_operation": mode, "slave_config": DRIVE})
+
+
+def assert_drive(joint, command, expected):
+    assert [interface.get("name") for interface in joint.findall("command_interface")] == [command, "reset_fault"]
+    assert [interface.get("name") for interface in joint.findall("state_interface")] == STATES
+    (module,) = joint.findall("ec_module")
+    assert module.find("plugin").text == "ethercat_generic_plugins/EcCiA402Drive"
+    assert params(module) == {"alias": "0", **expected}
+
+
+@pytest.fixture
+def bus(tmp_path):
+    """A folder of drives of the planar arm, against the cable's order and with others between; no torques on one."""
+    text = """
+rate: 250
+joints:
+  joint_2: { position: 3, commands: [position, velocity, effort] }
+  joint_1: { position: 5, commands: [position, velocity] }
+"""
+    assert ROBOTS["planar_two_link"].joints == ("joint_1", "joint_2")
+    (tmp_path / "bus.yaml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "mode"), MODES[:2])
+@pytest.mark.parametrize("rate", ["250", "250.0"])
+def test_drives_of_a_topology_are_at_its_places_with_a_file_each(bus, command, mode, rate):
+    arguments = {"command_interface": command, "rate": rate, "slave_config": str(bus)}
+    system = tree(ROBOTS["planar_two_link"], "ethercat", **arguments).find("ros2_control")
+    assert params(system.find("hardware")) == {"master_id": "0", "control_frequency": rate}
+    places = {"joint_1": "5", "joint_2": "3"}
+    assert [joint.get("name") for joint in system.findall("joint")] == list(places)
+    for joint in system.findall("joint"):
+        name = joint.get("name")
+        expected = {"position": places[name], "mode_of_operation": mode, "slave_config": f"{bus}/{name}.yaml"}
+        assert_drive(joint, command, expected)
+
+
+@pytest.mark.parametrize(
+    ("robot", "arguments", "message"),
+    [
+        ("planar_two_link", {"rate": "500"}, "rate:=500: the drives in .* are set up for 250 Hz"),
+        ("planar_two_link", {"command_interface": "effort"}, "of joint_1:='effort': choices: position, velocity"),
+        ("ur5", {}, "bus.yaml: no drive moves shoulder_pan_joint; joints: joint_2, joint_1"),
+        ("planar_two_link", {"slave_config": "/nowhere"}, "No such file or directory: '/nowhere/bus.yaml'"),
+    ],
+)
+def test_drives_of_another_topology_are_refused(bus, robot, arguments, message):
+    with pytest.raises(xacro.XacroException, match=message):
+        expand(ROBOTS[robot], "ethercat", **{"rate": "250", "slave_config": str(bus), **arguments})
 
 
 @every_robot

@@ -140,23 +140,38 @@ def running_law(robot: RobotConfig, law: str, gains: str) -> RunningLaw:
 
 
 def _gains_in(path: Path, law: str) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"gains = {str(path)!r}: can't be read as YAML: {error}") from error
     given: dict[str, Any] = {}
-    for node in ("/**", "controller", "/controller"):
-        parameters = _entries(path, _entries(path, _entries(path, content).get(node)).get("ros__parameters"))
-        given.update(_entries(path, parameters.get(law)))
+    for parameters in node_parameters("gains", path, "controller"):
+        given.update(_entries("gains", path, parameters.get(law)))
         given.update({name[len(law) + 1 :]: value for name, value in parameters.items() if name.startswith(f"{law}.")})
     return given
 
 
-def _entries(path: Path, value: Any) -> dict[str, Any]:
+def node_parameters(argument: str, path: Path, node: str) -> list[dict[str, Any]]:
+    """What a ROS parameter file has for a node in the root namespace: its sections, later ones prevail.
+
+    Args:
+        argument: that named the file, for errors.
+        path: of the file.
+        node: its name.
+
+    Raises:
+        ConfigError: it can't be read, or isn't a parameter file.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{argument} = {str(path)!r}: can't be read as YAML: {error}") from error
+    sections = [_entries(argument, path, content).get(name) for name in ("/**", node, f"/{node}")]
+    return [_entries(argument, path, _entries(argument, path, each).get("ros__parameters")) for each in sections]
+
+
+def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(f"gains = {str(path)!r}: {value!r}: must be a mapping: node, then ros__parameters, then law")
+        form = "node, then ros__parameters, then law or parameter"
+        raise ConfigError(f"{argument} = {str(path)!r}: {value!r}: must be a mapping: {form}")
     return value
 
 

@@ -14,9 +14,11 @@ from ..errors import ConfigError
 from ..robots import RobotConfig, load_robot
 from ..share import share_directory
 from ..types import CommandMode
-from .ours import CONTROL, ROBOT, SWITCH, active, control, number, running_law, simulator, switch
+from .ours import CONTROL, ROBOT, SWITCH, active, control, node_parameters, number, running_law, simulator, switch
 from .system import Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro, stages
 
+DRIVES = "config/ros2_control/ethercat"
+DEFAULT_UPDATE_RATE = 100  # Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
 MANAGER_LIMIT = "60"  # s that a spawner waits for the controller manager; by default it waits for ever
 STATES, COMMANDS = "/robot/joint_states", "/robot/joint_commands"  # of a simulator behind ros2_control
 BEHIND_TOPICS = {  # what the manager and its controllers have by the same names
@@ -120,7 +122,8 @@ def ethercat(
     torque mode gives no torque: an arm that nothing supports falls. So laws that command effort ask for `supported`.
 
     Raises:
-        ConfigError: see :func:`mock`; no such file, a robot without the profile, or effort without support.
+        ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
+            controller manager at another rate than the profile's, which is the drives'.
     """
     config, ours = load_robot(robot, "icube"), control(robot, law, gains, watchdog, "icube", vital=False)
     mode = running_law(config, law, gains).mode
@@ -134,10 +137,11 @@ def ethercat(
         config,
         hardware="ethercat",
         command_interface=mode.value,
-        slave_config=str(given_file("slave_config", slave_config, "config/ros2_control/ethercat/cia402_servo.yaml")),
+        slave_config=str(drives(config, slave_config)),
         rate=f"{config.profile.rate:g}",
     )
     file = controllers(config, controllers_file)
+    check_update_rate(file, config.profile.rate)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         *in_front(config, mode, file, ours),
@@ -244,6 +248,36 @@ def controllers(config: RobotConfig, given: str) -> Path:
     return given_file("controllers_file", given, f"config/ros2_control/{config.name}.yaml")
 
 
+def drives(config: RobotConfig, given: str) -> Path:
+    """ICube's configuration of a robot's drives: a folder made of its topology, or one slave file for all.
+
+    The given one, or the package's folder for the robot, or else its file for a generic drive.
+
+    Raises:
+        ConfigError: it doesn't exist.
+    """
+    path = Path(given).resolve() if given else share_directory() / DRIVES / config.name
+    if path.is_dir():
+        return given_file("slave_config", str(path / "bus.yaml"), "").parent
+    return given_file("slave_config", given, f"{DRIVES}/cia402_servo.yaml")
+
+
+def check_update_rate(file: Path, rate: float) -> None:
+    """Refuse a controllers file whose manager would run at another rate than the drives [Hz].
+
+    Raises:
+        ConfigError: it has another update_rate, or none.
+    """
+    found: Value = DEFAULT_UPDATE_RATE
+    for parameters in node_parameters("controllers_file", file, "controller_manager"):
+        found = parameters.get("update_rate", found)
+    if found != rate:
+        raise ConfigError(
+            f"controllers_file = {str(file)!r}: update_rate of controller_manager is {found} Hz, but the drives are "
+            f"set up for the {rate:g} Hz of profile icube: they must be the same"
+        )
+
+
 def given_file(argument: str, path: str, default: str) -> Path:
     """The file that an argument names; without one, the package's.
 
@@ -289,7 +323,7 @@ ETHERCAT = Setup(
         Argument("law", "joint_pid", CONTROL[0].text),
         *CONTROL[1:],
         CONTROLLERS_FILE,
-        Argument("slave_config", "", "ICube's slave file; empty for a generic CiA 402 drive, see the file's comments."),
+        Argument("slave_config", "", "Folder made of a topology, or one slave file; empty for the package's."),
         Argument("supported", "false", "The arm can't fall, whatever the drives do: effort is allowed.", SWITCH),
     ),
     ethercat,

@@ -79,6 +79,7 @@ class DriveConfig:
         rated_torque_unit: what 0x6076 counts in [N·m].
         counts_per_revolution: of its encoder; 0 where that depends on the motor and the topology says it.
         sdo: what is written before the drive is operational.
+        interpolation_time: whether it takes the cycle's time as object 0x60C2.
         assign_activate: distributed clocks (registers 0x0980 and 0x0981); 0 for none.
         error_codes: the vendor's own meanings of 0x603F.
         notes: what a user has to know.
@@ -97,6 +98,7 @@ class DriveConfig:
     rated_torque_unit: float
     counts_per_revolution: float = 0.0
     sdo: tuple[SdoWrite, ...] = ()
+    interpolation_time: bool = True
     assign_activate: int = 0
     error_codes: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -124,6 +126,10 @@ class DriveConfig:
             writes += [SdoWrite(assign, i, "u16", each.index) for i, each in enumerate(pdos, 1)]
             writes.append(SdoWrite(assign, 0, "u8", len(pdos)))
         return writes
+
+    def cycle_writes(self, period: float) -> list[SdoWrite]:
+        """What tells the drive the time between two exchanges [s]; see :func:`interpolation_writes`."""
+        return interpolation_writes(period) if self.interpolation_time else []
 
 
 def interpolation_writes(period: float) -> list[SdoWrite]:
@@ -168,6 +174,7 @@ _OPTIONAL: dict[str, Any] = {
     "products": {},
     "counts_per_revolution": None,
     "sdo": [],
+    "interpolation_time": True,
     "assign_activate": 0,
     "error_codes": {},
     "notes": [],
@@ -199,6 +206,7 @@ class _Reader:
             ],
             counts_per_revolution=self._counts(),
             sdo=tuple(self._sdo(f"{path}: sdo {i}", each) for i, each in enumerate(self._list("sdo"))),
+            interpolation_time=self._switch("interpolation_time"),
             assign_activate=whole(f"{path}: assign_activate", data["assign_activate"], 0, 0xFFFF),
             error_codes=self._meanings("error_codes", 0xFFFF),
             notes=tuple(str(note) for note in self._list("notes")),
