@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 from robot_control_ros.plants.ethercat.emulator.bus import Bus
 from robot_control_ros.plants.ethercat.emulator.devices import RX, TX, drive_slave, terminal
@@ -28,9 +27,9 @@ from robot_control_ros.plants.ethercat.emulator.mechanics import Load, Rotors
 from robot_control_ros.plants.ethercat.emulator.pdo import Mapped, Pdo
 from robot_control_ros.plants.ethercat.emulator.servo import Motor
 from robot_control_ros.plants.ethercat.emulator.sii import Identity
+from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES, make_pair
 from robot_control_ros.plants.ethercat.emulator.wire import run
 
-MASTER, SLAVES = "ecm", "ecs"  # interfaces
 AXES = 6
 OUTPUTS, INPUTS = struct.Struct("<Hbxiihh"), struct.Struct("<HbxiihHi")
 CST = 10
@@ -134,15 +133,6 @@ class Emulator:
 
 def ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True).stdout
-
-
-def make_veth() -> None:
-    ip("link", "add", MASTER, "type", "veth", "peer", "name", SLAVES)
-    for interface in (MASTER, SLAVES):
-        ipv6 = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
-        if ipv6.exists():
-            ipv6.write_text("1")  # or the kernel sends frames of its own
-        ip("link", "set", interface, "up")
 
 
 # --- SOEM ---
@@ -441,7 +431,7 @@ def main(arguments: list[str]) -> None:
         emulate(*arguments[1:])
         return
     scenario, name = SCENARIOS[arguments[0]]
-    make_veth()
+    make_pair()
     emulator = Emulator(name)
     try:
         seen = scenario(emulator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from .scene import Contact, Scene
 
 PHYSICS_STEP = 0.001  # s
 SERVO_BANDWIDTH = 150.0  # rad/s, of the joint servos in position and velocity mode
+_LOCK = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
+_LOCK_PREFIX = "lock/"
 _EMPTY = Scene("empty", "", {})
 _COMPILER = (
     '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
@@ -109,6 +111,7 @@ class MujocoPlant:
         self._mujoco.mj_resetData(self._model, self._data)
         self._data.qpos[self._q_index] = self.start if q is None else q
         self._pushes.clear()
+        self._locked = [False] * self._robot.n
         self._mujoco.mj_forward(self._model, self._data)
         self._hold()
         self._effort = self._torque()
@@ -145,8 +148,29 @@ class MujocoPlant:
             total += torque
             self._mujoco.mj_step2(self._model, self._data)
         self._effort = total / self._substeps
-        if self._data.warning.number.any():
-            raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {self._warnings()}")
+        self._check()
+
+    def drive(self, torque: Array, locked: Sequence[bool], dt: float) -> None:
+        """Advance the physics by one step under torques that drives outside make; commands and effort limits don't act.
+
+        Args:
+            torque: (n,) behind the gears [N·m].
+            locked: (n,) joints whose brakes are closed: they stay where they were then, whatever pulls at them.
+            dt: the step [s].
+
+        Raises:
+            HardwareFault: the physics diverged.
+        """
+        data, option = self._data, self._model.opt
+        if locked != self._locked:
+            self._lock(list(locked))
+        period_step, option.timestep = option.timestep, dt
+        self._mujoco.mj_step1(self._model, data)
+        self._apply_pushes()
+        data.qfrc_applied[self._v_index] = self._effort = torque
+        self._mujoco.mj_step2(self._model, data)
+        option.timestep = period_step
+        self._check()
 
     def sample(self) -> RobotState:
         """The present state; time stands still."""
@@ -243,6 +267,8 @@ class MujocoPlant:
                     spec.delete(joint)
             for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
                 spec.joint(name).armature = inertia
+                kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
+                spec.add_equality(name=_LOCK_PREFIX + name, name1=name, active=False, **kinds, **_LOCK)
             for geom in spec.geoms:
                 if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
                     spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
@@ -273,6 +299,7 @@ class MujocoPlant:
         ids = [self._mujoco.mj_name2id(model, kind, name) for name in self._robot.joints]
         self._q_index = np.array([model.jnt_qposadr[i] for i in ids])
         self._v_index = np.array([model.jnt_dofadr[i] for i in ids])
+        self._locks = np.array([model.equality(_LOCK_PREFIX + name).id for name in self._robot.joints])
         names = [model.body(i).name for i in range(model.nbody)]
         self._bodies = {name: i for i, name in enumerate(names) if is_link(name)}
 
@@ -280,6 +307,18 @@ class MujocoPlant:
         if name not in self._bodies:
             raise ModelError(unknown_frame(name, [link for link in self._bodies if link != "world"]))
         return self._bodies[name]
+
+    def _lock(self, locked: list[bool]) -> None:
+        for n, (before, after) in enumerate(zip(self._locked, locked, strict=True)):
+            if after and not before:
+                place = self._q_index[n]
+                self._model.eq_data[self._locks[n], 0] = self._data.qpos[place] - self._model.qpos0[place]
+        self._data.eq_active[self._locks] = locked
+        self._locked = locked
+
+    def _check(self) -> None:
+        if self._data.warning.number.any():
+            raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {self._warnings()}")
 
     def _hold(self) -> None:
         self._command = Command(CommandMode.POSITION, self._data.qpos[self._q_index])

@@ -7,9 +7,11 @@
     mailbox coe coe_information what goes through the mailbox
     sii                         the content of the EEPROM
     power_states servo drive    a CiA 402 drive
-    mechanics                   what the motors turn
+    mechanics arm               what the motors turn; a whole robot
     slave devices bus           a controller with its device; ready-made ones; the chain of them
+    topology_bus                the chain that a topology describes
     line faults wire            its cable; what can go wrong; a network interface in the cable's place
+    fault_channel program veth  faults by lines over a socket; all that as a program; an interface pair without hardware
 
 Times are nanoseconds of the caller's clock (int), which never runs backwards. The protocol is that of ETG.1000.4 and
 .6 as Beckhoff's "EtherCAT Slave Controller, Hardware Data Sheet", sections I (technology) and II (registers), tells it.

@@ -15,6 +15,7 @@ class Mechanics(Protocol):
     Attributes:
         position: of each joint [rad].
         velocity: of each joint [rad/s].
+        inertia: that each joint's drive is tuned for, the other joints held [kg·m²].
     """
 
     @property
@@ -22,6 +23,9 @@ class Mechanics(Protocol):
 
     @property
     def velocity(self) -> Sequence[float]: ...
+
+    @property
+    def inertia(self) -> Sequence[float]: ...
 
     def advance(self, torque: Sequence[float], braked: Sequence[bool], dt: float) -> None:
         """Let time pass.
@@ -63,6 +67,7 @@ class Rotors:
         self._loads = tuple(loads)
         self.position = [load.position for load in loads]
         self.velocity = [0.0 for _ in loads]
+        self.inertia = [load.inertia for load in loads]
 
     def advance(self, torque: Sequence[float], braked: Sequence[bool], dt: float) -> None:
         position, velocity = self.position, self.velocity
