@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .cycle_times import CycleTimes
 from .errors import ConfigError
@@ -29,6 +30,27 @@ from .wrench import WrenchPipeline
 LONGEST_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 FAR, FAR_TIP = 0.05, (0.05, 0.2)  # rad; m and rad: a law that takes over moves to a reference further away than this
+
+
+@dataclass(frozen=True, eq=False)
+class LoopReport:
+    """What a loop tells of its last cycle.
+
+    Attributes:
+        state, reference: of it.
+        terms: of the law, by name.
+        saturated, rate_limited: (n,) see :class:`Safety`.
+        fault: why the safe output was sent; empty where it wasn't.
+        wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
+    """
+
+    state: RobotState
+    reference: Reference
+    terms: Mapping[str, Array]
+    saturated: NDArray[np.bool_]
+    rate_limited: NDArray[np.bool_]
+    fault: str
+    wrench_reason: str
 
 
 class ControlLoop:
@@ -90,6 +112,32 @@ class ControlLoop:
     def gains(self) -> Tuning:
         """Its gains."""
         return self.running.gains
+
+    @property
+    def fault(self) -> str:
+        """Why the safe output is sent; empty where it isn't."""
+        return self.safety.fault
+
+    @property
+    def wrench_reason(self) -> str:
+        """Why there is no wrench, or why the last sample was refused; empty where all is well."""
+        return self.wrench.reason
+
+    def report(self) -> LoopReport:
+        """The last cycle.
+
+        Raises:
+            ConfigError: there was none.
+        """
+        if self.state is None:
+            raise ConfigError("there has been no cycle yet")
+        safety, terms = self.safety, self.law.terms
+        bounds = safety.saturated, safety.rate_limited
+        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, self.wrench_reason)
+
+    def timing(self) -> dict[str, float]:
+        """See :meth:`CycleTimes.summary`."""
+        return self.times.summary()
 
     def switch_law(self, running: RunningLaw) -> None:
         """Let another law take over with the next tick, without a jump; targets and moves go on as they are.
@@ -310,6 +358,18 @@ class ControlLoop:
         linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
         share = max(linear / self.robot.tip_speed[0], angular / self.robot.tip_speed[1], 1.0)
         self.trajectory = Jog(self.reference, twist / share, state.time, self.robot.tip_acceleration, lasting)
+
+    def exert(self, wrench: Array | None) -> None:
+        """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none."""
+        self.feedforward_wrench = wrench
+
+    def zero_wrench(self) -> None:
+        """Make the present wrench the tare; raises as :meth:`WrenchPipeline.zero`."""
+        self.wrench.zero()
+
+    def set_tare(self, tare: Array) -> None:
+        """Take off a tare (6,), see :class:`WrenchPipeline`."""
+        self.wrench.tare = tare
 
     def pose_error(self) -> Array:
         """Reference minus pose (6,), of the last tick; zeros where the reference has no pose."""

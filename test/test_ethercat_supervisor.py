@@ -413,9 +413,9 @@ def test_moving_or_resting_positions_are_not_frozen():
         assert check.step(CYCLE, [i, 7], [50.0, noise], [0.05 * i, 1.0]) == ""
 
 
-def test_a_first_command_far_away_is_named():
+def test_a_command_that_jumps_is_named():
     assert jump_words(("a", "b"), [0.0, 1.0], [0.04, 1.0], 0.05) == ""
     assert jump_words(("a", "b"), [0.0, 1.0], [0.04, 1.2], 0.05) == (
-        "b: the first command is 1.2 rad, the joint is at 1 rad (limit 0.05 rad apart)"
+        "b: the command jumps from 1 rad to 1.2 rad (limit 0.05 rad)"
     )
-    assert "a: the first command is nan rad" in jump_words(("a",), [0.0], [math.nan], 0.05)
+    assert "a: the command jumps from 0 rad to nan rad" in jump_words(("a",), [0.0], [math.nan], 0.05)

@@ -71,7 +71,7 @@ class LoopMonitor:
 
     def _values(self, rate: float) -> dict[str, str]:
         values = {"law": self._loop.law_name, "rate [Hz]": f"{rate:.1f}", "refusals": str(self._refusals)}
-        values["wrench"] = self._loop.wrench.reason or "fresh"
+        values["wrench"] = self._loop.wrench_reason or "fresh"
         if self._refusal:
             values["last refusal"] = self._refusal
         filled = min(self._cycles, self.SIZE)
@@ -79,7 +79,7 @@ class LoopMonitor:
             if filled and abs(ring[filled - 1]) < self.LONGEST_AGE:
                 p50, p99 = np.percentile(ring[:filled], (50, 99))
                 values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
-        for name, value in self._loop.times.summary().items():
+        for name, value in self._loop.timing().items():
             timed = name not in ("cycles", "missed")
             label = f"{name} [us]" if timed else "missed deadlines" if name == "missed" else name
             values[label] = f"{value * 1e6:.0f}" if timed else f"{value:.0f}"

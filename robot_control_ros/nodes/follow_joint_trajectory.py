@@ -94,7 +94,7 @@ class FollowJointTrajectory:
         if running is None:
             return
         if self._loop.trajectory is not running.path:
-            self.abort(self._loop.safety.fault or "another target took its place")
+            self.abort(self._loop.fault or "another target took its place")
             return
         assert reference.q is not None
         assert reference.v is not None

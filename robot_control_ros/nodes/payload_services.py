@@ -36,7 +36,7 @@ class PayloadServices:
         if source != "sensor":
             raise ConfigError(f"wrench.source = {source}: a payload is identified from a sensor")
         if loop.state is None or loop.state.wrench_on_tip is None:
-            raise ConfigError(f"{loop.wrench.reason}: nothing to take a sample of")
+            raise ConfigError(f"{loop.wrench_reason}: nothing to take a sample of")
         if self._samples is None:
             self._samples = PayloadIdentification(loop.wrench.settings.target.convention)
         assert loop.kin is not None
@@ -54,7 +54,7 @@ class PayloadServices:
         done = self._node.set_parameters_atomically([Parameter(name, value=value) for name, value in values.items()])
         if not done.successful:
             raise ConfigError(done.reason)
-        self._loop.wrench.tare = payload.bias
+        self._loop.set_tare(payload.bias)
         self._samples = None
         center = ", ".join(f"{x:.4f}" for x in payload.center)
         return (

@@ -103,7 +103,7 @@ class Session:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         Targets(entities, loop, lambda callback: self._guarded(self._when_executing(callback)))
         for name, action in (
-            ("zero_wrench", loop.wrench.zero),
+            ("zero_wrench", loop.zero_wrench),
             ("add_payload_sample", payload.add_sample),
             ("identify_payload", payload.identify),
             ("hold", loop.hold),
@@ -194,8 +194,8 @@ class Session:
         self._send(command)
         self._heard, self._stale = arrived, False
         self._monitor.cycle(time.monotonic() - arrived, time.time() - state.time)
-        if self._loop.safety.fault:
-            self._refuse(ConfigError(self._loop.safety.fault))
+        if self._loop.fault:
+            self._refuse(ConfigError(self._loop.fault))
         self._loop.settle()
         self._goals.cycle(state)
         self._telemetry.cycle(state, command)

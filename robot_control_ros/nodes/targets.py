@@ -54,7 +54,7 @@ class Targets:
         frame = self._frame(message)
         frame[:3, 3] -= self._loop.tip()[:3, 3]
         both = np.concatenate((vector(message.wrench.force), vector(message.wrench.torque)))
-        self._loop.feedforward_wrench = wrench_at(_finite("target wrench", both), frame)
+        self._loop.exert(wrench_at(_finite("target wrench", both), frame))
 
     def _joint(self, message: JointState) -> None:
         self._loop.move_joints_to(read_joint_positions(message, self._loop.robot.joints))

@@ -51,7 +51,8 @@ class Telemetry:
             self._reference_topic.publish(self._reference)
         fill_twist(self._twist.twist, kin.twist)
         self._twist_topic.publish(self._twist)
-        wrench = state.wrench_on_tip
+        report = loop.report()
+        wrench = report.state.wrench_on_tip
         if wrench is not None:
             # axes of the base, origin of the tip: the frame named is the base's, the point is the tip
             fill_wrench(self._wrench.wrench, wrench)
@@ -66,9 +67,9 @@ class Telemetry:
             "velocity": state.v,
             "effort": state.effort,
             "command": command.values,
-            "saturated": loop.safety.saturated.astype(float),
-            "rate_limited": loop.safety.rate_limited.astype(float),
+            "saturated": report.saturated.astype(float),
+            "rate_limited": report.rate_limited.astype(float),
         }
-        blocks.update((f"term.{name}", values) for name, values in loop.law.terms.items())
+        blocks.update((f"term.{name}", values) for name, values in report.terms.items())
         named_blocks(blocks, self._blocks)
         self._state.publish(self._blocks)

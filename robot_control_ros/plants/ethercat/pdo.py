@@ -256,6 +256,7 @@ class Axis:
         following_error: 0x60F4 at the joint [rad]; 0 where it isn't mapped.
         position_counts: 0x6064.
         takes_velocity_offset, takes_torque_offset: whether 0x60B1, 0x60B2 are mapped.
+        tells_error: whether 0x603F is mapped.
         saturated: whether a value of the last command was beyond what its object holds.
     """
 
@@ -283,6 +284,7 @@ class Axis:
         self._velocity_offset = self._place(rx, VELOCITY_OFFSET)
         self._torque_offset = self._place(rx, TORQUE_OFFSET)
         self.takes_velocity_offset = rx.slot(VELOCITY_OFFSET) is not None
+        self.tells_error = self._error is not None
         self.takes_torque_offset = rx.slot(TORQUE_OFFSET) is not None
 
     def _place(self, rx: Image, index: int) -> int:

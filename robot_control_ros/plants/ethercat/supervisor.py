@@ -140,10 +140,11 @@ class Supervisor:
         all_names: of all slaves, in the order of the bus, where some move no joint.
 
     Attributes:
-        action: of the last cycle.
+        expected: the right working counter.
         causes: why the drives were stopped, the first one first; empty after the next enabling.
         waits_for_commands: True where nothing holds a drive but its commands, in torque mode: enabling then needs fresh
             ones. False where drives hold by themselves until the first one.
+        working_counter: of the last exchange.
         cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
         events: the last things that happened, (time [s], words).
     """
@@ -157,9 +158,8 @@ class Supervisor:
     ) -> None:
         self._names = tuple(names)
         self._all_names = self._names if all_names is None else tuple(all_names)
-        self._expected = expected_working_counter
-        self._limits = SupervisorLimits() if limits is None else limits
-        self.action = Action.DISABLE
+        self.expected = expected_working_counter
+        self.limits = SupervisorLimits() if limits is None else limits
         self.causes: list[str] = []
         self.waits_for_commands = False
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
@@ -172,7 +172,7 @@ class Supervisor:
         self._states: Sequence[State] = (State.UNDEFINED,) * len(self._names)
         self._link = True
         self._al: tuple[AlStatus, ...] = ()
-        self._counter = 0
+        self.working_counter = 0
 
     # --- the cycle ---
 
@@ -201,15 +201,14 @@ class Supervisor:
             self._supervise(time, states, failures, command_age)
         if self._phase is _Phase.STOPPING:
             at_rest = self._bad == 0 and not any(state in _MOVING for state in states)
-            if at_rest or time - self._since > self._limits.stop_time:
+            if at_rest or time - self._since > self.limits.stop_time:
                 self._enter(_Phase.STOPPED)
-        self.action = self._action()
         return self.action
 
     def _count(self, working_counter: int, late: bool) -> None:
         self.cycles += 1
-        self._counter = working_counter
-        if working_counter == self._expected and not late:
+        self.working_counter = working_counter
+        if working_counter == self.expected and not late:
             self._bad, self._good = 0, self._good + 1
             return
         self._bad, self._good = self._bad + 1, 0
@@ -221,7 +220,7 @@ class Supervisor:
             self.bad_counters += 1
 
     def _supervise(self, time: float, states: Sequence[State], failures: Sequence[str], command_age: float) -> None:
-        limits, running = self._limits, self._phase is _Phase.RUNNING
+        limits, running = self.limits, self._phase is _Phase.RUNNING
         if self._bad >= limits.bad_cycles:
             return self.trip(f"{self._bad} cycles in a row: {self._counter_words()}")
         for name, failure in zip(self._names, failures, strict=False):
@@ -244,7 +243,9 @@ class Supervisor:
             self.trip(f"not enabled within {limits.enable_time:g} s: {self._not_enabled()}")
         return None
 
-    def _action(self) -> Action:
+    @property
+    def action(self) -> Action:
+        """What all drives shall do now."""
         if self._phase is _Phase.RUNNING:
             return Action.RUN if self._bad == 0 and self._commanded else Action.HOLD
         if self._phase is _Phase.ENABLING:
@@ -324,6 +325,11 @@ class Supervisor:
         return self._phase in (_Phase.STOPPING, _Phase.STOPPED)
 
     @property
+    def idle(self) -> bool:
+        """Whether the drives are neither enabled nor about to be, nor being stopped."""
+        return self._phase in (_Phase.DISABLED, _Phase.STOPPED)
+
+    @property
     def words(self) -> str:
         """Where things are, for people."""
         if self._phase is _Phase.DISABLED:
@@ -337,12 +343,12 @@ class Supervisor:
         return f"{self._phase.value}: {'; '.join(self.causes)}. Enabled again only on request"
 
     def _counter_words(self) -> str:
-        if self._counter < 0:
+        if self.working_counter < 0:
             return "no answer from the bus (working counter -1)"
-        if self._counter == self._expected:
+        if self.working_counter == self.expected:
             return "the answer came too late"
-        words = f"working counter {self._counter} of {self._expected}"
-        missing = self._expected - self._counter
+        words = f"working counter {self.working_counter} of {self.expected}"
+        missing = self.expected - self.working_counter
         if missing == 2:
             return f"{words}: a drive doesn't take its outputs (no longer in OP?)"
         return f"{words}: {missing // 3} of the drives missing" if missing > 0 and missing % 3 == 0 else words
@@ -375,7 +381,7 @@ class Supervisor:
         if self._phase is _Phase.STOPPING:
             return ["the drives are still being stopped"]
         obstacles = [] if self._link else ["link down"]
-        if self._good < self._limits.good_cycles:
+        if self._good < self.limits.good_cycles:
             words = self._counter_words() if self._bad else f"only {self._good} good cycles since the last bad one"
             obstacles.append(words)
         obstacles += self._al_problems()
@@ -384,7 +390,7 @@ class Supervisor:
             for name, state in zip(self._names, self._states, strict=True)
             if state in _FAULTS
         ]
-        if self.waits_for_commands and self._command_age > self._limits.stale_after:
+        if self.waits_for_commands and self._command_age > self.limits.stale_after:
             obstacles.append("no fresh command: start the controller first, because only its torque holds the arm")
         return obstacles
 
@@ -447,11 +453,11 @@ class FrozenPosition:
         return ""
 
 
-def jump_words(names: Sequence[str], measured: Sequence[float], commanded: Sequence[float], limit: float) -> str:
-    """Why a first position command would make an arm jump, in words; empty where all are within the limit [rad]."""
+def jump_words(names: Sequence[str], start: Sequence[float], commanded: Sequence[float], limit: float) -> str:
+    """Why position commands [rad] would make an arm jump, in words; empty where all are within the limit [rad]."""
     far = [
-        f"{name}: the first command is {target:.4g} rad, the joint is at {q:.4g} rad (limit {limit:g} rad apart)"
-        for name, q, target in zip(names, measured, commanded, strict=True)
+        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {limit:g} rad)"
+        for name, q, target in zip(names, start, commanded, strict=True)
         if not abs(target - q) <= limit
     ]
     return "; ".join(far)

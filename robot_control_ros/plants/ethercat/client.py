@@ -1,0 +1,192 @@
+"""The bus's process as its owner sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, HardwareFault
+from ...types import Command
+from .pacing import Timing
+from .process import Settings
+from .protocol import BusStatus, CommandCodec, StatusCodec, memory_path, open_memory
+from .shared import Latest, Messages
+
+START_LIMIT = 30.0  # s for the bus to be in OP
+ANSWER_LIMIT = 12.0  # s for an answer: recovery of a bus may take its time
+GRACE = 5.0  # s for the process to stop the drives and end
+POLL = 0.002  # s
+
+
+class BusClient:
+    """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
+
+    Args:
+        joints: the robot's, in its order.
+        topology: name or path.
+        interface: name of the network interface.
+        priority: of SCHED_FIFO; 0 for none.
+        command_timeout: age of a command at which the drives are stopped [s].
+        bad_cycles: so many in a row stop them.
+        frame_timeout: longest wait for a frame [s]; 0 for half a cycle. More makes sense on an emulated bus only, since
+            virtual machines stall.
+        memory: path of the shared memory; by default that of the interface.
+
+    Attributes:
+        timing: how the cycles were kept.
+
+    Raises:
+        ConfigError: another process has the bus.
+    """
+
+    def __init__(
+        self,
+        joints: Sequence[str],
+        topology: str,
+        interface: str,
+        *,
+        priority: int = 0,
+        command_timeout: float = 0.04,
+        bad_cycles: int = 3,
+        frame_timeout: float = 0.0,
+        memory: Path | None = None,
+    ) -> None:
+        path = memory_path(interface) if memory is None else memory
+        self._lock = _lock(path)
+        self._memory = open_memory(path, create=True)
+        region, n = self._memory.region, len(joints)
+        self.timing = Timing(region("timing"))
+        self._status, self._status_codec = Latest(region("status")), StatusCodec(n)
+        self._commands, self._command_codec = Latest(region("command")), CommandCodec(n)
+        self._report = Latest(region("report"))
+        self._requests, self._answers = Messages(region("requests")), Messages(region("answers"))
+        self._number = 0
+        self._wake, theirs = socket.socketpair()
+        self._wake.setblocking(False)
+        settings = Settings(
+            interface=interface,
+            topology=topology,
+            joints=tuple(joints),
+            memory=str(path),
+            wake=theirs.fileno(),
+            priority=priority,
+            command_timeout=command_timeout,
+            bad_cycles=bad_cycles,
+            frame_timeout=frame_timeout,
+        )
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "robot_control_ros.plants.ethercat.process", settings.to_json()],
+                pass_fds=(theirs.fileno(), self._lock),
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self) -> None:
+        """Until the bus is in OP and cycles run.
+
+        Raises:
+            HardwareFault: it isn't within 30 s, or the process has ended; says why.
+        """
+        until = time.monotonic() + START_LIMIT
+        while not self._status.number:
+            self.check()
+            if time.monotonic() > until:
+                raise HardwareFault(f"the bus isn't in OP within {START_LIMIT:g} s")
+            time.sleep(POLL)
+
+    def check(self) -> None:
+        """See that the process lives.
+
+        Raises:
+            HardwareFault: it doesn't; says why.
+        """
+        if self._process.poll() is not None:
+            words = self.report().get("error", f"exit status {self._process.returncode}; see its messages above")
+            raise HardwareFault(f"the bus's process has ended: {words}")
+
+    def wait(self, timeout: float) -> BusStatus | None:
+        """The next status; None where none comes in time [s], or the process has ended."""
+        readable, _, _ = select.select([self._wake], [], [], timeout)
+        if not readable:
+            return None
+        with contextlib.suppress(BlockingIOError):
+            if not self._wake.recv(1 << 16):
+                return None
+        return self.status()
+
+    def status(self) -> BusStatus | None:
+        """The newest; None where there is none yet."""
+        number, record = self._status.get()
+        return self._status_codec.unpack(record) if number else None
+
+    def report(self) -> dict[str, Any]:
+        """The newest words, see the process; empty where there are none yet."""
+        number, record = self._report.get()
+        words: dict[str, Any] = json.loads(record) if number else {}
+        return words
+
+    def command(self, command: Command) -> None:
+        """Hand a command over."""
+        self._commands.put(self._command_codec.pack(command, time.monotonic()))
+
+    def request(self, name: str, **arguments: Any) -> str:
+        """Ask for enable, disable, quick_stop, reset_fault, read_sdo or write_sdo; returns what is said.
+
+        Raises:
+            ConfigError: it is refused; says why.
+            HardwareFault: no answer.
+        """
+        self._number += 1
+        self._requests.put(json.dumps({"number": self._number, "do": name, **arguments}).encode())
+        until = time.monotonic() + ANSWER_LIMIT
+        while time.monotonic() < until:
+            message = self._answers.get()
+            if message is None:
+                self.check()
+                time.sleep(POLL)
+                continue
+            answer = json.loads(message)
+            if answer["number"] == self._number:
+                if not answer["done"]:
+                    raise ConfigError(answer["said"])
+                return str(answer["said"])
+        raise HardwareFault(f"{name}: the bus's process gave no answer within {ANSWER_LIMIT:g} s")
+
+    @property
+    def process_number(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process, which stops the drives first."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._wake.close()
+        self._memory.close(remove=True)
+        os.close(self._lock)
+
+
+def _lock(path: Path) -> int:
+    """A lock that is held as long as this process or the bus's lives; returns its file descriptor."""
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ConfigError(f"the bus is another process's: {path}.lock is locked; end that process first") from None
+    return descriptor

@@ -1,0 +1,186 @@
+"""One cycle of all drives: process data, state machines, supervisor. No I/O, no clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...types import Array, Command, RobotState
+from .cia402 import MODES, DriveStateMachine, Mode, Targets, mode_words
+from .supervisor import Action, FrozenPosition, Supervisor, SupervisorLimits, jump_words
+from .topology import Topology
+
+JUMP = 0.05  # rad, that a position command may be from where the joint is at first, and from the last one
+
+
+class DriveCycle:
+    """Takes what the bus brought, and fills what it shall take away.
+
+    Per cycle: :meth:`sense`, then :meth:`command` where there is a new one, then :meth:`act`.
+
+    Args:
+        topology: of the bus.
+        joints: the robot's, in its order.
+        expected_working_counter: of one exchange.
+        limits: of the supervisor.
+
+    Attributes:
+        positions: of the joints' slaves on the bus.
+        data, machines: one per joint.
+        supervisor: of all.
+        mode: of operation that is asked for: that of the last command; before one, the first of position, torque,
+            velocity that all drives have, since in position mode they hold the arm by themselves.
+
+    Raises:
+        ConfigError: the topology's joints aren't the robot's, or the drives have no mode in common.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        joints: Sequence[str],
+        expected_working_counter: int,
+        limits: SupervisorLimits | None = None,
+    ) -> None:
+        slaves = topology.in_order_of(joints)
+        self.positions = tuple(slave.position for slave in slaves)
+        self.data = topology.process_data(joints)
+        self.error_codes = tuple(slave.drive.error_codes if slave.drive else {} for slave in slaves)
+        self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
+        names = [slave.name for slave in topology.slaves]
+        self.supervisor = Supervisor(joints, expected_working_counter, limits, names)
+        self.outputs = tuple(axis.output for axis in self.data.axes)
+        self._modes = [mode for mode in Mode if all(mode in axis.modes for axis in self.data.axes)]
+        if not self._modes:
+            raise ConfigError(f"{topology.path}: the drives have no mode of operation in common")
+        first = next(mode for mode in (Mode.POSITION, Mode.TORQUE, Mode.VELOCITY) if mode in self._modes)
+        self._joints = tuple(joints)
+        self._frozen = FrozenPosition(joints)
+        self._zeros = np.zeros(len(joints))
+        self._command: Command | None = None
+        self._commanded_at, self._time = -math.inf, math.nan
+        self._last: Array | None = None  # position command that was sent
+        self._action = Action.DISABLE
+        self._take_mode(first)
+
+    def sense(self, time: float, working_counter: int, inputs: Sequence[bytes], late: bool = False) -> bool:
+        """Take what the bus brought; returns whether it is new, else `inputs` aren't looked at.
+
+        Args:
+            time: of this cycle, by a clock that doesn't go back [s].
+            working_counter: of the exchange, negative where no frame came back.
+            inputs: of the joints' slaves, in the robot's order.
+            late: whether the frame came after its cycle.
+        """
+        supervisor = self.supervisor
+        fresh = working_counter == supervisor.expected and not late
+        if fresh:
+            self.data.read(inputs)
+        self._step(time)
+        age = time - self._commanded_at
+        states, failures = [machine.state for machine in self.machines], [each.failure for each in self.machines]
+        action = supervisor.step(time, working_counter, states, failures, age, late)
+        if fresh and action is Action.RUN:
+            self._watch(time)
+            action = supervisor.action
+        self._time = time
+        if action is not self._action:
+            self._enter(action)
+            self._step(time)
+        return fresh
+
+    def _step(self, time: float) -> None:
+        for machine, axis in zip(self.machines, self.data.axes, strict=True):
+            machine.step(time, axis.status_word, axis.mode_display, axis.error_code)
+
+    def _watch(self, time: float) -> None:
+        """Stop all where a measured position stands still although the joint must have moved."""
+        axes, command = self.data.axes, self._command
+        targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
+        counts = [axis.position_counts for axis in axes]
+        frozen = self._frozen.step(time - self._time, counts, [axis.v for axis in axes], targets)
+        if frozen:
+            self.supervisor.trip(frozen)
+
+    def _enter(self, action: Action) -> None:
+        was, self._action = self._action, action
+        if action is Action.ENABLE:
+            self._frozen.reset()
+            self._last = None
+            for machine in self.machines:
+                machine.enable(self.mode)
+        elif action is Action.QUICK_STOP:
+            for machine in self.machines:
+                machine.quick_stop()
+        elif action is Action.DISABLE and was is not Action.DISABLE:
+            for machine in self.machines:
+                machine.disable()
+
+    def command(self, command: Command, time: float) -> None:
+        """Take a command.
+
+        Args:
+            command: the newest.
+            time: when it was given, by the clock of :meth:`sense` [s].
+
+        Raises:
+            ConfigError: not of the joints' number, not finite, or of a mode that not all drives have; the last stays.
+        """
+        mode = MODES[command.mode]
+        if mode not in self._modes:
+            valid = ", ".join(each.value for each, number in MODES.items() if number in self._modes)
+            raise ConfigError(f"command {command.mode.value}: not all drives map {mode_words(mode)}; choices: {valid}")
+        for part in (command.values, command.velocity, command.feedforward):
+            if part is not None and not (part.shape == self._zeros.shape and math.isfinite(part.dot(part))):
+                raise ConfigError(f"command {part.tolist()}: must be {len(self._zeros)} finite numbers")
+        self._command, self._commanded_at = command, time
+        if mode is not self.mode:
+            self._take_mode(mode)
+
+    def _take_mode(self, mode: Mode) -> None:
+        self.mode = mode
+        self.supervisor.waits_for_commands = mode is Mode.TORQUE
+        self._last = None
+        for machine in self.machines:
+            machine.change_mode(mode)
+
+    def act(self) -> None:
+        """Fill the outputs with what the supervisor lets through."""
+        action, command = self.supervisor.action, self._command
+        if command is not None and action is Action.RUN and self._jumps(command):
+            action = self.supervisor.action
+            self._enter(action)
+            self._step(self._time)
+        words = [machine.control_word for machine in self.machines]
+        targets = [machine.targets for machine in self.machines]
+        # In torque mode nothing holds a joint but its command: it gets it as soon as it is enabled.
+        through = action is Action.RUN or (action is Action.ENABLE and self.mode is Mode.TORQUE)
+        if command is None or not through:
+            targets = [Targets.KEEP if each is Targets.COMMAND else each for each in targets]
+            self.data.write(words, self.mode, targets, self._zeros)
+            return
+        self.data.write(words, self.mode, targets, command.values, command.velocity, command.feedforward)
+
+    def _jumps(self, command: Command) -> bool:
+        """Whether a position command is too far from the one before; then all are stopped."""
+        if self.mode is not Mode.POSITION:
+            return False
+        at = self.data.q if self._last is None else self._last
+        self._last = command.values
+        if np.abs(command.values - at).max() <= JUMP:
+            return False
+        self.supervisor.trip(jump_words(self._joints, at.tolist(), command.values.tolist(), JUMP))
+        return True
+
+    def reset_faults(self) -> None:
+        """Ask each drive in a fault to leave it."""
+        for machine in self.machines:
+            machine.reset_fault()
+
+    def state(self, time: float) -> RobotState:
+        """The joints in the last fresh cycle, stamped [s]."""
+        data = self.data
+        return RobotState(time, data.q.copy(), data.v.copy(), data.effort.copy())

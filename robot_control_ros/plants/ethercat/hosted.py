@@ -1,0 +1,314 @@
+"""A ControlLoop within the bus's process, led by a controller in another one: sense, compute and act in one cycle.
+
+The controller has a :class:`~.remote_loop.RemoteLoop`, whose calls arrive here. They are unpickled and prepared in the
+thread beside the cycle, and take effect between two cycles.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import select
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ...errors import ConfigError, RobotControlError
+from ...loop import ControlLoop, LoopReport
+from ...model import RobotModel
+from ...robots import load_robot
+from ...running_law import RunningLaw
+from ...types import Command, RobotState, Wrench
+from .shared import Latest, Messages, SharedFile
+
+TELEMETRY_RATE = 200.0  # Hz
+NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the node ethercat"
+LONGEST_SILENCE = 0.5  # s that a controller which lives may say nothing
+_LEADING = ("hold", "move_to", "move_joints_to", "follow_joints", "jog")  # methods of ControlLoop for drives that run
+_SETTING = ("exert", "zero_wrench", "set_tare")  # … and for any
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """What a controller brings.
+
+    Attributes:
+        process: its process's number.
+        robot, profile: of the robot's file.
+        description: text of the robot description.
+        law, gains: name of the law, and its gains.
+        wrench: settings of the wrench pipeline.
+        gain_time_constant: [s] with which changed gains are taken over.
+    """
+
+    process: int
+    robot: str
+    profile: str
+    description: str
+    law: str
+    gains: Any
+    wrench: Any
+    gain_time_constant: float
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """What a controller is told of its loop.
+
+    Attributes:
+        report: of the loop; its reference is without the path.
+        command: that was sent.
+        refusal: an error of a cycle since the last telemetry; empty where there was none.
+        trajectory: number of the trajectory that is followed; 0 for none.
+        running: whether the drives do what is commanded.
+        times: how long cycles take.
+    """
+
+    report: LoopReport
+    command: Command
+    refusal: str
+    trajectory: int
+    running: bool
+    times: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """To a call.
+
+    Attributes:
+        number: of the call.
+        result: what it returned; an error of this package, where it was refused.
+        trajectory: see :class:`Telemetry`.
+    """
+
+    number: int
+    result: Any
+    trajectory: int
+
+
+class HostedLoop:
+    """The loop and its line to the controller.
+
+    Args:
+        memory: shared with the controller.
+        period: of the cycle [s].
+
+    Attributes:
+        active: whether it commands the drives.
+    """
+
+    def __init__(self, memory: SharedFile, period: float) -> None:
+        self.active = False
+        self._calls, self._returns = Messages(memory.region("calls")), Messages(memory.region("returns"))
+        self._telemetry, self._pulse = Latest(memory.region("telemetry")), Latest(memory.region("pulse"))
+        self._rate = 1.0 / period
+        self._every = max(1, round(self._rate / TELEMETRY_RATE))
+        self._loop: ControlLoop | None = None
+        self._laws: dict[str, RunningLaw] = {}
+        self._time_constant = 0.0
+        self._ready: deque[Callable[[], None]] = deque()
+        self._controller: select.poll | None = None
+        self._count = self._trajectory = self._heard_number = self._taken = 0
+        self._running = False
+        self._heard = math.inf
+        self._followed: object = None
+        self._refusal = ""
+        self._wrench: Wrench | None = None
+        self._command: Command | None = None
+        self._times: dict[str, float] = {}
+
+    # --- in the cycle ---
+
+    @property
+    def pending(self) -> bool:
+        """Whether calls wait for :meth:`prepare`."""
+        return self._calls.pending
+
+    def tick(self, state: RobotState, running: bool) -> Command | None:
+        """The command for a fresh state; None where there is none.
+
+        Args:
+            state: of this cycle.
+            running: whether the drives do what is commanded; else the loop rests where the robot is.
+
+        Raises:
+            Exception: whatever a law raises; it is no longer active then.
+        """
+        loop = self._loop
+        if loop is None or not self.active:
+            return None
+        state.wrench, self._running = self._last_wrench(), running
+        try:
+            self._command = loop.tick(state) if running else loop.idle(state)
+        except RobotControlError as error:
+            self._refusal, self._command = str(error), loop.stop()
+        except Exception:
+            self.active = False
+            raise
+        if loop.trajectory is not self._followed:
+            self._followed = loop.trajectory
+            self._trajectory += 1
+        return self._command
+
+    def after(self) -> None:
+        """What can wait until the outputs are ready: calls, telemetry, what the law leaves for later."""
+        while self._ready:
+            self._ready.popleft()()
+        loop = self._loop
+        if loop is None or not self.active:
+            return
+        loop.settle()
+        self._count += 1
+        if self._count % self._every == 0:
+            self._tell(loop)
+
+    def failure(self, now: float) -> str:
+        """Why an active loop can't go on, in words; empty where it can."""
+        if not self.active or self._controller is None:
+            return ""
+        if self._controller.poll(0):
+            return "the controller's process has ended"
+        if self._pulse.number != self._heard_number:
+            self._heard_number, self._heard = self._pulse.number, now
+        silence = now - self._heard
+        return f"the controller hangs: silent for {silence:.2f} s" if silence > LONGEST_SILENCE else ""
+
+    def drop(self) -> None:
+        """Let the loop command no longer."""
+        self.active = False
+
+    def _last_wrench(self) -> Wrench | None:
+        """The sensor's last sample, stamped by the controller with the joint states' clock."""
+        if self._pulse.number != self._taken:
+            self._taken, record = self._pulse.get()
+            given: Wrench | None = pickle.loads(record) if record else None
+            if given is not None and (self._wrench is None or given.time != self._wrench.time):
+                self._wrench = given
+        return self._wrench
+
+    def _tell(self, loop: ControlLoop) -> None:
+        if loop.state is None or self._command is None:
+            return
+        if self._count % round(self._rate) < self._every:
+            self._times = loop.timing()
+        report = loop.report()
+        report = replace(report, reference=replace(report.reference, path=None))
+        telemetry = Telemetry(report, self._command, self._refusal, self._number(), self._running, self._times)
+        self._refusal = ""
+        self._telemetry.put(pickle.dumps(telemetry, pickle.HIGHEST_PROTOCOL))
+
+    def _number(self) -> int:
+        return 0 if self._loop is None or self._loop.trajectory is None else self._trajectory
+
+    # --- beside the cycle ---
+
+    def prepare(self) -> None:
+        """Take the calls that wait, and have them done between two cycles."""
+        while (message := self._calls.get()) is not None:
+            number, name, arguments = pickle.loads(message)
+            try:
+                action = self._action(name, arguments)
+            except RobotControlError as error:
+                self._answer(number, error)
+                continue
+            except Exception as error:  # whatever a user's class raises
+                self._answer(number, ConfigError(f"{name}: {type(error).__name__}: {error}"))
+                continue
+            self._ready.append(partial(self._do, number, action))
+
+    def _do(self, number: int, action: Callable[[], Any]) -> None:
+        try:
+            result = action()
+        except RobotControlError as error:
+            result = error
+        if self._loop is not None and self._loop.trajectory is not self._followed:
+            self._followed = self._loop.trajectory
+            self._trajectory += 1
+        self._answer(number, result)
+
+    def _answer(self, number: int, result: Any) -> None:
+        self._returns.put(pickle.dumps(Answer(number, result, self._number()), pickle.HIGHEST_PROTOCOL))
+
+    def _action(self, name: str, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        if name == "attach":
+            return self._attachment(*arguments)
+        loop = self._loop
+        if loop is None:
+            raise ConfigError("the bus's process has no loop: configure the controller anew")
+        if name in _SETTING:
+            return lambda: getattr(loop, name)(*arguments)
+        if name in _LEADING:
+            return lambda: self._lead(loop, name, arguments)
+        return self._indirect(loop, name, *arguments)
+
+    def _lead(self, loop: ControlLoop, name: str, arguments: tuple[Any, ...]) -> Any:
+        if not self._running:
+            raise ConfigError(NOT_ENABLED)
+        return getattr(loop, name)(*arguments)
+
+    def _indirect(self, loop: ControlLoop, name: str, *arguments: Any) -> Callable[[], Any]:
+        if name == "begin":
+            return lambda: self._begin(loop)
+        if name == "stop":
+            return lambda: self._end(loop)
+        if name == "switch_law":
+            law = self._law(*arguments)
+            return lambda: loop.switch_law(law)
+        if name == "set_gains":
+            law = self._law(arguments[0])
+            return lambda: law.gains.change(arguments[1])
+        if name == "set_wrench":
+            return lambda: loop.wrench.settings.change(arguments[0])
+        raise ConfigError(f"unknown call {name!r}")
+
+    def _law(self, name: str, gains: Any = None) -> RunningLaw:
+        loop = self._loop
+        assert loop is not None
+        if name not in self._laws:
+            self._laws[name] = RunningLaw(loop.robot, name, time_constant=self._time_constant)
+        law = self._laws[name]
+        if gains is not None:
+            law.gains.change(gains)
+            law.gains.finish()
+        return law
+
+    def _attachment(self, given: Attachment) -> Callable[[], None]:
+        robot = load_robot(given.robot, given.profile).at_rate(self._rate)
+        law = RunningLaw(robot, given.law, time_constant=given.gain_time_constant)
+        law.gains.change(given.gains)
+        law.gains.finish()
+        loop = ControlLoop(
+            robot,
+            law,
+            model=RobotModel.of(robot, given.description),
+            gain_time_constant=given.gain_time_constant,
+        )
+        loop.wrench.settings.change(given.wrench)
+        controller = select.poll()
+        controller.register(os.pidfd_open(given.process), select.POLLIN)
+
+        def attach() -> None:
+            if self.active:
+                raise ConfigError("another controller's loop runs in the bus's process: deactivate it first")
+            self._loop, self._laws, self._time_constant = loop, {given.law: law}, given.gain_time_constant
+            self._controller, self._followed = controller, None
+
+        return attach
+
+    def _begin(self, loop: ControlLoop) -> None:
+        loop.reset()
+        loop.safety.reset()
+        loop.state = None
+        self._refusal, self._wrench, self._command = "", None, None
+        self._count = self._every - 1  # telemetry with the first cycle
+        self._heard = time.monotonic()
+        self.active = True
+
+    def _end(self, loop: ControlLoop) -> None:
+        loop.stop()
+        self.active = False

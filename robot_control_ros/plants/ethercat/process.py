@@ -1,0 +1,391 @@
+"""The bus's own process: `python -m robot_control_ros.plants.ethercat.process SETTINGS`. It knows nothing of ROS.
+
+The main thread keeps time, and does nothing else. A thread beside it does what may take longer:
+it talks to single slaves, answers requests, makes laws, and reports. What it decides takes effect between two cycles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, HardwareFault, RobotControlError
+from .cia402 import State, error_words
+from .drives import SdoWrite
+from .hosted import HostedLoop
+from .pacing import Timing
+from .plant import EthercatPlant
+from .protocol import CommandCodec, StatusCodec, open_memory
+from .realtime import prepare, step_back
+from .shared import Latest, Messages
+from .supervisor import Action, Recovery, SupervisorLimits
+from .topology import load_topology
+
+REPORT_PERIOD = 0.1  # s
+LOOK_PERIOD = 1.0  # s between two looks at AL states; at once where the working counter is wrong
+BETWEEN_LIMIT = 1.0  # s for something to be done between two cycles
+RECOVERY_LIMIT = 8.0  # s for slaves to be back in OP
+_ERROR_CODE = 0x603F
+_FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the process is told.
+
+    Attributes:
+        interface: name of the network interface.
+        topology: name or path.
+        joints: the robot's, in its order.
+        memory: path of the shared memory, which is there.
+        wake: file descriptor of a socket that gets a byte per cycle; its other end's close ends the process.
+        priority: of SCHED_FIFO; 0 for none.
+        command_timeout: age of a command at which the drives are stopped [s].
+        bad_cycles: so many in a row stop them.
+        frame_timeout: longest wait for a frame [s]; 0 for half a cycle.
+    """
+
+    interface: str
+    topology: str
+    joints: tuple[str, ...]
+    memory: str
+    wake: int
+    priority: int
+    command_timeout: float
+    bad_cycles: int
+    frame_timeout: float
+
+    def to_json(self) -> str:
+        """For the command line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """The inverse."""
+        given = json.loads(text)
+        return cls(**{**given, "joints": tuple(given["joints"])})
+
+
+class BusProcess:
+    """Cycle after cycle, until the end of the wake socket or SIGTERM.
+
+    Args:
+        settings: see there.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        memory = open_memory(Path(settings.memory))
+        region = memory.region
+        n = len(settings.joints)
+        self._topology = load_topology(settings.topology)
+        limits = SupervisorLimits(bad_cycles=settings.bad_cycles, stale_after=settings.command_timeout)
+        self._timing = Timing(region("timing"))
+        self._plant = EthercatPlant(
+            settings.joints,
+            self._topology,
+            settings.interface,
+            limits,
+            frame_timeout=settings.frame_timeout or None,
+            timing=self._timing,
+        )
+        self._settings = settings
+        self._wake = socket.socket(fileno=settings.wake)
+        self._wake.setblocking(False)
+        self._status, self._status_codec = Latest(region("status")), StatusCodec(n)
+        self._commands, self._command_codec = Latest(region("command")), CommandCodec(n)
+        self._report = Latest(region("report"))
+        self._requests, self._answers = Messages(region("requests")), Messages(region("answers"))
+        self._hosted = HostedLoop(memory, self._topology.cycle)
+        self._between: deque[Callable[[], None]] = deque()
+        self._work: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._ending = threading.Event()
+        self._command_number = 0
+        self._trouble = False  # the last exchange went wrong, or a drive is in a fault
+        self._warnings: list[str] = []
+        self._refused = ""
+
+    def run(self) -> None:
+        """Until the end.
+
+        Raises:
+            ConfigError, HardwareFault: the bus can't be brought to OP.
+        """
+        signal.signal(signal.SIGTERM, lambda number, frame: self._ending.set())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the node, which ends us in order
+        try:
+            self._plant.prepare()
+            self._plant.master.listen(self._on_emergency)
+            self._warnings = prepare(self._settings.priority)
+            if self._plant.master.blocks:
+                self._warnings.append(self._plant.master.blocks)
+            self._plant.operate()
+        except RobotControlError as error:
+            self._say({"error": str(error)})
+            raise
+        threading.Thread(target=self._beside, name="beside the cycle", daemon=True).start()
+        try:
+            while not self._ending.is_set():
+                self._cycle()
+        finally:
+            self._plant.close()
+            self._say({"error": "the bus's process has ended"})
+
+    # --- the cycle ---
+
+    def _cycle(self) -> None:
+        plant = self._plant
+        fresh = plant.sense()
+        now, stamp = time.monotonic(), time.time()
+        cycle = plant.cycle
+        if fresh:
+            self._take_command(stamp, now)
+        elif failure := self._hosted.failure(now):
+            cycle.supervisor.trip(failure)
+        plant.act()
+        hosted = self._hosted.active
+        record = self._status_codec.pack(cycle, stamp, fresh, hosted, plant.missed, self._command_number)
+        self._status.put(record)
+        self._wake_up()
+        self._hosted.after()
+        while self._between:
+            self._between.popleft()()
+        self._trouble = not fresh or any(machine.state in _FAULTS for machine in cycle.machines)
+        if self._requests.pending or self._hosted.pending:
+            self._work.put(None)
+
+    def _take_command(self, stamp: float, now: float) -> None:
+        """The newest command: of the loop in this process where there is one, else of the node."""
+        cycle, hosted = self._plant.cycle, self._hosted
+        try:
+            if hosted.active:
+                self._run_hosted(stamp, now)
+            elif self._commands.number != self._command_number:
+                number, record = self._commands.get()
+                if number:
+                    command, given_at = self._command_codec.unpack(record)
+                    cycle.command(command, given_at)
+                    self._command_number = number
+        except ConfigError as error:
+            if str(error) != self._refused:
+                self._refused = str(error)
+                cycle.supervisor.note(f"refused: {error}")
+
+    def _run_hosted(self, stamp: float, now: float) -> None:
+        cycle, hosted = self._plant.cycle, self._hosted
+        if failure := hosted.failure(now):
+            hosted.drop()
+            cycle.supervisor.trip(failure)
+            return
+        running = cycle.supervisor.action is Action.RUN
+        try:
+            command = hosted.tick(cycle.state(stamp), running)
+        except Exception as error:  # a user's law may raise anything
+            cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
+            return
+        if command is not None:
+            cycle.command(command, now)
+            self._command_number += 1
+
+    def _wake_up(self) -> None:
+        try:
+            self._wake.send(b"\0")
+        except BlockingIOError:
+            pass  # the node is behind; it will take the newest
+        except OSError:
+            self._ending.set()  # the node is gone
+
+    # --- beside the cycle ---
+
+    def _beside(self) -> None:
+        step_back()
+        reported = looked = 0.0
+        collected = 0
+        while True:
+            with contextlib.suppress(queue.Empty):
+                self._work.get(timeout=REPORT_PERIOD / 5)
+            self._hosted.prepare()
+            while (message := self._requests.get()) is not None:
+                self._answer(json.loads(message))
+            now = time.monotonic()
+            if now - reported < REPORT_PERIOD:
+                continue
+            reported = now
+            if self._trouble or now - looked > LOOK_PERIOD:
+                looked = now
+                self._look()
+            collected = (collected + 1) % len(self._topology.slaves)
+            self._plant.master.collect(collected)
+            self._say(self._words())
+
+    def _look(self) -> None:
+        """Read what the exchange doesn't tell: AL states, carrier, error codes that aren't in the process data."""
+        master, supervisor = self._plant.master, self._plant.cycle.supervisor
+        carrier = master.carrier()
+        statuses = master.al_statuses() if carrier else []
+        self._between.append(partial(supervisor.update_link, carrier))
+        if carrier:
+            self._between.append(partial(supervisor.update_al, statuses))
+            self._read_error_codes()
+
+    def _read_error_codes(self) -> None:
+        cycle = self._plant.cycle
+        for position, machine, axis in zip(cycle.positions, cycle.machines, cycle.data.axes, strict=True):
+            if machine.state in _FAULTS and not axis.tells_error:
+                try:
+                    axis.error_code = int.from_bytes(self._plant.master.read_sdo(position, _ERROR_CODE), "little")
+                except RobotControlError as error:
+                    self._between.append(partial(cycle.supervisor.note, str(error)))
+
+    def _on_emergency(self, position: int, code: int, register: int) -> None:
+        cycle = self._plant.cycle
+        drive = self._topology.slaves[position].drive
+        codes = drive.error_codes if drive else {}
+        self._between.append(partial(cycle.supervisor.emergency, position, code, register, codes))
+
+    def _in_cycle(self, action: Callable[[], Any]) -> Any:
+        """Have something done between two cycles; returns its result, and raises its error."""
+        done, result = threading.Event(), []
+
+        def act() -> None:
+            try:
+                result.append(action())
+            except Exception as error:
+                result.append(error)
+            done.set()
+
+        self._between.append(act)
+        if not done.wait(BETWEEN_LIMIT):
+            raise HardwareFault("the cycle doesn't run")
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        try:
+            said, done = self._do(request["do"], request), True
+        except RobotControlError as error:
+            said, done = str(error), False
+        self._answers.put(json.dumps({"number": request["number"], "done": done, "said": said}).encode())
+
+    def _do(self, name: str, request: Mapping[str, Any]) -> str:
+        cycle = self._plant.cycle
+        if name == "enable":
+            self._in_cycle(self._plant.enable)
+            return "enabling"
+        if name == "disable":
+            self._in_cycle(cycle.supervisor.request_disable)
+            return "disabled"
+        if name == "quick_stop":
+            self._in_cycle(cycle.supervisor.request_quick_stop)
+            return "stopping"
+        if name == "reset_fault":
+            return self._reset_fault()
+        position, index, sub_index = request["position"], request["index"], request["sub_index"]
+        if name == "read_sdo":
+            return self._plant.master.read_sdo(position, index, sub_index).hex()
+        if name == "write_sdo":
+            self._plant.master.write_sdo(position, SdoWrite(index, sub_index, request["type"], request["value"]))
+            return ""
+        raise ConfigError(f"unknown request {name!r}")
+
+    def _reset_fault(self) -> str:
+        """Bring all slaves back to OP, and drives out of their faults; they stay disabled."""
+        cycle = self._plant.cycle
+        if not cycle.supervisor.idle:
+            raise ConfigError("the drives are enabled: there is no fault to reset")
+        words = self._recover()
+        self._in_cycle(cycle.reset_faults)
+        until = time.monotonic() + RECOVERY_LIMIT
+        while any(machine.state in _FAULTS for machine in cycle.machines):
+            failures = [
+                f"{name}: {machine.failure}"
+                for name, machine in zip(self._settings.joints, cycle.machines, strict=True)
+                if machine.failure
+            ]
+            if failures or time.monotonic() > until:
+                raise HardwareFault("; ".join(failures) or "the drives are still in their faults")
+            time.sleep(REPORT_PERIOD / 10)
+        return words
+
+    def _recover(self) -> str:
+        supervisor, master = self._plant.cycle.supervisor, self._plant.master
+        recovered: list[str] = []
+        until = time.monotonic() + RECOVERY_LIMIT
+        while True:
+            if not master.carrier():
+                raise HardwareFault("link down: the cable at the master, or the first slave's power")
+            statuses = master.al_statuses()
+            self._in_cycle(lambda: supervisor.update_link(True))
+            self._in_cycle(partial(supervisor.update_al, statuses))
+            steps: list[tuple[int, Recovery]] = supervisor.recovery()
+            if not steps:
+                return f"back in OP: {', '.join(recovered)}" if recovered else "all slaves are in OP"
+            if time.monotonic() > until:
+                problems = "; ".join(f"{self._topology.slaves[i]} {statuses[i]}" for i, _ in steps)
+                raise HardwareFault(f"not back in OP within {RECOVERY_LIMIT:g} s: {problems}")
+            for position, step in steps:
+                name = str(self._topology.slaves[position])
+                recovered += [] if name in recovered else [name]
+                master.recover(position, step)
+
+    # --- words ---
+
+    def _words(self) -> dict[str, Any]:
+        cycle = self._plant.cycle
+        supervisor = cycle.supervisor
+        drives = [
+            {
+                "joint": joint,
+                "state": machine.state.value,
+                "error": error_words(axis.error_code, codes) if axis.error_code else "",
+                "failure": machine.failure,
+                "waits_for": machine.waits_for,
+                "mode": axis.mode_display,
+                "status_word": axis.status_word,
+            }
+            for joint, machine, axis, codes in zip(
+                self._settings.joints, cycle.machines, cycle.data.axes, cycle.error_codes, strict=True
+            )
+        ]
+        return {
+            "words": supervisor.words,
+            "action": supervisor.action.value,
+            "stopped": supervisor.stopped,
+            "causes": supervisor.causes,
+            "drives": drives,
+            "expected": supervisor.expected,
+            "events": list(supervisor.events),
+            "warnings": self._warnings,
+        }
+
+    def _say(self, words: Mapping[str, Any]) -> None:
+        self._report.put(json.dumps(words).encode())
+
+
+def main() -> None:
+    """Run it."""
+    if "" not in sys.path:
+        sys.path.append("")  # laws of the user's own, in the folder where the command was given
+    try:
+        BusProcess(Settings.from_json(sys.argv[1])).run()
+    except RobotControlError as error:
+        print(f"ethercat: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # the thread beside may be in the middle of a transfer
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What Linux and Python offer a process that must keep time."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import gc
+import os
+import sys
+import time
+
+SWITCH_INTERVAL = 1e-4  # s, of the interpreter's lock between threads
+
+_CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
+_CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+def prepare(priority: int) -> list[str]:
+    """Real-time scheduling, locked memory, no garbage collection; returns what isn't permitted, in words.
+
+    Call it when everything is allocated that will be needed.
+
+    Args:
+        priority: of SCHED_FIFO, 1 to 99; 0 for the ordinary scheduling.
+    """
+    warnings = []
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    if _libc.mlockall(_CURRENT_AND_FUTURE):
+        why = os.strerror(ctypes.get_errno())
+        warnings.append(f"memory isn't locked ({why}): raise the limit `memlock`, or give CAP_IPC_LOCK")
+    if priority:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        except (OSError, ValueError) as error:
+            warnings.append(
+                f"no real-time priority {priority} ({error}): raise the limit `rtprio`, or give CAP_SYS_NICE"
+            )
+    return warnings
+
+
+def step_back() -> None:
+    """For a thread beside the one that keeps time, which has the same priority when it starts: go behind that.
+
+    It stays before all that isn't real-time: while it has the interpreter's lock, nobody may take its processor away.
+    """
+    if os.sched_getscheduler(0) == os.SCHED_FIFO:
+        priority = os.sched_getparam(0).sched_priority
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(max(1, priority - 1)))
+
+
+def sleep_until(deadline: float) -> None:
+    """Sleep until a time of time.monotonic() [s]."""
+    seconds = int(deadline)
+    until = _Timespec(seconds, int((deadline - seconds) * 1e9))
+    while _libc.clock_nanosleep(_CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None) == errno.EINTR:
+        if time.monotonic() >= deadline:
+            return

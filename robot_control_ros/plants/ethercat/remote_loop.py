@@ -1,0 +1,247 @@
+"""The controller's side of a loop that runs in the bus's process: the same methods, done over there."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
+from ...loop import ControlLoop, LoopReport
+from ...model import Kinematics, RobotModel
+from ...robots import RobotConfig
+from ...running_law import RunningLaw
+from ...types import Array, Command, Reference, RobotState
+from .hosted import NOT_ENABLED, Answer, Attachment, Telemetry
+from .protocol import open_memory
+from .shared import Latest, Messages
+
+PATIENCE = 5.0  # s for an answer: a law that is used for the first time has to be made
+POLL = 0.0005  # s between two looks for one
+
+
+class Line:
+    """Calls to the loop in the bus's process.
+
+    Args:
+        path: of the memory shared with it.
+
+    Raises:
+        ConfigError: there is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._memory = open_memory(path)
+        self._calls, self._returns = (Messages(self._memory.region(name)) for name in ("calls", "returns"))
+        self._telemetry, self._pulse = (Latest(self._memory.region(name)) for name in ("telemetry", "pulse"))
+        self._number = time.monotonic_ns()  # unlike those of a controller before
+        self._taken, self._newest = 0, None
+        self.trajectory = 0
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Have it done between two cycles; returns the result.
+
+        Raises:
+            RobotControlError: as it was raised there.
+            HardwareFault: no answer.
+        """
+        self._number += 1
+        self._calls.put(pickle.dumps((self._number, name, arguments), pickle.HIGHEST_PROTOCOL))
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            message = self._returns.get()
+            if message is None:
+                time.sleep(POLL)
+                continue
+            answer: Answer = pickle.loads(message)
+            if answer.number == self._number:
+                self.trajectory = answer.trajectory
+                if isinstance(answer.result, RobotControlError):
+                    raise answer.result
+                return answer.result
+        raise HardwareFault(f"{name}: the bus's process gave no answer within {PATIENCE:g} s")
+
+    def telemetry(self) -> Telemetry | None:
+        """The newest; None where there is none."""
+        if self._telemetry.number != self._taken:
+            self._taken, record = self._telemetry.get()
+            if record:
+                self._newest = pickle.loads(record)
+        return self._newest
+
+    def forget(self) -> int:
+        """Forget the newest telemetry; returns the number of records so far."""
+        self._taken, self._newest = self._telemetry.number, None
+        return self._taken
+
+    def pulse(self, wrench: object) -> None:
+        """Say that the controller lives, and what its sensor has measured."""
+        self._pulse.put(pickle.dumps(wrench, pickle.HIGHEST_PROTOCOL))
+
+
+@dataclass(frozen=True)
+class RemoteTrajectory:
+    """What the loop over there follows, by number; here it is known by what it was last."""
+
+    number: int
+    last: Reference
+
+    def sample(self, time: float) -> Reference:
+        """The last reference that was told."""
+        return self.last
+
+
+class RemoteLoop(ControlLoop):
+    """A ControlLoop whose cycles happen in the bus's process, at the bus's rate.
+
+    :meth:`tick` tells what happened there last; what is asked for here is done there.
+
+    Args:
+        robot, law, gain_time_constant: see :class:`ControlLoop`; the rate is that of the joint states here.
+        description: text of the robot description, where it isn't the configuration's.
+        name: of the robot, or its file.
+        path: of the memory shared with the bus's process.
+
+    Raises:
+        ConfigError: no such process, or it refuses; also what :class:`ControlLoop` raises.
+        HardwareFault: it doesn't answer.
+    """
+
+    def __init__(
+        self,
+        robot: RobotConfig,
+        law: RunningLaw,
+        description: str | None,
+        gain_time_constant: float,
+        *,
+        name: str,
+        path: Path,
+    ) -> None:
+        model = RobotModel.of(robot, description)
+        super().__init__(robot, law, model=model, gain_time_constant=gain_time_constant)
+        self._line = Line(path)
+        self._told: Telemetry | None = None
+        self._sent_gains, self._sent_wrench = law.gains.target, self.wrench.settings.target
+        attachment = Attachment(
+            *(os.getpid(), name, robot.profile_name, robot.urdf() if description is None else description, law.name),
+            *(self._sent_gains, self._sent_wrench, gain_time_constant),
+        )
+        self._line.call("attach", attachment)
+
+    # --- what happened there ---
+
+    def tick(self, state: RobotState) -> Command:
+        """What was commanded last; `state` is the joint state that came over ROS, with the sensor's wrench.
+
+        Raises:
+            StaleStateError: nothing has been told yet.
+        """
+        self._send_changes()
+        self._line.pulse(state.wrench)
+        told = self._line.telemetry()
+        if told is None:
+            raise StaleStateError("the bus's process has told nothing yet")
+        if told is not self._told:
+            self._take(told)
+        return told.command
+
+    def _take(self, told: Telemetry) -> None:
+        self._told, state = told, told.report.state
+        self.state, self.kin = state, self.model.update(state.q, state.v)
+        self.reference = told.report.reference
+        self._follow(told.trajectory)
+
+    def _follow(self, number: int) -> None:
+        """Another number is another trajectory."""
+        if number == 0:
+            self.trajectory = None
+        elif not isinstance(self.trajectory, RemoteTrajectory) or self.trajectory.number != number:
+            self.trajectory = RemoteTrajectory(number, self.reference)
+
+    @property
+    def fault(self) -> str:
+        return "" if self._told is None else self._told.report.fault or self._told.refusal
+
+    @property
+    def wrench_reason(self) -> str:
+        return "" if self._told is None else self._told.report.wrench_reason
+
+    def report(self) -> LoopReport:
+        if self._told is None:
+            raise ConfigError("there has been no cycle yet")
+        return self._told.report
+
+    def timing(self) -> dict[str, float]:
+        return {} if self._told is None else self._told.times
+
+    def _known(self) -> tuple[RobotState, Kinematics]:
+        if self._told is not None and not self._told.running:
+            raise ConfigError(NOT_ENABLED)
+        return super()._known()
+
+    # --- what shall happen there ---
+
+    def _send_changes(self) -> None:
+        """Gains and settings of the wrench that were set here."""
+        gains, wrench = self.running.gains, self.wrench.settings
+        if gains.target is not self._sent_gains:
+            self._sent_gains = gains.target
+            gains.finish()
+            self._line.call("set_gains", self.running.name, self._sent_gains)
+        if wrench.target is not self._sent_wrench:
+            self._sent_wrench = wrench.target
+            wrench.finish()
+            self._line.call("set_wrench", self._sent_wrench)
+
+    def reset(self) -> None:
+        """Let the loop command from the next cycle on."""
+        self.trajectory, self._told = None, None
+        self._send_changes()
+        self._line.forget()
+        self._line.pulse(None)
+        self._line.call("begin")
+
+    def stop(self) -> Command | None:
+        """Let it command no longer: the bus's process then stops the drives."""
+        self.trajectory = None
+        self._line.call("stop")
+        return None
+
+    def switch_law(self, running: RunningLaw) -> None:
+        self.check_switch(running)
+        self._line.call("switch_law", running.name, running.gains.target)
+        self.running, self._sent_gains = running, running.gains.target
+
+    def _lead(self, name: str, *arguments: Any) -> None:
+        self._line.call(name, *arguments)
+        self._follow(self._line.trajectory)
+
+    def hold(self) -> None:
+        self._lead("hold")
+
+    def move_to(self, pose: Array) -> None:
+        self._lead("move_to", pose)
+
+    def move_joints_to(self, goal: Array) -> None:
+        self._lead("move_joints_to", goal)
+
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
+        self._lead("follow_joints", times, positions, velocities)
+
+    def jog(self, twist: Array, lasting: float) -> None:
+        self._lead("jog", twist, lasting)
+
+    def exert(self, wrench: Array | None) -> None:
+        self._line.call("exert", wrench)
+
+    def zero_wrench(self) -> None:
+        self._line.call("zero_wrench")
+
+    def set_tare(self, tare: Array) -> None:
+        self._line.call("set_tare", tare)
+
+    def settle(self) -> None:
+        """That is done there, too."""
