@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,10 +66,15 @@ class ControlLoop:
         model: of the robot, where it isn't the one of the configuration's description.
         gain_time_constant: [s] with which changed gains are taken over.
 
+    Attributes:
+        acts: whether its commands have to be sent; else they have been, where it runs.
+
     Raises:
         ConfigError: the law, a gain, or the pairing of law and robot is refused.
         ModelError: the description lacks a joint or frame.
     """
+
+    acts: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -37,6 +37,8 @@ class Profile:
             ``reversed_torque``, or ``none``: a motor current, or nothing.
         running_topic: where the robot says, by a latched std_msgs/Bool, whether it executes commands; or empty.
         controllers: by mode, the controller that takes the commands, on ``/<controller>/commands``.
+        joint_commands: topic that takes all commands as sensor_msgs/JointState instead, velocity and torque that go
+            with a position included; empty where there is none.
         controller_manager: the node that manages them; empty where there is none.
         fallback_controller: what the watchdog asks for when our controller has died; empty to leave all as it is.
         frozen_after: time [s] after which joint states that stay the same to the last bit, efforts and all, are those
@@ -62,6 +64,7 @@ class Profile:
     joint_effort: str = "torque"
     running_topic: str = ""
     controllers: Mapping[CommandMode, str] = field(default_factory=lambda: CONTROLLERS)
+    joint_commands: str = ""
     controller_manager: str = ""
     fallback_controller: str = ""
     frozen_after: float = 0.0
@@ -73,7 +76,7 @@ class Profile:
 
     def command_topic(self, mode: CommandMode) -> str:
         """Where commands of a mode go."""
-        return f"/{self.controllers[mode]}/commands"
+        return self.joint_commands or f"/{self.controllers[mode]}/commands"
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -199,6 +202,7 @@ _READERS: dict[str, Callable[[str, Any, int], Any]] = {
     "joint_effort": _joint_effort,
     "running_topic": _text,
     "controllers": _controllers,
+    "joint_commands": _text,
     "controller_manager": _text,
     "fallback_controller": _text,
     "frozen_after": _seconds,

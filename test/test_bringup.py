@@ -34,9 +34,11 @@ from robot_control_ros.share import share_directory
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
 SHARE = share_directory()
 REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
+REQUIRED["ethercat"] = {"interface": "eth1"}
 WITH_CONTROLLER = [name for name, setup in SETUPS.items() if "law" in {argument.name for argument in setup.arguments}]
 LOCAL = [name for name, setup in SETUPS.items() if "robot" in {argument.name for argument in setup.arguments}]
-MANAGED = [name for name in LOCAL if name != "sim"]  # with a controller manager of ours, or Gazebo's
+WATCHED = [name for name, setup in SETUPS.items() if "watchdog" in {argument.name for argument in setup.arguments}]
+MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat")]  # with a controller manager of ours, or Gazebo's
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
     ("ur", "use_mock_hardware", "true"): {"law": "position_domain_pd"},
@@ -45,6 +47,7 @@ PARTNERS = {
 }
 
 every_setup = pytest.mark.parametrize("name", SETUPS)
+watched = pytest.mark.parametrize("name", WATCHED)
 with_controller = pytest.mark.parametrize("name", WITH_CONTROLLER)
 local = pytest.mark.parametrize("name", LOCAL)
 managed = pytest.mark.parametrize("name", MANAGED)
@@ -196,7 +199,7 @@ def test_own_nodes_are_modules_of_the_package_with_an_executable(name):
             assert (Path(__file__).parents[1] / "scripts" / node.executable).is_file()
 
 
-@with_controller
+@watched
 def test_the_watchdog_watches_before_the_controller_starts_and_knows_the_same(name):
     system = made(name)
     names = [node.name for node in system.nodes()]
@@ -207,7 +210,7 @@ def test_the_watchdog_watches_before_the_controller_starts_and_knows_the_same(na
     assert [stage for stage in system.stages if watchdog in stage] == [s for s in system.stages if control in s]
 
 
-@with_controller
+@watched
 def test_without_a_watchdog_all_else_is_the_same(name):
     def others(system):
         return [[part for part in stage if getattr(part, "name", "") != "watchdog"] for stage in system.stages]
@@ -218,7 +221,7 @@ def test_without_a_watchdog_all_else_is_the_same(name):
 
 @with_controller
 def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
-    profile = {"sim": "sim", "mock": "mock", "gazebo": "gz", "ethercat": "icube"}.get(name, "real")
+    profile = {"sim": "sim", "mock": "mock", "gazebo": "gz", "ethercat": "ethercat", "icube": "icube"}.get(name, "real")
     control = made(name).node("controller")
     assert control.parameters["profile"] == profile
     robot = load_robot(control.parameters["robot"], profile)
@@ -242,12 +245,17 @@ def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
     [
         ({"law": "nonsense"}, "unknown law 'nonsense'; laws: .*impedance"),
         ({"gains": "nowhere.yaml"}, "gains = 'nowhere.yaml': no such file"),
-        ({"watchdog": "maybe"}, "watchdog = 'maybe'; choices: true, false"),
     ],
 )
 def test_a_controller_that_cannot_be_is_refused(name, arguments, words):
     with pytest.raises(ConfigError, match=words):
         made(name, **arguments)
+
+
+@watched
+def test_a_switch_is_true_or_false(name):
+    with pytest.raises(ConfigError, match="watchdog = 'maybe'; choices: true, false"):
+        made(name, watchdog="maybe")
 
 
 @local
@@ -272,8 +280,8 @@ def test_a_robot_that_there_is_not_is_refused(name, robot, words):
         ("gazebo", {"interface": "velocity"}, "interface = 'velocity'; choices: effort, position"),
         ("gazebo", {"headless": "maybe"}, "headless = 'maybe'; choices: true, false"),
         ("gazebo", {"world": "nowhere.sdf"}, "world = 'nowhere.sdf': no such file: /.*/nowhere.sdf"),
-        ("ethercat", {"robot": "planar_two_link"}, "unknown profile 'icube'; profiles: sim, mock, "),
-        ("ethercat", {"slave_config": "nowhere.yaml"}, "slave_config = 'nowhere.yaml': no such file: /"),
+        ("icube", {"robot": "planar_two_link"}, "unknown profile 'icube'; profiles: sim, mock, "),
+        ("icube", {"slave_config": "nowhere.yaml"}, "slave_config = 'nowhere.yaml': no such file: /"),
         ("sim_ros2_control", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
         ("sim_ros2_control", {"rate": "fast"}, "rate = 'fast': must be a number"),
         ("sim_ros2_control", {"controller": "pid"}, "controller = 'pid'; choices: joint_trajectory_controller, "),
@@ -493,7 +501,7 @@ def test_a_world_of_the_users_goes_through_the_shell_that_runs_gazebo(tmp_path, 
     ("law", "interface"), [("impedance", "effort"), ("admittance", "position"), ("gravity_compensation", "effort")]
 )
 def test_drives_take_what_the_law_commands(law, interface):
-    system = made("ethercat", law=law, supported="true")
+    system = made("icube", law=law, supported="true")
     forward = f"forward_{interface}_controller"
     assert order(system) == [
         ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],
@@ -512,14 +520,14 @@ def test_drives_take_what_the_law_commands(law, interface):
 
 def test_drives_that_would_drop_the_arm_are_refused():
     with pytest.raises(ConfigError, match=r"law impedance commands effort, .* the arm would fall.* supported:=true"):
-        made("ethercat", law="impedance")
-    assert description(made("ethercat")).arguments["command_interface"] == "velocity"
+        made("icube", law="impedance")
+    assert description(made("icube")).arguments["command_interface"] == "velocity"
 
 
 def test_the_users_drives_are_handed_on_by_an_absolute_path(tmp_path, monkeypatch):
     (tmp_path / "drive.yaml").touch()
     monkeypatch.chdir(tmp_path)
-    system = made("ethercat", slave_config="drive.yaml")
+    system = made("icube", slave_config="drive.yaml")
     assert description(system).arguments["slave_config"] == str(tmp_path / "drive.yaml")
 
 
@@ -527,14 +535,14 @@ def test_a_folder_of_the_users_drives_is_one_with_a_bus(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bus").mkdir()
     with pytest.raises(ConfigError, match=r"slave_config = '/.*/bus/bus.yaml': no such file"):
-        made("ethercat", slave_config="bus")
+        made("icube", slave_config="bus")
     (tmp_path / "bus" / "bus.yaml").touch()
-    assert description(made("ethercat", slave_config="bus")).arguments["slave_config"] == str(tmp_path / "bus")
+    assert description(made("icube", slave_config="bus")).arguments["slave_config"] == str(tmp_path / "bus")
 
 
 def test_drives_of_a_robot_without_a_folder_are_generic(tmp_path):
     controllers = str(SHARE / "config/ros2_control/ur5.yaml")
-    system = made("ethercat", robot=str(users_robot(tmp_path, name="mine")), controllers_file=controllers)
+    system = made("icube", robot=str(users_robot(tmp_path, name="mine")), controllers_file=controllers)
     generic = SHARE / "config/ros2_control/ethercat/cia402_servo.yaml"
     assert description(system).arguments["slave_config"] == str(generic)
 
@@ -557,7 +565,7 @@ def test_a_manager_at_another_rate_than_the_drives_is_refused(tmp_path, content,
     file = tmp_path / "controllers.yaml"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"controllers_file = .*: update_rate .* is {found} Hz, .* the 500 Hz of"):
-        made("ethercat", controllers_file=str(file))
+        made("icube", controllers_file=str(file))
     made("mock", controllers_file=str(file))  # nothing there has to be in step
 
 
@@ -565,14 +573,14 @@ def test_a_manager_at_another_rate_than_the_drives_is_refused(tmp_path, content,
 def test_a_manager_at_the_drives_rate_is_taken(tmp_path, section):
     file = tmp_path / "controllers.yaml"
     file.write_text(f"{section}: {{ ros__parameters: {{ update_rate: 500 }} }}", encoding="utf-8")
-    assert str(file) in made("ethercat", controllers_file=str(file)).node("controller_manager").parameter_files
+    assert str(file) in made("icube", controllers_file=str(file)).node("controller_manager").parameter_files
 
 
 def test_controllers_that_are_no_parameter_file_are_refused_in_words(tmp_path):
     file = tmp_path / "controllers.yaml"
     file.write_text("controller_manager: 5", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"controllers_file = .*: 5: must be a mapping: node, then ros__parameters"):
-        made("ethercat", controllers_file=str(file))
+        made("icube", controllers_file=str(file))
 
 
 @pytest.mark.parametrize(
@@ -615,7 +623,7 @@ def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
     [
         ("mock", "mock_components/GenericSystem"),
         ("gazebo", "gz_ros2_control/GazeboSimSystem"),
-        ("ethercat", "ethercat_driver/EthercatDriver"),
+        ("icube", "ethercat_driver/EthercatDriver"),
         ("sim_ros2_control", "joint_state_topic_hardware_interface/JointStateTopicSystem"),
     ],
 )

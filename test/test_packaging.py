@@ -27,7 +27,7 @@ NAME = "robot_control_ros"
 SHARE = Path("share") / NAME
 MARKER = Path("share/ament_index/resource_index/packages") / NAME
 INSTALLED_FOLDERS = ("launch", "config", "urdf")
-NODES = ("controller", "simulator", "watchdog")
+NODES = ("controller", "ethercat", "simulator", "watchdog")
 
 # Imported module -> rosdep key, where the two differ. Of ROS packages the module's name is the key.
 ROSDEP_KEYS = {

@@ -4,9 +4,10 @@ The command line starts them as processes, the launch files as launch actions; b
 """
 
 from .drivers import GEN3, UR
+from .drives import ETHERCAT, drives
 from .environment import environment
 from .ours import SIMULATION, control, controller, gain_files, simulation
-from .ros2_control import BEHIND, ETHERCAT, GAZEBO, MOCK
+from .ros2_control import BEHIND, GAZEBO, ICUBE, MOCK
 from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro
 
 SETUPS = {
@@ -16,6 +17,7 @@ SETUPS = {
     "ur": UR,
     "gen3": GEN3,
     "ethercat": ETHERCAT,
+    "icube": ICUBE,
     "sim_ros2_control": BEHIND,
 }
 
@@ -31,6 +33,7 @@ __all__ = [
     "Xacro",
     "control",
     "controller",
+    "drives",
     "environment",
     "gain_files",
     "simulation",

@@ -107,7 +107,7 @@ def gazebo(
     )
 
 
-def ethercat(
+def icube(
     robot: str = "ur5",
     law: str = "joint_pid",
     gains: str = "",
@@ -317,7 +317,7 @@ GAZEBO = Setup(
     ),
     gazebo,
 )
-ETHERCAT = Setup(
+ICUBE = Setup(
     (
         Argument("robot", "ur5", "Robot with a profile icube: ur5, or the path of a YAML file."),
         Argument("law", "joint_pid", CONTROL[0].text),
@@ -326,7 +326,7 @@ ETHERCAT = Setup(
         Argument("slave_config", "", "Folder made of a topology, or one slave file; empty for the package's."),
         Argument("supported", "false", "The arm can't fall, whatever the drives do: effort is allowed.", SWITCH),
     ),
-    ethercat,
+    icube,
 )
 BEHIND = Setup(
     (

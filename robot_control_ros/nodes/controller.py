@@ -18,7 +18,8 @@ from ..errors import ConfigError, RobotControlError
 from ..laws import law_names
 from ..loop import ControlLoop
 from ..model import RobotModel
-from ..robots import load_robot, robot_names
+from ..robots import RobotConfig, load_robot, robot_names
+from ..running_law import RunningLaw
 from .laws import Laws
 from .ros_params import TunedParameters, declare_number
 from .running import LATCHED_QOS, run, steady_clock, take_priority
@@ -33,6 +34,7 @@ _STRUCTURE = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "What is in front of the robot: a profile of its file."),
     "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
+    "bus": ("", "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
 }
 _NUMBERS = {
@@ -115,6 +117,9 @@ class ControllerNode(LifecycleNode):
         if self.get_parameter("description").value == "topic" and self._description is None:
             self.get_logger().info("waiting for robot_description …", throttle_duration_sec=5.0)
             return
+        if self.get_parameter("bus").value and not self.count_publishers("joint_states"):
+            self.get_logger().info("waiting for the bus …", throttle_duration_sec=5.0)
+            return
         if self._session is None and self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
             self._starter.cancel()
             self.failed = True
@@ -154,10 +159,20 @@ class ControllerNode(LifecycleNode):
             robot = replace(robot, profile=replace(robot.profile, frozen_after=numbers["frozen_after"]))
         self._laws = Laws(self._tuned, robot, numbers["gain_time_constant"])
         law = self._laws.get(value("law"))
-        model = RobotModel.of(robot, self._chosen_description())
-        loop = ControlLoop(robot, law, model=model, gain_time_constant=numbers["gain_time_constant"])
+        loop = self._make_loop(robot, law)
         checked = bool(value("check_system"))
         self._session = Session(self, loop, self._tuned, numbers["telemetry_rate"], numbers["state_timeout"], checked)
+
+    def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> ControlLoop:
+        description, time_constant = self._chosen_description(), self._numbers["gain_time_constant"]
+        bus = self.get_parameter("bus").value
+        if not bus:
+            return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)
+        from ..plants.ethercat.protocol import memory_path
+        from ..plants.ethercat.remote_loop import RemoteLoop
+
+        name = self.get_parameter("robot").value
+        return RemoteLoop(robot, law, description, time_constant, name=name, path=memory_path(bus))
 
     def _clean_up(self) -> None:
         for part in (self._session, self._laws):

@@ -191,6 +191,27 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
     return None if effort is None else Command(CommandMode.EFFORT, effort)
 
 
+def joint_command_parts(command: Command) -> tuple[Array | None, Array | None, Array | None]:
+    """Positions, velocities and efforts (n,) of a command, None where there are none: of :func:`read_joint_command`."""
+    if command.mode is CommandMode.POSITION:
+        return command.values, command.velocity, command.feedforward
+    if command.mode is CommandMode.VELOCITY:
+        return None, command.values, command.feedforward
+    return None, None, command.values
+
+
+def joint_state_message(
+    joints: Sequence[str], time: float, position: Array | None, velocity: Array | None, effort: Array | None
+) -> JointState:
+    """A JointState, stamped [s], with parts (n,) each; None leaves one empty."""
+    message = JointState(name=list(joints))
+    message.header.stamp = to_stamp(time)
+    for name, values in (("position", position), ("velocity", velocity), ("effort", effort)):
+        if values is not None:
+            setattr(message, name, numbers(values))
+    return message
+
+
 def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:
     """Times (k,) [s], positions (k, n) [rad] and, where every point has them, velocities (k, n), in the robot's order.
 

@@ -14,14 +14,15 @@ from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64MultiArray
+from std_msgs.msg import Bool
 
 from ..errors import ConfigError, RobotControlError
 from ..findings import Finding, Level, errors, in_words
 from ..loop import ControlLoop
 from ..running_law import RunningLaw
-from ..types import Command, RobotState, Wrench
+from ..types import RobotState, Wrench
 from ..wrench import check_wrench
+from .commands import make_commands
 from .diagnostics import LoopMonitor
 from .entities import Entities
 from .follow_joint_trajectory import FollowJointTrajectory
@@ -32,7 +33,7 @@ from .running import LATCHED_QOS, STATE_QOS
 from .system_check import check_controllers, check_rivals, check_system
 from .targets import Targets
 from .telemetry import Telemetry
-from .wire import WireReader, WireWriter
+from .wire import WireReader
 
 FAREWELLS, FAREWELL_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
@@ -71,7 +72,6 @@ class Session:
         self._checked = checked
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
         self._reader = WireReader(JointStateReader(loop.robot.joints))
-        self._writer = WireWriter(loop.robot.n)
         self._monitor = LoopMonitor(loop)
         self._payload = PayloadServices(node, loop)
         self._wrench: Wrench | None = None
@@ -92,9 +92,7 @@ class Session:
         profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._refuse)
-        self._commands = {
-            mode: entities.publisher(Float64MultiArray, profile.command_topic(mode)) for mode in profile.commands
-        }
+        self._commands = make_commands(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
@@ -128,8 +126,7 @@ class Session:
             for _ in range(FAREWELLS):  # best-effort readers may miss one
                 self._send_safe()
                 time.sleep(FAREWELL_GAP)
-            for publisher in self._commands.values():
-                publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            self._commands.wait(ACKNOWLEDGED_WITHIN)
         self.active = False
 
     def check_system(self) -> list[str]:
@@ -191,7 +188,7 @@ class Session:
         except RobotControlError as error:
             self._stop(error)
             return
-        self._send(command)
+        self._commands.send(command, state.time)
         self._heard, self._stale = arrived, False
         self._monitor.cycle(time.monotonic() - arrived, time.time() - state.time)
         if self._loop.fault:
@@ -236,9 +233,6 @@ class Session:
             wrench = self._wrench = replace(wrench, time=time)
         return wrench
 
-    def _send(self, command: Command) -> None:
-        self._commands[command.mode].publish(self._writer.write(command.values))
-
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
         self._refuse(error)
@@ -247,9 +241,9 @@ class Session:
 
     def _send_safe(self) -> None:
         """The safe output; the next good joint state makes a fresh start."""
-        command = self._loop.stop()
-        if command is not None:
-            self._send(command)
+        command, state = self._loop.stop(), self._loop.state
+        if command is not None and state is not None:
+            self._commands.send(command, state.time)
 
     def _check_freshness(self) -> None:
         """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""

@@ -13,7 +13,7 @@ from ..running_law import RunningLaw
 from ..types import CommandMode
 from .controller_manager import ControllerManager
 
-COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
+COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
 # what the law pulls to is where it held
 HOLD = "after ros2 service call /controller/hold std_srvs/srv/Trigger where the arm has moved since"
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
@@ -118,12 +118,13 @@ def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Findin
 def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Finding]:
     topic = robot.profile.command_topic(mode)
     takers = [end for end in _others(node, node.get_subscriptions_info_by_topic(topic)) if end.node_name != WATCHDOG]
-    fitting = [end for end in takers if end.topic_type == COMMAND_TYPE]
+    kind = JOINT_COMMAND_TYPE if robot.profile.joint_commands else COMMAND_TYPE
+    fitting = [end for end in takers if end.topic_type == kind]
     if fitting:
         yield ok(f"{mode.value} commands on {topic} are taken by {_names(fitting)}")
     elif takers:
         types = ", ".join(sorted({end.topic_type for end in takers}))
-        yield error(f"{topic} takes {types}: must be {COMMAND_TYPE}", *_how_to_load(robot, mode))
+        yield error(f"{topic} takes {types}: must be {kind}", *_how_to_load(robot, mode))
     else:
         yield error(f"nobody takes {mode.value} commands on {topic}", *_how_to_load(robot, mode))
 

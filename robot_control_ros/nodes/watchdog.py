@@ -106,6 +106,11 @@ class WatchdogNode(Node):
 
     def _make_entities(self) -> None:
         entities, profile = self._entities, self._robot.profile
+        if profile.joint_commands:
+            raise ConfigError(
+                f"profile {self._robot.profile_name} takes commands on {profile.joint_commands}: what takes them there "
+                "watches them itself; start no watchdog"
+            )
         topics = {mode: profile.command_topic(mode) for mode in profile.commands}
         self._commands = {mode: entities.publisher(Float64MultiArray, topic) for mode, topic in topics.items()}
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)

@@ -8,6 +8,7 @@ it; from then on the numbers are read in place. Whatever looks different is dese
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ..types import Array, Command, CommandMode, RobotState
-from .messages import JointStateReader, numbers
+from .messages import JointStateReader, joint_state_message, numbers
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01"
 _STAMP = struct.Struct("<iI")
@@ -120,16 +121,51 @@ class WireWriter:
         return self._message
 
 
+class JointStateWriter:
+    """Serialises joint states, and commands in their form, some parts of which may be missing.
+
+    For each combination of parts the message is the same but for stamp and numbers, whose places are learnt once.
+
+    Args:
+        joints: the robot's.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints = list(joints)
+        self._known: dict[tuple[bool, ...], tuple[bytearray, _Layout] | None] = {}
+
+    def write(
+        self, time: float, position: Array | None, velocity: Array | None, effort: Array | None
+    ) -> bytes | JointState:
+        """The message, stamped [s], with parts (n,) each."""
+        parts = position, velocity, effort
+        key = tuple(part is not None for part in parts)
+        if key not in self._known:
+            message = joint_state_message(self._joints, time, *parts)
+            serialised = serialize_message(message)
+            layout = _layout(serialised, message)
+            self._known[key] = None if layout is None else (bytearray(serialised), layout)
+        known = self._known[key]
+        if known is None:
+            return joint_state_message(self._joints, time, *parts)
+        data, layout = known
+        _STAMP.pack_into(data, _STAMP_AT, *divmod(round(time * 1e9), 1_000_000_000))
+        for values, span in zip(parts, (layout.position, layout.velocity, layout.effort), strict=True):
+            if values is not None:
+                data[span.at : span.at + span.size * _DOUBLE] = values.tobytes()
+        return bytes(data)
+
+
 class CommandReader:
     """Makes a Command of each serialised one of n values.
 
     Args:
         mode: of the commands.
         n: number of values.
-        passed_over: label of the commands that aren't read, see :class:`WireWriter`.
+        passed_over: label of the commands that aren't read, see :class:`WireWriter`; None where all are.
     """
 
-    def __init__(self, mode: CommandMode, n: int, passed_over: str) -> None:
+    def __init__(self, mode: CommandMode, n: int, passed_over: str | None = None) -> None:
         head = WireWriter(n).head
         self._mode, self._passed_over = mode, passed_over
         self._plain, self._numbers, self._length = head[:_PLAIN], len(head), len(head) + n * _DOUBLE

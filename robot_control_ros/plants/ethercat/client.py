@@ -11,11 +11,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, HardwareFault
+from ...robots import RobotConfig
 from ...types import Command
 from .pacing import Timing
 from .process import Settings
@@ -32,7 +32,8 @@ class BusClient:
     """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
 
     Args:
-        joints: the robot's, in its order.
+        robot: its configuration; the process reads the same file.
+        name: of the robot, or the path of its file.
         topology: name or path.
         interface: name of the network interface.
         priority: of SCHED_FIFO; 0 for none.
@@ -51,7 +52,8 @@ class BusClient:
 
     def __init__(
         self,
-        joints: Sequence[str],
+        robot: RobotConfig,
+        name: str,
         topology: str,
         interface: str,
         *,
@@ -64,7 +66,7 @@ class BusClient:
         path = memory_path(interface) if memory is None else memory
         self._lock = _lock(path)
         self._memory = open_memory(path, create=True)
-        region, n = self._memory.region, len(joints)
+        region, n = self._memory.region, robot.n
         self.timing = Timing(region("timing"))
         self._status, self._status_codec = Latest(region("status")), StatusCodec(n)
         self._commands, self._command_codec = Latest(region("command")), CommandCodec(n)
@@ -76,7 +78,8 @@ class BusClient:
         settings = Settings(
             interface=interface,
             topology=topology,
-            joints=tuple(joints),
+            robot=name,
+            profile=robot.profile_name,
             memory=str(path),
             wake=theirs.fileno(),
             priority=priority,

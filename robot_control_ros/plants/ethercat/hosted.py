@@ -6,6 +6,7 @@ thread beside the cycle, and take effect between two cycles.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pickle
@@ -17,7 +18,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ...errors import ConfigError, RobotControlError
+from ...laws import law_names
 from ...loop import ControlLoop, LoopReport
 from ...model import RobotModel
 from ...robots import load_robot
@@ -89,6 +93,23 @@ class Answer:
     number: int
     result: Any
     trajectory: int
+
+
+def rehearse(robot: str, profile: str) -> None:
+    """Run every law once, so that all they need is loaded: a first use would hold up the bus.
+
+    Args:
+        robot: name, or path of a YAML file.
+        profile: of it.
+    """
+    config = load_robot(robot, profile)
+    model, nothing = RobotModel.of(config), np.zeros(config.n)
+    for name in law_names():
+        with contextlib.suppress(ConfigError):  # laws that this robot can't have
+            loop = ControlLoop(config, name, model=model)
+            for k in range(3):
+                loop.tick(RobotState(k * config.period, np.array(config.home), nothing, nothing))
+                loop.settle()
 
 
 class HostedLoop:

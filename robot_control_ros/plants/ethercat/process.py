@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, HardwareFault, RobotControlError
+from ...robots import load_robot
 from .cia402 import State, error_words
 from .drives import SdoWrite
-from .hosted import HostedLoop
+from .hosted import HostedLoop, rehearse
 from .pacing import Timing
 from .plant import EthercatPlant
 from .protocol import CommandCodec, StatusCodec, open_memory
@@ -49,7 +50,7 @@ class Settings:
     Attributes:
         interface: name of the network interface.
         topology: name or path.
-        joints: the robot's, in its order.
+        robot, profile: name of the robot, or path of its file, and its profile.
         memory: path of the shared memory, which is there.
         wake: file descriptor of a socket that gets a byte per cycle; its other end's close ends the process.
         priority: of SCHED_FIFO; 0 for none.
@@ -60,7 +61,8 @@ class Settings:
 
     interface: str
     topology: str
-    joints: tuple[str, ...]
+    robot: str
+    profile: str
     memory: str
     wake: int
     priority: int
@@ -75,8 +77,7 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         """The inverse."""
-        given = json.loads(text)
-        return cls(**{**given, "joints": tuple(given["joints"])})
+        return cls(**json.loads(text))
 
 
 class BusProcess:
@@ -89,12 +90,13 @@ class BusProcess:
     def __init__(self, settings: Settings) -> None:
         memory = open_memory(Path(settings.memory))
         region = memory.region
-        n = len(settings.joints)
+        self._joints = load_robot(settings.robot, settings.profile).joints
+        n = len(self._joints)
         self._topology = load_topology(settings.topology)
         limits = SupervisorLimits(bad_cycles=settings.bad_cycles, stale_after=settings.command_timeout)
         self._timing = Timing(region("timing"))
         self._plant = EthercatPlant(
-            settings.joints,
+            self._joints,
             self._topology,
             settings.interface,
             limits,
@@ -127,6 +129,7 @@ class BusProcess:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the node, which ends us in order
         try:
             self._plant.prepare()
+            rehearse(self._settings.robot, self._settings.profile)
             self._plant.master.listen(self._on_emergency)
             self._warnings = prepare(self._settings.priority)
             if self._plant.master.blocks:
@@ -312,7 +315,7 @@ class BusProcess:
         while any(machine.state in _FAULTS for machine in cycle.machines):
             failures = [
                 f"{name}: {machine.failure}"
-                for name, machine in zip(self._settings.joints, cycle.machines, strict=True)
+                for name, machine in zip(self._joints, cycle.machines, strict=True)
                 if machine.failure
             ]
             if failures or time.monotonic() > until:
@@ -357,7 +360,7 @@ class BusProcess:
                 "status_word": axis.status_word,
             }
             for joint, machine, axis, codes in zip(
-                self._settings.joints, cycle.machines, cycle.data.axes, cycle.error_codes, strict=True
+                self._joints, cycle.machines, cycle.data.axes, cycle.error_codes, strict=True
             )
         ]
         return {

@@ -7,7 +7,7 @@ import pickle
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...loop import ControlLoop, LoopReport
@@ -20,6 +20,8 @@ from .protocol import open_memory
 from .shared import Latest, Messages
 
 PATIENCE = 5.0  # s for an answer: a law that is used for the first time has to be made
+FIRST_CYCLE = 0.5  # s until the first cycle of a loop has been told
+LONGEST_SILENCE = 0.1  # s without telemetry
 POLL = 0.0005  # s between two looks for one
 
 
@@ -110,6 +112,8 @@ class RemoteLoop(ControlLoop):
         HardwareFault: it doesn't answer.
     """
 
+    acts: ClassVar[bool] = False
+
     def __init__(
         self,
         robot: RobotConfig,
@@ -124,6 +128,7 @@ class RemoteLoop(ControlLoop):
         super().__init__(robot, law, model=model, gain_time_constant=gain_time_constant)
         self._line = Line(path)
         self._told: Telemetry | None = None
+        self._begun, self._heard = False, 0.0
         self._sent_gains, self._sent_wrench = law.gains.target, self.wrench.settings.target
         attachment = Attachment(
             *(os.getpid(), name, robot.profile_name, robot.urdf() if description is None else description, law.name),
@@ -137,16 +142,19 @@ class RemoteLoop(ControlLoop):
         """What was commanded last; `state` is the joint state that came over ROS, with the sensor's wrench.
 
         Raises:
-            StaleStateError: nothing has been told yet.
+            StaleStateError: the bus's process tells nothing new.
         """
+        if not self._begun:
+            self.reset()
         self._send_changes()
         self._line.pulse(state.wrench)
-        told = self._line.telemetry()
-        if told is None:
-            raise StaleStateError("the bus's process has told nothing yet")
-        if told is not self._told:
+        now, told = time.monotonic(), self._line.telemetry()
+        if told is not None and told is not self._told:
+            self._heard = now
             self._take(told)
-        return told.command
+        if self._told is None or now - self._heard > LONGEST_SILENCE:
+            raise StaleStateError(f"the loop in the bus's process has told nothing for {now - self._heard:.2f} s")
+        return self._told.command
 
     def _take(self, told: Telemetry) -> None:
         self._told, state = told, told.report.state
@@ -197,16 +205,26 @@ class RemoteLoop(ControlLoop):
             self._line.call("set_wrench", self._sent_wrench)
 
     def reset(self) -> None:
-        """Let the loop command from the next cycle on."""
+        """Let the loop command from the next cycle on.
+
+        Raises:
+            HardwareFault: nothing is heard of that cycle.
+        """
         self.trajectory, self._told = None, None
         self._send_changes()
         self._line.forget()
         self._line.pulse(None)
         self._line.call("begin")
+        until = time.monotonic() + FIRST_CYCLE
+        while self._line.telemetry() is None:
+            if time.monotonic() > until:
+                raise HardwareFault(f"the bus brings no samples: none within {FIRST_CYCLE:g} s")
+            time.sleep(POLL)
+        self._begun, self._heard = True, time.monotonic()
 
     def stop(self) -> Command | None:
         """Let it command no longer: the bus's process then stops the drives."""
-        self.trajectory = None
+        self.trajectory, self._begun = None, False
         self._line.call("stop")
         return None
 

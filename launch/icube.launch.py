@@ -1,0 +1,9 @@
+"""EtherCAT drives on ICube's driver: ros2 launch robot_control_ros icube.launch.py robot:=ur5 law:=joint_pid."""
+
+from robot_control_ros.bringup import SETUPS
+from robot_control_ros.launching import describe
+
+
+def generate_launch_description():
+    """Declare the arguments and start the system; robot_control_ros.bringup decides of what."""
+    return describe(SETUPS["icube"])
