@@ -21,6 +21,7 @@ from robot_control_ros.share import share_directory
 SHARE = share_directory()
 FILES = {path.name.removesuffix(".launch.py"): path for path in sorted((SHARE / "launch").glob("*.py"))}
 REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
+REQUIRED["ethercat"] = {"interface": "eth1"}
 
 every_file = pytest.mark.parametrize("name", FILES)
 

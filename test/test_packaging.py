@@ -332,13 +332,10 @@ def test_ament_index_finds_the_package(installation, monkeypatch):
     assert packages.get_package_share_directory(NAME) == str(installation.prefix / SHARE)
 
 
-@pytest.mark.ros
-@pytest.mark.parametrize("node", NODES)
-def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
-    """From the installed files alone: own configuration, own description, until Ctrl-C."""
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+def as_installed(installation: Installation, node: str) -> dict[str, str]:
+    """The environment of a node that finds nothing but what is installed."""
     modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
-    settings = environment(
+    return environment(
         {
             **os.environ,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -347,6 +344,26 @@ def test_installed_executables_start_and_end_as_ros2_run_would(installation, nod
             "ROS_DOMAIN_ID": str(60 + NODES.index(node)),
         }
     )
+
+
+@pytest.mark.ros
+def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installation, tmp_path):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    executable = installation.prefix / "lib" / NAME / "ethercat"
+    settings = as_installed(installation, "ethercat")
+    ended = subprocess.run([executable], env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(
+        "not started: interface is empty: must be the network interface that the bus is on, such as eth1\n"
+    )
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("node", [node for node in NODES if node != "ethercat"])
+def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
+    """From the installed files alone: own configuration, own description, until Ctrl-C."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    settings = as_installed(installation, node)
     messages = tmp_path / "messages.txt"
     log_level = ["--ros-args", "--log-level", "debug"]
     with messages.open("w") as out:
