@@ -294,6 +294,11 @@ def test_commands_go_to_the_forward_controllers_unless_the_profile_names_others(
     assert profile.command_topic(CommandMode.VELOCITY) == "/forward_velocity_controller/commands"
 
 
+def test_one_topic_of_joint_commands_takes_the_place_of_the_controllers():
+    profile = load_robot("ur5", "ethercat").profile
+    assert {profile.command_topic(mode) for mode in CommandMode} == {"/joint_commands"}
+
+
 def test_limits_of_a_profile_only_tighten_those_of_the_description():
     ur5 = load_robot("ur5")
     given = RobotModel.of(ur5).limits

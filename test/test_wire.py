@@ -11,9 +11,9 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.nodes import wire
-from robot_control_ros.nodes.messages import JointStateReader
-from robot_control_ros.nodes.wire import CommandReader, WireReader, WireWriter
-from robot_control_ros.types import CommandMode
+from robot_control_ros.nodes.messages import JointStateReader, joint_command_parts, read_joint_command
+from robot_control_ros.nodes.wire import CommandReader, JointStateWriter, WireReader, WireWriter
+from robot_control_ros.types import Command, CommandMode
 
 pytestmark = pytest.mark.ros
 
@@ -141,3 +141,49 @@ def test_labelled_commands_are_written_as_such_and_read_or_passed_over(label):
 def test_commands_of_another_size_are_read_as_what_they_are(size):
     data = serialize_message(Float64MultiArray(data=[0.5] * size))
     assert CommandReader(CommandMode.EFFORT, 3, "mine").read(data).values.tolist() == [0.5] * size
+
+
+COMBINATIONS = [(True, True, True), (True, False, True), (True, False, False), (False, True, False), (False, False, True)]
+
+
+@pytest.mark.parametrize("parts", COMBINATIONS)
+@pytest.mark.parametrize("joints", ["a", "abc", ["shoulder_pan_joint", "j2", "elbow", "é_joint"]])
+def test_joint_states_written_in_place_are_what_was_given(joints, parts, rng, monkeypatch):
+    writer, n = JointStateWriter(joints), len(joints)
+    for time in (0.0, 12.345678901, 1.8e9 + 0.999999999):
+        given = [rng.normal(size=n) if part else None for part in parts]
+        message = deserialize_message(writer.write(time, *given), JointState)
+        assert list(message.name) == list(joints)
+        stamp = message.header.stamp
+        assert stamp.sec + stamp.nanosec * 1e-9 == pytest.approx(time, abs=1e-6)
+        for values, found in zip(given, (message.position, message.velocity, message.effort), strict=True):
+            assert list(found) == ([] if values is None else values.tolist())
+        monkeypatch.setattr(wire, "_layout", lambda *given: pytest.fail("was learnt once more"))
+
+
+def test_where_the_layout_isnt_known_the_message_itself_is_written(rng, monkeypatch):
+    monkeypatch.setattr(wire, "_layout", lambda *given: None)
+    message = JointStateWriter("ab").write(1.5, np.array([1.0, 2.0]), None, np.array([3.0, 4.0]))
+    assert (list(message.position), list(message.velocity), list(message.effort)) == ([1.0, 2.0], [], [3.0, 4.0])
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (1, 500_000_000)
+
+
+@pytest.mark.parametrize("mode", CommandMode)
+@pytest.mark.parametrize("feedforward", [True, False])
+@pytest.mark.parametrize("velocity", [True, False])
+def test_a_command_comes_back_from_its_joint_command(mode, feedforward, velocity, rng):
+    joints = ["a", "b", "c"]
+    command = Command(
+        mode,
+        rng.normal(size=3),
+        rng.normal(size=3) if feedforward and mode is not CommandMode.EFFORT else None,
+        rng.normal(size=3) if velocity and mode is CommandMode.POSITION else None,
+    )
+    message = deserialize_message(JointStateWriter(joints).write(1.0, *joint_command_parts(command)), JointState)
+    found = read_joint_command(message, joints)
+    assert found.mode is command.mode
+    for sent, back in ((command.values, found.values), (command.feedforward, found.feedforward)):
+        assert (sent is None) == (back is None)
+        assert sent is None or np.array_equal(sent, back)
+    assert (command.velocity is None) == (found.velocity is None)
+    assert command.velocity is None or np.array_equal(command.velocity, found.velocity)

@@ -203,8 +203,10 @@ class EthercatNode(Node):
                 self.get_logger().warning(words)
         if report["words"] != self._words:
             self._words = report["words"]
-            log = self.get_logger().error if report["stopped"] else self.get_logger().info
-            log(f"drives: {self._words}")
+            if report["stopped"]:
+                self.get_logger().error(f"drives: {self._words}")
+            else:
+                self.get_logger().info(f"drives: {self._words}")
 
     def _bus_status(self, report: dict[str, Any], status: BusStatus) -> DiagnosticStatus:
         level = DiagnosticStatus.OK if status.action is Action.RUN else DiagnosticStatus.WARN

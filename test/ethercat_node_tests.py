@@ -1,0 +1,352 @@
+"""The node ethercat on an emulated bus; `python ethercat_node_tests.py` runs the tests in a namespace of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+if __name__ == "__main__":
+    from robot_control_ros.plants.ethercat.emulator.veth import enter_namespace, make_pair
+
+    enter_namespace()
+    make_pair()
+    sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *sys.argv[1:], __file__]))
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from ros_support import Controller, Ros
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_control_ros.model import RobotModel
+from robot_control_ros.nodes.messages import fill_pose, read_blocks, seconds
+from robot_control_ros.plants.ethercat.emulator.fault_channel import inject
+from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES
+from robot_control_ros.plants.ethercat.protocol import StatusCodec, memory_path, open_memory
+from robot_control_ros.plants.ethercat.shared import Latest
+from robot_control_ros.plants.ethercat.supervisor import Action
+from robot_control_ros.robots import load_robot
+
+ROBOT = load_robot("ur5", "ethercat")
+ENABLED = (Action.RUN, Action.HOLD)
+HOME = np.array(ROBOT.home)
+# Virtual machines stall for some milliseconds; what is tested here isn't how well they keep time.
+PATIENT = {"frame_timeout": 0.02, "bad_cycles": 20.0, "command_timeout": 0.2, "realtime_priority": 40}
+
+
+class Bus:
+    """An emulated bus with a UR5 on it, as long as the tests run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.faults, self.topology = str(folder / "faults"), folder / "patient.yaml"
+        packaged = Path(__file__).parents[1] / "config/ethercat/ur5.yaml"
+        text = packaged.read_text(encoding="utf-8")
+        assert "watchdog: 0.02" in text
+        self.topology.write_text(text.replace("watchdog: 0.02", "watchdog: 0.2"), encoding="utf-8")
+        program = "robot_control_ros.plants.ethercat.emulator.program"
+        arguments = ["--robot", "ur5", "--interface", SLAVES, "--faults", self.faults]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", program, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self.process.stdout.readline().startswith("emulating ur5")
+
+    def inject(self, line: str) -> str:
+        return inject(self.faults, line)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory):
+    emulated = Bus(tmp_path_factory.mktemp("bus"))
+    yield emulated
+    emulated.close()
+
+
+class Drives:
+    """The node, and what it says."""
+
+    def __init__(self, ros: Ros, bus: Bus, **parameters) -> None:
+        self.ros = ros
+        self.states = ros.subscribe(JointState, "/joint_states")
+        self.diagnoses = {}
+        ros.subscribe(DiagnosticArray, "/diagnostics", on_message=self._keep)
+        given = {"interface": MASTER, "topology": str(bus.topology), **PATIENT, **parameters}
+        self.child = ros.start("ethercat", given)
+        ros.until(lambda: len(self.states) > 0, "joint states")
+        self._status, self._codec = Latest(open_memory(memory_path(MASTER)).region("status")), StatusCodec(ROBOT.n)
+
+    def _keep(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self.diagnoses[status.name] = status
+
+    @property
+    def status(self):
+        """Of the last cycle, from the shared memory."""
+        return self._codec.unpack(self._status.get()[1])
+
+    @property
+    def q(self):
+        return np.array(self.states.last.position)
+
+    def bus_says(self, *words: str):
+        """Wait until the diagnosis of the bus has these words."""
+
+        def said():
+            status = self.diagnoses.get("ethercat: bus")
+            return status if status is not None and all(word in status.message for word in words) else None
+
+        return self.ros.until(said, f"a diagnosis of the bus with {words}")
+
+    def enable(self) -> None:
+        """Ask until they are: it takes some good cycles, and fresh commands where those hold the arm."""
+        self.ros.until(lambda: self.ros.trigger("/ethercat/enable").success, "drives that may be enabled")
+        self.ros.until(lambda: self.status.action in ENABLED, "enabled drives")
+
+    def stopped_within(self, limit: float, event) -> float:
+        """Seconds from an event until the drives were told to stop."""
+        began = time.monotonic()
+        event()
+        while self.status.action in ENABLED:
+            assert time.monotonic() - began < 10.0 * limit, "the drives go on"
+            time.sleep(0.0005)
+        return time.monotonic() - began
+
+
+@pytest.fixture
+def ros(tmp_path):
+    with Ros(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def drives(ros, bus):
+    made = Drives(ros, bus)
+    yield made
+    assert made.child.end(signal.SIGINT) == 0, made.child.err
+
+
+def holding(drives: Drives, q, seconds: float = 0.3) -> float:
+    """Largest distance of the joints from q over some time."""
+    count, far, until = len(drives.states), 0.0, time.monotonic() + seconds
+    while time.monotonic() < until:
+        drives.ros.spin()
+    for message in drives.states.messages[count:]:
+        far = max(far, float(np.abs(np.array(message.position) - q).max()))
+    assert len(drives.states) > count
+    return far
+
+
+def test_joint_states_are_those_of_the_arm_at_the_bus_rate(drives, ros):
+    assert list(drives.states.last.name) == list(ROBOT.joints)
+    np.testing.assert_allclose(drives.q, HOME, atol=1e-4)  # some counts of an encoder behind a gear
+    first = drives.status.cycle
+    count, stamp = len(drives.states), drives.states.last.header.stamp
+    ros.until(lambda: len(drives.states) >= count + 500, "500 joint states")
+    elapsed = seconds(drives.states.last.header.stamp) - seconds(stamp)
+    assert (drives.status.cycle - first) / elapsed == pytest.approx(1000.0, rel=0.2)
+    assert not drives.status.hosted
+    drives.bus_says("disabled")
+    ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")
+    values = {item.key: item.value for item in drives.diagnoses["ethercat: bus"].values}
+    assert values["working counter"] == "18 of 18"
+    assert drives.diagnoses["ethercat: elbow_joint"].message == "switch on disabled"
+
+
+def test_enabled_drives_hold_then_follow_positions_and_velocities(drives, ros):
+    positions = ros.publisher(Float64MultiArray, "/forward_position_controller/commands")
+    velocities = ros.publisher(Float64MultiArray, "/forward_velocity_controller/commands")
+    drives.enable()
+    start = drives.q
+    assert holding(drives, start) < 2e-3  # brakes that open let the arm sag by a servo's following error
+    goal = start + 0.04
+    ros.until(
+        lambda: np.abs(drives.q - goal).max() < 2e-3,
+        "the arm at its goal",
+        lambda: positions.publish(Float64MultiArray(data=goal.tolist())),
+    )
+    turning = [0.2, 0.0, 0.0, 0.0, 0.0, 0.0]
+    ros.until(
+        lambda: drives.states.last.velocity[0] > 0.15,
+        "a joint that turns",
+        lambda: velocities.publish(Float64MultiArray(data=turning)),
+    )
+    assert ros.trigger("/ethercat/disable").success
+    ros.until(lambda: drives.status.action is Action.DISABLE, "disabled drives")
+    ros.until(lambda: np.abs(drives.states.last.velocity).max() < 1e-3, "an arm at rest")
+
+
+def test_a_command_that_jumps_stops_all_and_moves_nothing(drives, ros):
+    positions = ros.publisher(Float64MultiArray, "/forward_position_controller/commands")
+    drives.enable()
+    start = drives.q
+    jump = Float64MultiArray(data=[*start[:5], start[5] + 0.5])
+    ros.until(lambda: drives.status.action not in ENABLED, "a stop", lambda: positions.publish(jump))
+    said = drives.bus_says("wrist_3_joint: the command jumps", "Enabled again only on request")
+    assert said.level[0] == 2
+    moved = np.abs(drives.q - start)
+    assert moved[5] < 1e-3  # the joint that should have jumped
+    assert moved.max() < 0.02  # the others sag while their brakes close
+
+
+def test_commands_that_cannot_be_used_are_refused_and_change_nothing(drives, ros):
+    positions = ros.publisher(Float64MultiArray, "/forward_position_controller/commands")
+    joints = ros.publisher(JointState, "/joint_commands")
+    drives.enable()
+    start = drives.q
+    for message, words in (
+        ([0.0] * 5, "must be 6 finite numbers"),
+        ([float("nan")] * 6, "must be 6 finite numbers"),
+    ):
+        ros.until(
+            lambda words=words: words in drives.child.err,
+            words,
+            lambda message=message: positions.publish(Float64MultiArray(data=message)),
+        )
+    wrong = JointState(name=["elbow_joint"], position=[0.0])
+    ros.until(lambda: "are missing" in drives.child.err, "joints that are missing", lambda: joints.publish(wrong))
+    assert drives.status.action in ENABLED
+    assert np.abs(drives.q - start).max() < 2e-3
+
+
+def test_joint_commands_carry_velocity_and_torque_along(drives, ros):
+    """A ramp, with and without its velocity: the drives follow closer with it (0x60B1)."""
+    joints = ros.publisher(JointState, "/joint_commands")
+    drives.enable()
+    speed, lags = 0.3, {}
+    for with_velocity in (False, True):
+        start, began = drives.q, time.monotonic()
+        worst = []
+        while (elapsed := time.monotonic() - began) < 0.5:
+            velocity = [speed if with_velocity else 0.0] + [0.0] * 5
+            target = start + np.array([speed * elapsed, 0, 0, 0, 0, 0])
+            joints.publish(JointState(name=list(ROBOT.joints), position=target.tolist(), velocity=velocity))
+            ros.spin(0.002)
+            if elapsed > 0.3:
+                worst.append(drives.status.following_error[0])
+        lags[with_velocity] = abs(float(np.median(worst)))
+        ros.until(lambda: abs(drives.states.last.velocity[0]) < 0.01 or drives.status.action is not Action.RUN, "rest")
+        drives.enable()
+    assert lags[True] < 0.5 * lags[False]
+
+
+def test_an_impedance_over_topics_holds_and_its_death_stops_the_drives(drives, ros, bus):
+    telemetry = ros.subscribe(Float64MultiArray, "/controller/state")
+    controller = Controller(ros, profile="ethercat", rate=1000.0)
+    ros.until(lambda: len(telemetry) > 0, "telemetry")
+    drives.enable()
+    assert holding(drives, drives.q) < 0.02
+    spent = drives.stopped_within(0.3, lambda: controller.child.process.send_signal(signal.SIGKILL))
+    assert spent < PATIENT["command_timeout"] + 0.1
+    drives.bus_says("the last command is")
+
+
+def test_an_impedance_in_the_bus_process(drives, ros, bus):
+    """Gains, targets and laws reach it; a push moves it by force over stiffness; its controller's death stops it."""
+    telemetry = ros.subscribe(Float64MultiArray, "/controller/state")
+    target = ros.publisher(PoseStamped, "/controller/target_pose")
+    controller = Controller(ros, profile="ethercat", rate=250.0, bus=MASTER)
+    ros.until(lambda: len(telemetry) > 0, "telemetry")
+    assert not ros.trigger("/controller/go_home").success  # drives that aren't enabled don't go anywhere
+    drives.enable()
+    assert drives.status.hosted
+
+    def error():
+        return read_blocks(telemetry.last)["pose_error"][:3]
+
+    def settled():
+        return np.abs(read_blocks(telemetry.last)["twist"]).max() < 1e-3
+
+    def gives_way(stiffness: float) -> None:
+        assert ros.set("controller", impedance__stiffness=[stiffness] * 3 + [50.0] * 3)[0].successful
+        ros.until(settled, "rest")
+        before, way = error(), 20.0 / stiffness
+        bus.inject("push tool0 0 0 -20")
+        ros.until(lambda: abs((error() - before)[2] - way) < 0.05 * way and settled(), f"{way} m of way")
+        bus.inject("push tool0 0 0 0")
+        ros.until(lambda: np.abs(error() - before).max() < 1e-3, "an arm that comes back")
+
+    gives_way(500.0)
+    gives_way(1000.0)
+    refused = ros.set("controller", impedance__stiffness=[-1.0])[0]
+    assert not refused.successful
+    assert "stiffness" in refused.reason
+    pose = RobotModel.of(ROBOT).at(drives.q).pose.copy()
+    pose[2, 3] += 0.05
+    message = PoseStamped()
+    message.header.frame_id = ROBOT.base
+    fill_pose(message.pose, pose)
+    reached = lambda: abs(read_blocks(telemetry.last)["pose"][11] - pose[2, 3]) < 2e-3  # noqa: E731
+    ros.until(reached, "a target that is reached", lambda: target.publish(message))
+    assert ros.set("controller", law="joint_impedance")[0].successful
+    assert ros.set("controller", law="admittance")[0].successful is False  # it needs a wrench
+    ros.until(lambda: ros.get("controller", "law") == "joint_impedance", "the law's name")
+    ros.until(settled, "rest")
+    assert holding(drives, drives.q) < 0.002
+    assert drives.status.action is Action.RUN
+    spent = drives.stopped_within(0.05, lambda: controller.child.process.send_signal(signal.SIGKILL))
+    assert spent < 0.05
+    drives.bus_says("the controller's process has ended")
+
+
+def test_a_fault_stops_all_and_is_reset_only_on_request(drives, ros, bus):
+    drives.enable()
+    start = drives.q
+    bus.inject("drive_fault 2 0x7305")
+    said = drives.bus_says("elbow_joint", "fault")
+    assert said.level[0] == 2
+    status = ros.until(
+        lambda: (found := drives.diagnoses["ethercat: elbow_joint"]).level[0] == 2 and found, "a diagnosis of the drive"
+    )
+    assert "0x7305 incremental sensor 1 fault" in status.message
+    refused = ros.trigger("/ethercat/enable")
+    assert not refused.success
+    assert "elbow_joint: fault; reset it first" in refused.message
+    answer = ros.trigger("/ethercat/reset_fault")
+    assert answer.success, answer.message
+    assert drives.status.action is Action.DISABLE
+    drives.enable()
+    assert holding(drives, drives.q) < 2e-3
+    assert np.abs(drives.q - start).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"interface": ""}, "interface is empty: must be the network interface that the bus is on"),
+        ({"interface": "nonsense0"}, "no network interface 'nonsense0'; interfaces: "),
+        ({"robot": "planar_two_link"}, "unknown profile 'ethercat'; profiles: sim, mock, "),
+        ({"topology": "planar_two_link"}, "no slave moves shoulder_pan_joint"),
+        ({"command_timeout": 5.0}, "command_timeout = 5.0: must be a number within"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):
+    given = {"interface": MASTER, "topology": str(bus.topology), **PATIENT, **parameters}
+    child = ros.start("ethercat", given)
+    assert child.process.wait(30.0) == 1
+    assert words in child.err
+    ros.children.clear()
+
+
+def test_a_second_master_is_refused(drives, ros, bus):
+    child = ros.start("ethercat", {"interface": MASTER, "topology": str(bus.topology), **PATIENT})
+    assert child.process.wait(30.0) == 1
+    assert "the bus is another process's" in child.err
+    ros.children.remove(child)
+    assert drives.status.lost_frames == drives.status.bad_counters == 0
+
+
+def test_the_end_of_the_bus_process_ends_the_node(ros, bus):
+    drives = Drives(ros, bus)
+    process = Path(f"/proc/{drives.child.process.pid}/task/{drives.child.process.pid}/children").read_text().split()
+    os.kill(int(process[0]), signal.SIGKILL)
+    assert drives.child.process.wait(30.0) == 1
+    assert "the bus's process has ended" in drives.child.err
+    ros.children.remove(drives.child)
