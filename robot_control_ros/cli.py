@@ -1,4 +1,4 @@
-"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|docs``."""
+"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|doctor|ethercat|docs``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from . import __version__
 from .errors import RobotControlError
+from .ethercat_commands import add_ethercat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_bench(commands)
     _add_stability(commands)
     _add_doctor(commands)
+    add_ethercat(commands)
     docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
     docs.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
     docs.set_defaults(run=_docs)

@@ -249,6 +249,9 @@ class ControlLoop:
         mode = self.running.mode if self.safety.mode is None else self.safety.mode  # the law may be newer than that
         return self.safety.safe_output(mode, self.state, self.kin)
 
+    def close(self) -> None:
+        """Let go of what it holds of the world outside; it is of no use then."""
+
     def idle(self, state: RobotState) -> Command:
         """What holds the robot at a state while it executes no commands; the next tick starts anew.
 

@@ -171,6 +171,7 @@ class Session:
         """Take the topics back."""
         self.deactivate()
         self._entities.close()
+        self._loop.close()
 
     def _on_joint_state(self, message: bytes) -> None:
         if not self.active:

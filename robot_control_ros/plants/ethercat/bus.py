@@ -13,13 +13,14 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, HardwareFault
 from .drives import SdoWrite
-from .supervisor import AL_ERROR, OP, SAFEOP, AlStatus, Recovery
+from .supervisor import AL_ERROR, OP, PREOP, SAFEOP, AlStatus, Recovery
 from .topology import FoundSlave, Slave, Topology
 
 RATED_TORQUE = 0x6076
@@ -27,7 +28,7 @@ LONGEST_STATE_CHANGE = 3.0  # s
 TRIES = 3  # of a transfer
 LEAST_RECEIVE = 50  # us: SOEM looks once, at least
 ALIAS_WORD = 4  # of the EEPROM: configured station alias
-_RECONFIGURE = 500_000  # us
+_RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
 _SYNC0 = 0x0300
 _GET_FLAGS, _UP_AND_RUNNING = 0x8913, 0x41  # SIOCGIFFLAGS, IFF_UP | IFF_RUNNING
 
@@ -55,9 +56,10 @@ class Master:
         self._master = self._soem.Master()
         self._descriptor = -1
         self._wire = threading.Lock()  # held from send to receive: who else reads then might take our frame
-        self._shared = False
+        self._beside_depth = 0
         self._sync = 0  # ns, cycle of SYNC0
         self._topology: Topology | None = None
+        self._refused: dict[int, ConfigError | HardwareFault] = {}
 
     # --- set-up ---
 
@@ -145,6 +147,8 @@ class Master:
         self._sync = round(topology.cycle * 1e9) if self._master.config_dc() else 0
         for slave in topology.slaves:
             self._keep_time(slave)
+        for slave in topology.drives:  # again where it is reconfigured: without power it has forgotten
+            self.slaves[slave.position].setup_func = partial(self._configure_again, slave)
         self._await(SAFEOP)
 
     def _configure_drive(self, slave: Slave, cycle: float) -> None:
@@ -158,12 +162,23 @@ class Master:
             self.write_sdo(slave.position, write)
         slave.check_rated_torque(int.from_bytes(self.read_sdo(slave.position, RATED_TORQUE), "little"))
 
-    def _keep_time(self, slave: Slave) -> None:
-        """What a slave loses when it is configured anew: its watchdog and its clock's pulses."""
+    def _configure_again(self, slave: Slave, found: Any) -> None:
         assert self._topology is not None
-        found = self.slaves[slave.position]
+        try:
+            self._configure_drive(slave, self._topology.cycle)
+        except (ConfigError, HardwareFault) as error:  # SOEM can't pass it on
+            self._refused[slave.position] = error
+
+    def _keep_time(self, slave: Slave) -> None:
+        """What a slave loses when it is configured anew: its watchdog and its clock's pulses.
+
+        Raises:
+            HardwareFault: it doesn't answer.
+        """
+        assert self._topology is not None
+        found, milliseconds = self.slaves[slave.position], 1e3 * self._topology.watchdog
         if found.output:
-            found.set_watchdog("processdata", 1e3 * self._topology.watchdog)
+            self._transfer(f"{slave}: watchdog", lambda: found.set_watchdog("processdata", milliseconds))
         if self._sync and slave.drive is not None and slave.drive.assign_activate:
             found.dc_sync(True, self._sync)
 
@@ -208,7 +223,7 @@ class Master:
         with self._wire:
             self._master.send_processdata()
             microseconds = round(budget * 1e6)
-            if self._shared or self._descriptor < 0:
+            if self._beside_depth or self._descriptor < 0:
                 return int(self._master.receive_processdata(microseconds, release_gil=True))
             began = time.monotonic()
             select.select([self._descriptor], [], [], budget)
@@ -234,12 +249,12 @@ class Master:
     @contextmanager
     def _beside(self) -> Iterator[None]:
         with self._wire:
-            self._shared = True
+            self._beside_depth += 1
         try:
             yield
         finally:
             with self._wire:
-                self._shared = False
+                self._beside_depth -= 1
 
     def al_statuses(self) -> list[AlStatus]:
         """State of each slave's communication, in the order of the bus."""
@@ -267,12 +282,23 @@ class Master:
             slave.add_emergency_callback(told)
 
     def collect(self, position: int) -> None:
-        """Fetch what is in a slave's mailbox: emergencies."""
-        with self._beside():
-            self.slaves[position].mbx_receive()
+        """Fetch what is in a slave's mailbox: emergencies. One that didn't answer when last asked has none."""
+        slave, soem = self.slaves[position], self._soem
+        if slave.state & ~AL_ERROR < PREOP:
+            return
+        # An error there belongs to a transfer that has been given up.
+        with self._beside(), suppress(soem.SdoError, soem.MailboxError, soem.PacketError):
+            slave.mbx_receive()
 
     def recover(self, position: int, step: Recovery) -> None:
-        """One step of a slave back to operation; whether it worked, the next :meth:`al_statuses` tell."""
+        """One step of a slave back to operation; whether it worked, the next :meth:`al_statuses` tell.
+
+        SOEM holds the interpreter's lock while it waits for a slave that it configures anew: no cycle comes meanwhile,
+        and others may stop by their watchdogs, and need a step then, too.
+
+        Raises:
+            ConfigError, HardwareFault: the drive doesn't take its settings; names slave and object.
+        """
         slave = self.slaves[position]
         with self._beside():
             if step is Recovery.RECOVER:
@@ -281,8 +307,10 @@ class Master:
                 if slave.reconfig(_RECONFIGURE):
                     assert self._topology is not None
                     self._keep_time(self._topology.slaves[position])
+                if error := self._refused.pop(position, None):
+                    raise error
             else:
-                slave.state = SAFEOP + AL_ERROR if step is Recovery.ACKNOWLEDGE else OP
+                slave.state = slave.state | AL_ERROR if step is Recovery.ACKNOWLEDGE else OP
                 slave.write_state()
 
     def read_sdo(self, position: int, index: int, sub_index: int = 0, size: int = 1024) -> bytes:
@@ -302,7 +330,7 @@ class Master:
         self._transfer(what, lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True))
 
     def _transfer(self, what: str, action: Callable[[], Any]) -> Any:
-        """An SDO transfer; one that got no answer, for a frame may be lost, is tried again."""
+        """Something that a slave must answer; what got no answer, for a frame may be lost, is tried again."""
         soem, problem = self._soem, ""
         for _ in range(TRIES):
             try:

@@ -178,7 +178,8 @@ class DriveStateMachine:
 
     Args:
         vendor_codes: error codes of its vendor, by number.
-        transition_time: longest wait for a transition or a mode [s].
+        transition_time: longest wait for a transition, or for a mode before it is enabled [s].
+        mode_time: longest wait of an enabled drive for another mode [s]: nobody controls it meanwhile.
         reset_time: longest wait for a fault to go away after a reset [s].
         edge_time: how long bit 7 is low before it rises [s]; longer than a frame or two may be lost.
 
@@ -196,10 +197,12 @@ class DriveStateMachine:
         vendor_codes: Mapping[int, str] | None = None,
         *,
         transition_time: float = 2.0,
+        mode_time: float = 0.05,
         reset_time: float = 1.0,
         edge_time: float = 0.01,
     ) -> None:
         self._transition_time, self._reset_time, self._edge_time = transition_time, reset_time, edge_time
+        self._mode_time = mode_time
         self._vendor_codes = vendor_codes
         self.state = State.UNDEFINED
         self.mode = Mode.NONE
@@ -313,7 +316,7 @@ class DriveStateMachine:
             return self._run(time, mode_display)
         if state is State.SWITCHED_ON:
             if mode_display != self.mode:
-                return self._await_mode(time, mode_display, ControlWord.SWITCH_ON)
+                return self._await_mode(time, mode_display, ControlWord.SWITCH_ON, self._transition_time)
             return self._await(time, State.OPERATION_ENABLED, ControlWord.ENABLE_OPERATION)
         if state is State.READY_TO_SWITCH_ON:
             return self._await(time, State.SWITCHED_ON, ControlWord.SWITCH_ON)
@@ -327,7 +330,7 @@ class DriveStateMachine:
             self.targets = Targets.COMMAND
             return ControlWord.ENABLE_OPERATION
         self.targets = Targets.KEEP
-        return self._await_mode(time, mode_display, ControlWord.ENABLE_OPERATION)
+        return self._await_mode(time, mode_display, ControlWord.ENABLE_OPERATION, self._mode_time)
 
     def _stop(self, time: float) -> ControlWord:
         if self.state is State.OPERATION_ENABLED and self._overdue(time, State.QUICK_STOP_ACTIVE):
@@ -351,10 +354,10 @@ class DriveStateMachine:
         if goal is not self._goal:
             self._goal, self._waiting = goal, None
 
-    def _overdue(self, time: float, what: object) -> bool:
+    def _overdue(self, time: float, what: object, limit: float | None = None) -> bool:
         if self._waiting is None or self._waiting[0] != what:
             self._waiting = what, time
-        return time - self._waiting[1] > self._transition_time
+        return time - self._waiting[1] > (self._transition_time if limit is None else limit)
 
     def _await(self, time: float, what: State, word: ControlWord) -> ControlWord:
         if self._overdue(time, what):
@@ -365,9 +368,9 @@ class DriveStateMachine:
         self.waits_for = what.value
         return word
 
-    def _await_mode(self, time: float, display: int, word: ControlWord) -> ControlWord:
+    def _await_mode(self, time: float, display: int, word: ControlWord, limit: float) -> ControlWord:
         words = f"mode of operation {mode_words(self.mode)} (0x6060); the drive shows {mode_words(display)} (0x6061)"
-        if self._overdue(time, self.mode):
+        if self._overdue(time, self.mode, limit):
             return self._give_up(f"refuses {words}")
         self.waits_for = words
         return word

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import select
@@ -19,7 +18,7 @@ from ...robots import RobotConfig
 from ...types import Command
 from .pacing import Timing
 from .process import Settings
-from .protocol import BusStatus, CommandCodec, StatusCodec, memory_path, open_memory
+from .protocol import BusStatus, CommandCodec, StatusCodec, lock_bus, memory_path, open_memory
 from .shared import Latest, Messages
 
 START_LIMIT = 30.0  # s for the bus to be in OP
@@ -64,7 +63,7 @@ class BusClient:
         memory: Path | None = None,
     ) -> None:
         path = memory_path(interface) if memory is None else memory
-        self._lock = _lock(path)
+        self._lock = lock_bus(path)
         self._memory = open_memory(path, create=True)
         region, n = self._memory.region, robot.n
         self.timing = Timing(region("timing"))
@@ -182,14 +181,3 @@ class BusClient:
         self._wake.close()
         self._memory.close(remove=True)
         os.close(self._lock)
-
-
-def _lock(path: Path) -> int:
-    """A lock that is held as long as this process or the bus's lives; returns its file descriptor."""
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ConfigError(f"the bus is another process's: {path}.lock is locked; end that process first") from None
-    return descriptor

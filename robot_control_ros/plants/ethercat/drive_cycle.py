@@ -76,6 +76,8 @@ class DriveCycle:
             late: whether the frame came after its cycle.
         """
         supervisor = self.supervisor
+        if supervisor.action is not self._action:  # asked for since the last cycle; failures of before are past
+            self._enter(supervisor.action)
         fresh = working_counter == supervisor.expected and not late
         if fresh:
             self.data.read(inputs)
@@ -124,7 +126,7 @@ class DriveCycle:
 
         Args:
             command: the newest.
-            time: when it was given, by the clock of :meth:`sense` [s].
+            time: when it was given, by the clock of :meth:`sense` [s]; one older than the last is left alone.
 
         Raises:
             ConfigError: not of the joints' number, not finite, or of a mode that not all drives have; the last stays.
@@ -136,9 +138,12 @@ class DriveCycle:
         for part in (command.values, command.velocity, command.feedforward):
             if part is not None and not (part.shape == self._zeros.shape and math.isfinite(part.dot(part))):
                 raise ConfigError(f"command {part.tolist()}: must be {len(self._zeros)} finite numbers")
+        if time < self._commanded_at:
+            return
         self._command, self._commanded_at = command, time
         if mode is not self.mode:
             self._take_mode(mode)
+            self._step(self._time)  # a drive that is enabled keeps its last targets until it shows the mode
 
     def _take_mode(self, mode: Mode) -> None:
         self.mode = mode
@@ -168,6 +173,8 @@ class DriveCycle:
         """Whether a position command is too far from the one before; then all are stopped."""
         if self.mode is not Mode.POSITION:
             return False
+        if not all(machine.enabled for machine in self.machines):  # nothing is sent while a drive changes its mode
+            self._last = None
         at = self.data.q if self._last is None else self._last
         self._last = command.values
         if np.abs(command.values - at).max() <= JUMP:

@@ -134,6 +134,7 @@ class HostedLoop:
         self._time_constant = 0.0
         self._ready: deque[Callable[[], None]] = deque()
         self._controller: select.poll | None = None
+        self._descriptor: int | None = None  # of the controller's process
         self._count = self._trajectory = self._heard_number = self._taken = 0
         self._running = False
         self._heard = math.inf
@@ -177,16 +178,24 @@ class HostedLoop:
         return self._command
 
     def after(self) -> None:
-        """What can wait until the outputs are ready: calls, telemetry, what the law leaves for later."""
+        """What can wait until the outputs are ready: calls, telemetry, what the law leaves for later.
+
+        Raises:
+            Exception: whatever a law raises; it is no longer active then.
+        """
         while self._ready:
             self._ready.popleft()()
         loop = self._loop
-        if loop is None or not self.active:
+        if loop is None or not self.active or loop.state is None:
             return
-        loop.settle()
-        self._count += 1
-        if self._count % self._every == 0:
-            self._tell(loop)
+        try:
+            loop.settle()
+            self._count += 1
+            if self._count % self._every == 0:
+                self._tell(loop)
+        except Exception:
+            self.active = False
+            raise
 
     def failure(self, now: float) -> str:
         """Why an active loop can't go on, in words; empty where it can."""
@@ -208,7 +217,7 @@ class HostedLoop:
         if self._pulse.number != self._taken:
             self._taken, record = self._pulse.get()
             given: Wrench | None = pickle.loads(record) if record else None
-            if given is not None and (self._wrench is None or given.time != self._wrench.time):
+            if given is not None and (given.time is None or self._wrench is None or given.time != self._wrench.time):
                 self._wrench = given
         return self._wrench
 
@@ -233,13 +242,11 @@ class HostedLoop:
         while (message := self._calls.get()) is not None:
             number, name, arguments = pickle.loads(message)
             try:
-                action = self._action(name, arguments)
+                action = self._action(name, pickle.loads(arguments))
             except RobotControlError as error:
-                self._answer(number, error)
-                continue
+                action = _raiser(error)
             except Exception as error:  # whatever a user's class raises
-                self._answer(number, ConfigError(f"{name}: {type(error).__name__}: {error}"))
-                continue
+                action = _raiser(ConfigError(f"{name}: {type(error).__name__}: {error}"))
             self._ready.append(partial(self._do, number, action))
 
     def _do(self, number: int, action: Callable[[], Any]) -> None:
@@ -247,6 +254,8 @@ class HostedLoop:
             result = action()
         except RobotControlError as error:
             result = error
+        except Exception as error:
+            result = ConfigError(f"{type(error).__name__}: {error}")
         if self._loop is not None and self._loop.trajectory is not self._followed:
             self._followed = self._loop.trajectory
             self._trajectory += 1
@@ -268,7 +277,7 @@ class HostedLoop:
         return self._indirect(loop, name, *arguments)
 
     def _lead(self, loop: ControlLoop, name: str, arguments: tuple[Any, ...]) -> Any:
-        if not self._running:
+        if not (self.active and self._running):
             raise ConfigError(NOT_ENABLED)
         return getattr(loop, name)(*arguments)
 
@@ -295,7 +304,8 @@ class HostedLoop:
         law = self._laws[name]
         if gains is not None:
             law.gains.change(gains)
-            law.gains.finish()
+            if law is not loop.running:
+                law.gains.finish()
         return law
 
     def _attachment(self, given: Attachment) -> Callable[[], None]:
@@ -310,14 +320,16 @@ class HostedLoop:
             gain_time_constant=given.gain_time_constant,
         )
         loop.wrench.settings.change(given.wrench)
+        descriptor = os.pidfd_open(given.process)
         controller = select.poll()
-        controller.register(os.pidfd_open(given.process), select.POLLIN)
+        controller.register(descriptor, select.POLLIN)
 
         def attach() -> None:
-            if self.active:
-                raise ConfigError("another controller's loop runs in the bus's process: deactivate it first")
+            self.drop()
+            if self._descriptor is not None:
+                os.close(self._descriptor)
             self._loop, self._laws, self._time_constant = loop, {given.law: law}, given.gain_time_constant
-            self._controller, self._followed = controller, None
+            self._controller, self._descriptor, self._followed = controller, descriptor, None
 
         return attach
 
@@ -333,3 +345,10 @@ class HostedLoop:
     def _end(self, loop: ControlLoop) -> None:
         loop.stop()
         self.active = False
+
+
+def _raiser(error: RobotControlError) -> Callable[[], Any]:
+    def action() -> Any:
+        raise error
+
+    return action

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 SIZE = 8192  # of the last cycles
 COLUMNS = ("wake-up", "round trip", "compute and pack", "whole cycle")
 _BYTES = 4
-TIMING_BYTES = 16 + SIZE * len(COLUMNS) * _BYTES
+_HEAD = 24  # bytes of counters
+TIMING_BYTES = _HEAD + SIZE * len(COLUMNS) * _BYTES
 
 
 class Timing:
@@ -27,18 +28,19 @@ class Timing:
 
     def __init__(self, memory: memoryview | bytearray | None = None) -> None:
         memory = memoryview(bytearray(TIMING_BYTES) if memory is None else memory)
-        self._counts = memory[:16].cast("Q")  # cycles, and of them on time
-        self._rings: NDArray[np.float32] = np.frombuffer(memory[16:], np.float32).reshape(len(COLUMNS), SIZE)
+        self._counts = memory[:_HEAD].cast("Q")  # cycles, of them on time, and left out
+        self._rings: NDArray[np.float32] = np.frombuffer(memory[_HEAD:], np.float32).reshape(len(COLUMNS), SIZE)
         self._row = [0.0] * len(COLUMNS)
 
-    def add(self, due: float, sent: float, received: float, ready: float, period: float) -> None:
-        """One cycle, by times of one clock [s]."""
+    def add(self, due: float, sent: float, received: float, ready: float, period: float, left_out: int = 0) -> None:
+        """One cycle, by times of one clock [s], and how many have been left out so far."""
         at = self._counts[0] % SIZE
         rings = self._rings
         rings[0, at], rings[1, at] = sent - due, received - sent
         rings[2, at], rings[3, at] = ready - received, ready - due
         self._counts[0] += 1
         self._counts[1] += ready - due < period
+        self._counts[2] = left_out
 
     @property
     def cycles(self) -> int:
@@ -47,8 +49,9 @@ class Timing:
 
     @property
     def on_time(self) -> float:
-        """Share of all cycles that were on time; NaN where there were none."""
-        return self._counts[1] / self._counts[0] if self._counts[0] else math.nan
+        """Share of all cycles that were on time, those that were left out among them; NaN where there were none."""
+        due = self._counts[0] + self._counts[2]
+        return self._counts[1] / due if due else math.nan
 
     def percentiles(self, shares: tuple[float, ...] = (50.0, 99.0, 99.9)) -> Mapping[str, tuple[float, ...]]:
         """By column, percentiles of the last cycles [s]; NaN where there were none."""
@@ -90,7 +93,8 @@ class ClockFollower:
         error = (clock - self._shift) % self._period
         error -= self._period if error > self._period // 2 else 0
         self.error = error * 1e-9
-        proportional = max(-self._largest, min(self._largest, self.PROPORTIONAL * self.error))
-        if abs(proportional) < self._largest:
+        wanted = self.PROPORTIONAL * self.error + self._drift
+        correction = max(-self._largest, min(self._largest, wanted))
+        if correction == wanted:  # else the integral would wind up, for ever where the clock stands still
             self._drift += self.INTEGRAL * self.error
-        return -(proportional + self._drift)
+        return -correction

@@ -46,7 +46,7 @@ class EthercatPlant:
         self._joints, self._limits, self._period = tuple(joints), limits, topology.cycle
         self._frame_timeout = RECEIVE_SHARE * topology.cycle if frame_timeout is None else frame_timeout
         self._follower = ClockFollower(topology.cycle)
-        self._due = self._sent = self._received = 0.0
+        self._due = self._sent = self._received = self._correction = 0.0
         self._missed = 0
         self._cycle: DriveCycle | None = None
 
@@ -96,6 +96,7 @@ class EthercatPlant:
         try:
             self.master.operate(self._wait_and_exchange)
         except Exception:
+            self._cycle = None
             self.master.close()
             raise
 
@@ -103,13 +104,14 @@ class EthercatPlant:
         """Wait for the cycle's time and exchange process data; returns whether a new sample came."""
         cycle = self.cycle
         counter = self._wait_and_exchange()
-        late = self._received - self._sent > max(self._period, self._frame_timeout)
+        late = counter >= 0 and self._received - self._sent > max(self._period, self._frame_timeout)
         if counter == cycle.supervisor.expected and self.master.clock:
-            self._due += self._follower.correction(self.master.clock)
+            self._correction = self._follower.correction(self.master.clock)
         return cycle.sense(self._received, counter, self.master.inputs(cycle.positions), late)
 
     def _wait_and_exchange(self) -> int:
-        self._due += self._period
+        self._due += self._period + self._correction
+        self._correction = 0.0
         now = time.monotonic()
         if now - self._due > 0.5 * self._period:  # what is lost isn't made up for
             missed = round((now - self._due) / self._period)
@@ -125,7 +127,7 @@ class EthercatPlant:
         """Make the outputs ready for the next cycle."""
         self.cycle.act()
         self.master.put(self.cycle.positions, self.cycle.outputs)
-        self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period)
+        self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period, self._missed)
 
     @property
     def missed(self) -> int:

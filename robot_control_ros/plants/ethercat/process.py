@@ -7,6 +7,7 @@ it talks to single slaves, answers requests, makes laws, and reports. What it de
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -16,7 +17,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,11 +33,11 @@ from .plant import EthercatPlant
 from .protocol import CommandCodec, StatusCodec, open_memory
 from .realtime import prepare, step_back
 from .shared import Latest, Messages
-from .supervisor import Action, Recovery, SupervisorLimits
+from .supervisor import OP, Action, AlStatus, Recovery, SupervisorLimits
 from .topology import load_topology
 
 REPORT_PERIOD = 0.1  # s
-LOOK_PERIOD = 1.0  # s between two looks at AL states; at once where the working counter is wrong
+COLLECT_EVERY = 10  # reports per mailbox that is looked into while all is well
 BETWEEN_LIMIT = 1.0  # s for something to be done between two cycles
 RECOVERY_LIMIT = 8.0  # s for slaves to be back in OP
 _ERROR_CODE = 0x603F
@@ -114,10 +115,11 @@ class BusProcess:
         self._between: deque[Callable[[], None]] = deque()
         self._work: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._ending = threading.Event()
-        self._command_number = 0
+        self._command_number = self._taken = 0
         self._trouble = False  # the last exchange went wrong, or a drive is in a fault
         self._warnings: list[str] = []
         self._refused = ""
+        self._failure = ""  # of the thread beside the cycle
 
     def run(self) -> None:
         """Until the end.
@@ -138,13 +140,17 @@ class BusProcess:
         except RobotControlError as error:
             self._say({"error": str(error)})
             raise
-        threading.Thread(target=self._beside, name="beside the cycle", daemon=True).start()
+        threading.Thread(target=self._guarded, name="beside the cycle", daemon=True).start()
+        words = "told to end"
         try:
             while not self._ending.is_set():
                 self._cycle()
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            raise
         finally:
             self._plant.close()
-            self._say({"error": "the bus's process has ended"})
+            self._say({"error": self._failure or words})
 
     # --- the cycle ---
 
@@ -155,14 +161,18 @@ class BusProcess:
         cycle = plant.cycle
         if fresh:
             self._take_command(stamp, now)
-        elif failure := self._hosted.failure(now):
-            cycle.supervisor.trip(failure)
         plant.act()
+        if failure := self._hosted.failure(now):
+            self._hosted.drop()
+            cycle.supervisor.trip(failure)
         hosted = self._hosted.active
         record = self._status_codec.pack(cycle, stamp, fresh, hosted, plant.missed, self._command_number)
         self._status.put(record)
         self._wake_up()
-        self._hosted.after()
+        try:
+            self._hosted.after()
+        except Exception as error:  # a user's law may raise anything
+            cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
         while self._between:
             self._between.popleft()()
         self._trouble = not fresh or any(machine.state in _FAULTS for machine in cycle.machines)
@@ -175,12 +185,13 @@ class BusProcess:
         try:
             if hosted.active:
                 self._run_hosted(stamp, now)
-            elif self._commands.number != self._command_number:
+            elif self._commands.number != self._taken:
                 number, record = self._commands.get()
                 if number:
+                    self._taken = number
                     command, given_at = self._command_codec.unpack(record)
                     cycle.command(command, given_at)
-                    self._command_number = number
+                    self._command_number += 1
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
@@ -188,10 +199,6 @@ class BusProcess:
 
     def _run_hosted(self, stamp: float, now: float) -> None:
         cycle, hosted = self._plant.cycle, self._hosted
-        if failure := hosted.failure(now):
-            hosted.drop()
-            cycle.supervisor.trip(failure)
-            return
         running = cycle.supervisor.action is Action.RUN
         try:
             command = hosted.tick(cycle.state(stamp), running)
@@ -214,9 +221,10 @@ class BusProcess:
 
     def _beside(self) -> None:
         step_back()
-        reported = looked = 0.0
-        collected = 0
-        while True:
+        reported, turn = 0.0, 0
+        collected = itertools.cycle(range(len(self._topology.slaves)))
+        troubled = True  # look once, to begin with
+        while not self._ending.is_set():
             with contextlib.suppress(queue.Empty):
                 self._work.get(timeout=REPORT_PERIOD / 5)
             self._hosted.prepare()
@@ -226,12 +234,23 @@ class BusProcess:
             if now - reported < REPORT_PERIOD:
                 continue
             reported = now
-            if self._trouble or now - looked > LOOK_PERIOD:
-                looked = now
+            # Each of these waits for the bus with the interpreter's lock held, so that the cycle may have to wait, too.
+            if self._trouble or troubled:
+                troubled = self._trouble
                 self._look()
-            collected = (collected + 1) % len(self._topology.slaves)
-            self._plant.master.collect(collected)
+            turn += 1
+            if troubled or turn % COLLECT_EVERY == 0:
+                self._plant.master.collect(next(collected))
             self._say(self._words())
+
+    def _guarded(self) -> None:
+        """The thread: without it nobody would look at the slaves any more, so its error ends the process."""
+        try:
+            self._beside()
+        except Exception as error:
+            if not self._ending.is_set():
+                self._failure = f"beside the cycle: {type(error).__name__}: {error}"
+                self._ending.set()
 
     def _look(self) -> None:
         """Read what the exchange doesn't tell: AL states, carrier, error codes that aren't in the process data."""
@@ -240,8 +259,14 @@ class BusProcess:
         statuses = master.al_statuses() if carrier else []
         self._between.append(partial(supervisor.update_link, carrier))
         if carrier:
-            self._between.append(partial(supervisor.update_al, statuses))
+            self._between.append(partial(self._take_al, statuses))
             self._read_error_codes()
+
+    def _take_al(self, statuses: Sequence[AlStatus]) -> None:
+        """A right working counter says that all slaves are in OP, whatever one frame that got lost seems to tell."""
+        supervisor = self._plant.cycle.supervisor
+        right = supervisor.working_counter == supervisor.expected
+        supervisor.update_al([AlStatus(OP)] * len(statuses) if right else statuses)
 
     def _read_error_codes(self) -> None:
         cycle = self._plant.cycle
@@ -281,6 +306,8 @@ class BusProcess:
             said, done = self._do(request["do"], request), True
         except RobotControlError as error:
             said, done = str(error), False
+        except Exception as error:  # whoever asked shall know, and this thread is needed
+            said, done = f"{request}: {type(error).__name__}: {error}", False
         self._answers.put(json.dumps({"number": request["number"], "done": done, "said": said}).encode())
 
     def _do(self, name: str, request: Mapping[str, Any]) -> str:
@@ -308,7 +335,8 @@ class BusProcess:
         """Bring all slaves back to OP, and drives out of their faults; they stay disabled."""
         cycle = self._plant.cycle
         if not cycle.supervisor.idle:
-            raise ConfigError("the drives are enabled: there is no fault to reset")
+            still = "still being stopped" if cycle.supervisor.stopped else "enabled: there is no fault to reset"
+            raise ConfigError(f"the drives are {still}")
         words = self._recover()
         self._in_cycle(cycle.reset_faults)
         until = time.monotonic() + RECOVERY_LIMIT
@@ -369,6 +397,11 @@ class BusProcess:
             "stopped": supervisor.stopped,
             "causes": supervisor.causes,
             "drives": drives,
+            "slaves": {
+                str(slave): str(status)
+                for slave, status in zip(self._topology.slaves, supervisor.al, strict=False)
+                if not status.operational
+            },
             "expected": supervisor.expected,
             "events": list(supervisor.events),
             "warnings": self._warnings,

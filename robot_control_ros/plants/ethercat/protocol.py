@@ -13,7 +13,7 @@ import numpy as np
 from ...types import Array, Command, CommandMode, RobotState
 from .drive_cycle import DriveCycle
 from .pacing import TIMING_BYTES
-from .shared import SharedFile
+from .shared import SharedFile, lock
 from .supervisor import Action
 
 REGIONS = {
@@ -34,8 +34,14 @@ _ACTIONS = tuple(Action)
 
 
 def memory_path(interface: str) -> Path:
-    """Where the memory shared by the processes of one bus is."""
-    return Path(f"/dev/shm/robot_control_ros.{os.getuid()}.{interface}")
+    """Where the memory shared by the processes of one bus is: of this user, in this network namespace."""
+    namespace = os.stat("/proc/self/ns/net").st_ino
+    return Path(f"/dev/shm/robot_control_ros.{os.getuid()}.{namespace}.{interface}")
+
+
+def lock_bus(memory: Path) -> int:
+    """The lock of whoever has the bus with this memory, see :func:`lock`."""
+    return lock(f"{memory}.lock", "the bus is another process's")
 
 
 def open_memory(path: Path, *, create: bool = False) -> SharedFile:

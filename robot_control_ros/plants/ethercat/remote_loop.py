@@ -17,7 +17,7 @@ from ...running_law import RunningLaw
 from ...types import Array, Command, Reference, RobotState
 from .hosted import NOT_ENABLED, Answer, Attachment, Telemetry
 from .protocol import open_memory
-from .shared import Latest, Messages
+from .shared import Latest, Messages, lock
 
 PATIENCE = 5.0  # s for an answer: a law that is used for the first time has to be made
 FIRST_CYCLE = 0.5  # s until the first cycle of a loop has been told
@@ -32,16 +32,27 @@ class Line:
         path: of the memory shared with it.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is none, or another controller has it.
     """
 
     def __init__(self, path: Path) -> None:
         self._memory = open_memory(path)
+        try:
+            self._lock = lock(f"{path}.controller", "a controller's loop runs in the bus's process already")
+        except ConfigError:
+            self._memory.close()
+            raise
         self._calls, self._returns = (Messages(self._memory.region(name)) for name in ("calls", "returns"))
         self._telemetry, self._pulse = (Latest(self._memory.region(name)) for name in ("telemetry", "pulse"))
         self._number = time.monotonic_ns()  # unlike those of a controller before
         self._taken, self._newest = 0, None
+        self._said = b""
         self.trajectory = 0
+
+    def close(self) -> None:
+        """Leave it to another controller."""
+        self._memory.close()
+        os.close(self._lock)
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Have it done between two cycles; returns the result.
@@ -51,11 +62,14 @@ class Line:
             HardwareFault: no answer.
         """
         self._number += 1
-        self._calls.put(pickle.dumps((self._number, name, arguments), pickle.HIGHEST_PROTOCOL))
+        given = pickle.dumps(arguments, pickle.HIGHEST_PROTOCOL)  # by itself: the other side may not know what it is
+        self._calls.put(pickle.dumps((self._number, name, given), pickle.HIGHEST_PROTOCOL))
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             message = self._returns.get()
             if message is None:
+                if self._said:  # who waits lives
+                    self._pulse.put(self._said)
                 time.sleep(POLL)
                 continue
             answer: Answer = pickle.loads(message)
@@ -81,7 +95,8 @@ class Line:
 
     def pulse(self, wrench: object) -> None:
         """Say that the controller lives, and what its sensor has measured."""
-        self._pulse.put(pickle.dumps(wrench, pickle.HIGHEST_PROTOCOL))
+        self._said = pickle.dumps(wrench, pickle.HIGHEST_PROTOCOL)
+        self._pulse.put(self._said)
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,14 @@ class RemoteLoop(ControlLoop):
             *(os.getpid(), name, robot.profile_name, robot.urdf() if description is None else description, law.name),
             *(self._sent_gains, self._sent_wrench, gain_time_constant),
         )
-        self._line.call("attach", attachment)
+        try:
+            self._line.call("attach", attachment)
+        except RobotControlError:
+            self._line.close()
+            raise
+
+    def close(self) -> None:
+        self._line.close()
 
     # --- what happened there ---
 
@@ -196,13 +218,13 @@ class RemoteLoop(ControlLoop):
         """Gains and settings of the wrench that were set here."""
         gains, wrench = self.running.gains, self.wrench.settings
         if gains.target is not self._sent_gains:
-            self._sent_gains = gains.target
             gains.finish()
-            self._line.call("set_gains", self.running.name, self._sent_gains)
+            self._line.call("set_gains", self.running.name, gains.target)
+            self._sent_gains = gains.target
         if wrench.target is not self._sent_wrench:
-            self._sent_wrench = wrench.target
             wrench.finish()
-            self._line.call("set_wrench", self._sent_wrench)
+            self._line.call("set_wrench", wrench.target)
+            self._sent_wrench = wrench.target
 
     def reset(self) -> None:
         """Let the loop command from the next cycle on.

@@ -6,6 +6,7 @@ where the writer was killed in the middle.
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import struct
@@ -19,6 +20,21 @@ _HEAD = struct.Struct("=QII")  # number, length, checksum
 _PREFIX = struct.Struct("=II")  # length, checksum
 _WORD = 8
 _TRIES = 5
+
+
+def lock(path: str, held: str) -> int:
+    """A lock that is held as long as this process, or one that inherits it, lives; returns its file descriptor.
+
+    Raises:
+        ConfigError: another process holds it; says `held`.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ConfigError(f"{held}: {path} is locked; end that process first") from None
+    return descriptor
 
 
 class Latest:
@@ -48,7 +64,7 @@ class Latest:
         number = self._newest[0] + 1
         slot = self._slots[number % 2]
         slot[_HEAD.size : _HEAD.size + len(record)] = record
-        _HEAD.pack_into(slot, 0, number, len(record), zlib.crc32(record))
+        _HEAD.pack_into(slot, 0, number, len(record), _checksum(number, record))
         self._newest[0] = number
 
     @property
@@ -65,9 +81,14 @@ class Latest:
             if written != number or number == 0 or length > self.capacity:
                 continue
             record = bytes(slot[_HEAD.size : _HEAD.size + length])
-            if zlib.crc32(record) == checksum:
+            if _checksum(number, record) == checksum:
                 return number, record
         return 0, b""
+
+
+def _checksum(number: int, record: bytes) -> int:
+    """Of both: a head, too, may be read half from one record and half from the next."""
+    return zlib.crc32(record, number & 0xFFFFFFFF)
 
 
 class Messages:
@@ -85,8 +106,11 @@ class Messages:
         """Append it.
 
         Raises:
+            ConfigError: it is longer than the whole queue.
             HardwareFault: there is no room: the reader doesn't read.
         """
+        if len(message) > (most := len(self._ring) - _PREFIX.size):
+            raise ConfigError(f"a message of {len(message)} bytes: must be at most {most}")
         size, used = _PREFIX.size + len(message), self._written[0] - self._read[0]
         if size > len(self._ring) - used:
             raise HardwareFault(

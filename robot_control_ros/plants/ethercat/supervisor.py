@@ -145,6 +145,7 @@ class Supervisor:
         waits_for_commands: True where nothing holds a drive but its commands, in torque mode: enabling then needs fresh
             ones. False where drives hold by themselves until the first one.
         working_counter: of the last exchange.
+        al: of all slaves, as they were last read.
         cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
         events: the last things that happened, (time [s], words).
     """
@@ -171,7 +172,7 @@ class Supervisor:
         self._command_age = math.inf
         self._states: Sequence[State] = (State.UNDEFINED,) * len(self._names)
         self._link = True
-        self._al: tuple[AlStatus, ...] = ()
+        self.al: tuple[AlStatus, ...] = ()
         self.working_counter = 0
 
     # --- the cycle ---
@@ -282,7 +283,7 @@ class Supervisor:
 
     def update_al(self, statuses: Sequence[AlStatus]) -> None:
         """AL states of all slaves, in the order of the bus, as often as they are read."""
-        self._al = tuple(statuses)
+        self.al = tuple(statuses)
         for cause in self._al_problems():
             self.trip(cause)
 
@@ -315,7 +316,7 @@ class Supervisor:
 
     def recovery(self) -> list[tuple[int, Recovery]]:
         """The next thing that each slave (by position) needs to be operational; empty where all are."""
-        return [(i, _next_step(status)) for i, status in enumerate(self._al) if not status.operational]
+        return [(i, _next_step(status)) for i, status in enumerate(self.al) if not status.operational]
 
     # --- words ---
 
@@ -362,17 +363,17 @@ class Supervisor:
         return ", ".join(waiting) or "all drives are enabled"
 
     def _al_problems(self) -> list[str]:
-        silent = [i for i, status in enumerate(self._al) if status.addressed and not status.state]
+        silent = [i for i, status in enumerate(self.al) if status.addressed and not status.state]
         problems = [
             f"{self._slave(i)} {status}"
-            for i, status in enumerate(self._al)
+            for i, status in enumerate(self.al)
             if not status.operational and i not in silent
         ]
         if not silent:
             return problems
         lost = f"lost: {', '.join(self._slave(i) for i in silent)}"
         first = silent[0]
-        if silent == list(range(first, len(self._al))):
+        if silent == list(range(first, len(self.al))):
             before = self._slave(first - 1) if first else "the master"
             lost += f": the cable between {before} and {self._slave(first)}, or power"
         return [lost, *problems]
@@ -410,11 +411,14 @@ def _next_step(status: AlStatus) -> Recovery:
     return Recovery.REQUEST_OP if status.state == SAFEOP else Recovery.RECONFIGURE
 
 
+AT_REST = 0.02  # rad/s: a velocity signal's offset and noise at rest, at most
+
+
 class FrozenPosition:
     """Finds drives whose measured position stays the same to the last count although they must have moved.
 
-    How far a drive must have moved since its position last changed is what its own velocity says, or how far its target
-    position has gone, whichever is more.
+    How far a drive must have moved since its position last changed is what its own velocity says, where that is more
+    than noise, or how far its target position has gone, whichever is more.
 
     Args:
         names: of the drives.
@@ -445,7 +449,8 @@ class FrozenPosition:
             if count != self._counts[i]:
                 self._counts[i], self._turned[i], self._targets[i] = count, 0.0, target
                 continue
-            self._turned[i] += v[i] * dt
+            if abs(v[i]) > AT_REST:
+                self._turned[i] += v[i] * dt
             turned, gone = abs(self._turned[i]), abs(target - self._targets[i])
             if turned > self._limit or gone > self._limit:
                 far = turned if math.isnan(gone) else max(turned, gone)

@@ -1,0 +1,121 @@
+"""What the bus's process and the nodes tell each other: the same comes out that went in."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.plants.ethercat.drive_cycle import DriveCycle
+from robot_control_ros.plants.ethercat.protocol import (
+    REGIONS,
+    CommandCodec,
+    StatusCodec,
+    memory_path,
+    open_memory,
+)
+from robot_control_ros.plants.ethercat.shared import Latest
+from robot_control_ros.plants.ethercat.supervisor import Action
+from robot_control_ros.plants.ethercat.topology import load_topology
+from robot_control_ros.robots import load_robot
+from robot_control_ros.types import Command, CommandMode
+
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+
+
+def vectors(n):
+    return st.lists(numbers, min_size=n, max_size=n).map(np.array)
+
+
+def same(a, b):
+    return (a is None and b is None) or (a is not None and b is not None and a.tobytes() == b.tobytes())
+
+
+@st.composite
+def commands(draw):
+    n = draw(st.integers(1, 8))
+    parts = [draw(st.one_of(st.none(), vectors(n))) for _ in range(2)]
+    return Command(draw(st.sampled_from(CommandMode)), draw(vectors(n)), *parts)
+
+
+@settings(deadline=None)
+@given(commands(), st.floats(0, 1e9))
+def test_a_command_comes_as_it_was_given(command, time):
+    codec = CommandCodec(len(command.values))
+    got, at = codec.unpack(codec.pack(command, time))
+    assert at == time
+    assert got.mode is command.mode
+    assert same(got.values, command.values)
+    assert same(got.velocity, command.velocity)
+    assert same(got.feedforward, command.feedforward)
+
+
+def test_velocity_and_torque_aren_t_taken_for_each_other():
+    codec = CommandCodec(2)
+    given_ = Command(CommandMode.POSITION, np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]))
+    got, _ = codec.unpack(codec.pack(given_, 0.0))
+    assert got.feedforward.tolist() == [3.0, 4.0]
+    assert got.velocity.tolist() == [5.0, 6.0]
+
+
+@pytest.fixture
+def cycle():
+    return DriveCycle(load_topology("ur5"), load_robot("ur5").joints, 18)
+
+
+def test_a_status_tells_the_cycle(cycle):
+    supervisor, data = cycle.supervisor, cycle.data
+    for i, axis in enumerate(data.axes):
+        axis.status_word, axis.error_code, axis.mode_display = 0xFF00 + i, 0x8000 + i, i - 3
+        axis.following_error = 0.01 * i
+        data.q[i], data.v[i], data.effort[i] = 1.0 + i, 10.0 + i, 100.0 + i
+    supervisor.cycles, supervisor.working_counter = 1 << 40, -1
+    supervisor.lost_frames, supervisor.bad_counters, supervisor.late_frames = 7, 8, 9
+    codec = StatusCodec(6)
+    got = codec.unpack(codec.pack(cycle, 1.7e9 + 1e-6, True, False, 11, 1 << 50))
+    assert got.state.time == 1.7e9 + 1e-6
+    assert got.state.q.tolist() == [1, 2, 3, 4, 5, 6]
+    assert got.state.v.tolist() == [10, 11, 12, 13, 14, 15]
+    assert got.state.effort.tolist() == [100, 101, 102, 103, 104, 105]
+    assert got.following_error == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
+    assert (got.cycle, got.fresh, got.hosted, got.action) == (1 << 40, True, False, Action.DISABLE)
+    assert (got.working_counter, got.lost_frames, got.bad_counters, got.late_frames) == (-1, 7, 8, 9)
+    assert (got.missed, got.command) == (11, 1 << 50)
+    assert got.status_words == tuple(range(0xFF00, 0xFF06))
+    assert got.error_codes == tuple(range(0x8000, 0x8006))
+    assert got.modes == (-3, -2, -1, 0, 1, 2)
+
+
+@pytest.mark.parametrize("action", Action)
+def test_every_action_comes_through(cycle, action, monkeypatch):
+    monkeypatch.setattr(type(cycle.supervisor), "action", action)
+    codec = StatusCodec(6)
+    got = codec.unpack(codec.pack(cycle, 0.0, False, True, 0, 0))
+    assert got.action is action
+    assert (got.fresh, got.hosted) == (False, True)
+    assert np.isnan(got.state.q).all()  # nothing was read yet
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 14])
+def test_records_of_any_arm_fit_into_their_regions(n):
+    nothing = np.full(n, math.nan)
+    command = CommandCodec(n).pack(Command(CommandMode.POSITION, nothing, nothing, nothing), 0.0)
+    assert len(command) <= Latest(memoryview(bytearray(REGIONS["command"]))).capacity
+    with pytest.raises(ConfigError):
+        Latest(memoryview(bytearray(len(command)))).put(command)
+
+
+def test_regions_begin_at_whole_words():
+    assert all(size % 8 == 0 for size in REGIONS.values())
+
+
+def test_each_bus_has_a_memory_of_its_own(tmp_path):
+    assert memory_path("eth0") != memory_path("eth1")
+    memory = open_memory(tmp_path / "memory", create=True)
+    marks = {name: bytes([i + 1]) for i, name in enumerate(REGIONS)}
+    for name, mark in marks.items():
+        memory.region(name)[:] = mark * REGIONS[name]
+    again = open_memory(tmp_path / "memory")
+    assert all(bytes(again.region(name)) == mark * REGIONS[name] for name, mark in marks.items())

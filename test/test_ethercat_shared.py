@@ -1,0 +1,331 @@
+"""Shared memory: nothing torn, nothing lost, whoever is killed when."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robot_control_ros.errors import ConfigError, HardwareFault
+from robot_control_ros.plants.ethercat.shared import Latest, Messages, SharedFile
+
+REGIONS = {"latest": 1 << 13, "messages": 1 << 12}
+
+# A writer at full speed, of records of changing length that tell by themselves whether they are whole.
+WRITER = """
+import sys
+from pathlib import Path
+from robot_control_ros.plants.ethercat.shared import Latest, Messages, SharedFile
+from test_ethercat_shared import REGIONS, record
+memory = SharedFile(Path(sys.argv[1]), REGIONS, create=False)
+latest = Latest(memory.region("latest"))
+print("writing", flush=True)
+number = latest.number
+while True:
+    number += 1
+    latest.put(record(number))
+"""
+SENDER = """
+import sys
+from pathlib import Path
+from robot_control_ros.errors import HardwareFault
+from robot_control_ros.plants.ethercat.shared import Messages, SharedFile
+from test_ethercat_shared import REGIONS, record
+messages = Messages(SharedFile(Path(sys.argv[1]), REGIONS, create=False).region("messages"))
+print("writing", flush=True)
+for number in range(int(sys.argv[2])):
+    while True:
+        try:
+            messages.put(record(number))
+            break
+        except HardwareFault:
+            pass
+"""
+
+
+def record(number):
+    """Number, then as many bytes as follow from it, then a sum over all: another one than the module's."""
+    length = number * 7919 % 1500
+    body = struct.pack("=Q", number) + bytes([number % 251]) * length
+    return body + struct.pack("=I", zlib.adler32(body))
+
+
+def number_in(data):
+    """The number, where the record is just what its writer wrote."""
+    (number,) = struct.unpack_from("=Q", data)
+    assert data == record(number)
+    return number
+
+
+def memory_of(size):
+    return memoryview(bytearray(size))
+
+
+@pytest.fixture
+def memory(tmp_path):
+    return SharedFile(tmp_path / "memory", REGIONS, create=True)
+
+
+def started(program, *arguments):
+    here = os.path.dirname(__file__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here)])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def killed(process):
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
+# --- the newest record ---
+
+
+def test_no_record_at_first():
+    assert Latest(memory_of(256)).get() == (0, b"")
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=108), min_size=1))
+def test_the_newest_is_got_as_often_as_one_likes(records):
+    region = memory_of(256)
+    writer, reader = Latest(region), Latest(region)
+    for number, data in enumerate(records, 1):
+        writer.put(data)
+        assert reader.get() == reader.get() == (number, data)
+        assert reader.number == number
+
+
+def test_a_record_of_the_capacity_fits_and_no_longer_one():
+    latest = Latest(memory_of(256))
+    latest.put(bytes(latest.capacity))
+    latest.put(b"last")
+    with pytest.raises(ConfigError, match=rf"{latest.capacity + 1} bytes: must be at most {latest.capacity}"):
+        latest.put(bytes(latest.capacity + 1))
+    assert latest.get() == (2, b"last")
+
+
+def test_no_torn_record_while_another_process_writes_at_full_speed(memory):
+    latest = Latest(memory.region("latest"))
+    writer = started(WRITER, memory.path)
+    try:
+        last, got = 0, 0
+        while got < 20_000:
+            number, data = latest.get()
+            if not number:
+                continue
+            assert number_in(data) == number >= last
+            got += number > last
+            last = number
+    finally:
+        killed(writer)
+
+
+def test_a_writer_killed_anywhere_leaves_a_record_and_the_next_one_goes_on(memory):
+    latest, last = Latest(memory.region("latest")), 0
+    for _ in range(5):
+        writer = started(WRITER, memory.path)
+        goal = last + 500
+        while latest.number < goal:
+            assert writer.poll() is None
+        killed(writer)
+        number, data = latest.get()
+        assert number == latest.number >= goal
+        assert number_in(data) == number
+        last = number
+
+
+@pytest.mark.parametrize("written", range(0, 40, 3))
+def test_a_record_written_halfway_isn_t_taken(written):
+    """What a killed writer leaves: part of the next record's bytes, with or without its head."""
+    region = memory_of(256)
+    latest = Latest(region)
+    for data in (b"a" * 40, b"b" * 40, b"c" * 40):
+        latest.put(data)
+    other = bytearray(region)
+    ahead = memoryview(other)
+    Latest(ahead).put(b"d" * 40)
+    changed = [i for i in range(8, len(other)) if other[i] != region[i]]
+    for i in changed[:written]:
+        region[i] = other[i]
+    assert latest.get() == (3, b"c" * 40)
+    latest.put(b"e" * 40)
+    assert latest.get() == (4, b"e" * 40)
+
+
+def test_a_record_that_is_overwritten_while_it_is_read_isn_t_taken():
+    """The writer is two records ahead, and in the middle of the second."""
+    region = memory_of(256)
+    latest = Latest(region)
+    latest.put(b"x" * 50)
+    latest.put(b"y" * 50)
+    half = (len(region) - 8) // 2
+    at = bytes(region).index(b"y" * 50)
+    region[at : at + 25] = b"z" * 25
+    assert at < 8 + half  # even numbers are in the first half
+    assert latest.get() == (0, b"")
+
+
+def test_a_head_that_is_read_half_before_and_half_after_isn_t_taken():
+    """The number of one record, length and sum of the one that is written over it."""
+    region = memory_of(256)
+    latest = Latest(region)
+    for data in (b"a", b"b" * 10, b"c"):
+        latest.put(data)
+    number_two = bytes(region)[8:16]
+    assert struct.unpack("=Q", number_two) == (2,)
+    latest.put(b"d" * 20)
+    region[8:16], region[:8] = number_two, number_two
+    assert latest.get() == (0, b"")
+
+
+# --- queues ---
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.one_of(st.binary(max_size=60), st.none()), max_size=60), st.sampled_from([72, 80, 96]))
+def test_messages_keep_their_order_over_any_wrap(steps, size):
+    region = memory_of(size)
+    writer, reader, model = Messages(region), Messages(region), []
+    for step in steps:
+        assert reader.pending == bool(model)
+        if step is None:
+            assert reader.get() == (model.pop(0) if model else None)
+        elif sum(len(m) + 8 for m in (*model, step)) <= size - 16:
+            writer.put(step)
+            model.append(step)
+        else:
+            with pytest.raises(HardwareFault, match="nobody reads"):
+                writer.put(step)
+    assert [reader.get() for _ in model] == model
+    assert reader.get() is None
+    assert not reader.pending
+
+
+def test_messages_of_every_length_at_every_place():
+    region = memory_of(16 + 64)
+    messages = Messages(region)
+    for length in range(57):
+        for _ in range(9):
+            messages.put(bytes([length]) * length)
+            assert messages.get() == bytes([length]) * length
+    messages.put(bytes(56))
+    with pytest.raises(HardwareFault, match=r"message of 0 bytes finds 64 of 64 taken"):
+        messages.put(b"")
+
+
+def test_a_message_that_is_too_long_even_for_an_empty_queue_is_refused_as_such():
+    messages = Messages(memory_of(16 + 64))
+    with pytest.raises(ConfigError, match=r"message of 57 bytes: must be at most 56"):
+        messages.put(bytes(57))
+
+
+def test_messages_from_another_process_come_whole_and_in_order(memory):
+    messages, count = Messages(memory.region("messages")), 5000
+    sender = started(SENDER, memory.path, count)
+    try:
+        expected = 0
+        while expected < count:
+            message = messages.get()
+            if message is not None:
+                assert number_in(message) == expected
+                expected += 1
+        assert sender.wait(20) == 0
+    finally:
+        killed(sender)
+    assert messages.get() is None
+
+
+def test_a_sender_killed_anywhere_leaves_whole_messages_and_the_next_one_goes_on(memory):
+    messages = Messages(memory.region("messages"))
+    for _ in range(3):
+        sender = started(SENDER, memory.path, 10**9)
+        for number in range(200):
+            while (message := messages.get()) is None:
+                assert sender.poll() is None
+            assert number_in(message) == number
+        killed(sender)
+        expected = 200
+        while (message := messages.get()) is not None:
+            assert number_in(message) == expected
+            expected += 1
+        assert not messages.pending
+
+
+def test_a_message_of_which_nothing_is_seen_yet_waits():
+    region = memory_of(16 + 64)
+    messages = Messages(region)
+    messages.put(b"whole message")
+    at = bytes(region).index(b"whole message")
+    kept = bytes(region[at : at + 5])
+    region[at : at + 5] = bytes(5)
+    assert messages.pending
+    assert messages.get() is None
+    region[at : at + 5] = kept
+    assert messages.get() == b"whole message"
+
+
+# --- files ---
+
+
+def test_two_mappings_are_one_memory(tmp_path):
+    sizes = {"a": 64, "b": 128}
+    first = SharedFile(tmp_path / "memory", sizes, create=True)
+    second = SharedFile(tmp_path / "memory", sizes, create=False)
+    assert bytes(first.region("a")) == bytes(64)
+    assert bytes(second.region("b")) == bytes(128)
+    first.region("a")[:] = b"a" * 64
+    second.region("b")[:] = b"b" * 128
+    assert bytes(second.region("a")) == b"a" * 64
+    assert bytes(first.region("b")) == b"b" * 128
+    assert (tmp_path / "memory").read_bytes() == b"a" * 64 + b"b" * 128
+    assert (tmp_path / "memory").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_file_begins_with_zeros_and_the_old_one_stays_with_who_has_it(tmp_path):
+    old = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    Latest(old.region("a")).put(b"old")
+    new = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    assert Latest(new.region("a")).get() == (0, b"")
+    Latest(new.region("a")).put(b"new")
+    assert Latest(old.region("a")).get() == (1, b"old")
+
+
+def test_views_stay_valid_when_the_file_is_closed_and_removed(tmp_path):
+    file = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    latest = Latest(file.region("a"))
+    file.close(remove=True)
+    latest.put(b"here")
+    assert latest.get() == (1, b"here")
+    assert not (tmp_path / "memory").exists()
+
+
+def test_an_absent_file_is_refused_in_words(tmp_path):
+    with pytest.raises(ConfigError, match=r"shared memory /.*/memory: No such file.*does the bus's process run\?"):
+        SharedFile(tmp_path / "memory", REGIONS, create=False)
+
+
+def test_a_file_of_another_size_is_refused_and_left_alone(tmp_path):
+    SharedFile(tmp_path / "memory", {"a": 64}, create=True).region("a")[:3] = b"abc"
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(ConfigError, match=r"has 64 bytes: must have 128; of another version\?"):
+        SharedFile(tmp_path / "memory", {"a": 128}, create=False)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert (tmp_path / "memory").read_bytes()[:3] == b"abc"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open anything")
+def test_a_file_that_isn_t_ours_is_refused(tmp_path):
+    (tmp_path / "memory").write_bytes(bytes(64))
+    (tmp_path / "memory").chmod(0)
+    with pytest.raises(ConfigError, match="Permission denied"):
+        SharedFile(tmp_path / "memory", {"a": 64}, create=False)
