@@ -143,7 +143,13 @@ def test_commands_of_another_size_are_read_as_what_they_are(size):
     assert CommandReader(CommandMode.EFFORT, 3, "mine").read(data).values.tolist() == [0.5] * size
 
 
-COMBINATIONS = [(True, True, True), (True, False, True), (True, False, False), (False, True, False), (False,) * 2 + (True,)]
+COMBINATIONS = [
+    (True, True, True),
+    (True, False, True),
+    (True, False, False),
+    (False, True, False),
+    (False, False, True),
+]
 
 
 @pytest.mark.parametrize("parts", COMBINATIONS)
