@@ -224,12 +224,12 @@ def test_joint_commands_carry_velocity_and_torque_along(drives, ros):
     for with_velocity in (False, True):
         start, began = drives.q, time.monotonic()
         worst = []
-        while (elapsed := time.monotonic() - began) < 0.5:
+        while (elapsed := time.monotonic() - began) < 1.0:
             velocity = [speed if with_velocity else 0.0] + [0.0] * 5
             target = start + np.array([speed * elapsed, 0, 0, 0, 0, 0])
             joints.publish(JointState(name=list(ROBOT.joints), position=target.tolist(), velocity=velocity))
             ros.spin(0.002)
-            if elapsed > 0.3:
+            if elapsed > 0.5:
                 worst.append(drives.status.following_error[0])
         lags[with_velocity] = abs(float(np.median(worst)))
         ros.until(lambda: abs(drives.states.last.velocity[0]) < 0.01 or drives.status.action is not Action.RUN, "rest")
@@ -290,7 +290,7 @@ def test_an_impedance_in_the_bus_process(drives, ros, bus):
     ros.until(lambda: ros.get("controller", "law") == "joint_impedance", "the law's name")
     ros.until(settled, "rest")
     assert holding(drives, drives.q) < 0.002
-    assert drives.status.action is Action.RUN
+    assert drives.status.action is Action.RUN, drives.child.err
     spent = drives.stopped_within(0.05, lambda: controller.child.process.send_signal(signal.SIGKILL))
     assert spent < 0.05
     drives.bus_says("the controller's process has ended")

@@ -31,7 +31,7 @@ from .shared import Latest, Messages, SharedFile
 
 TELEMETRY_RATE = 200.0  # Hz
 NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the node ethercat"
-LONGEST_SILENCE = 0.5  # s that a controller which lives may say nothing
+LONGEST_SILENCE = 2.0  # s that a controller which lives may say nothing: the loop goes on without it
 _LEADING = ("hold", "move_to", "move_joints_to", "follow_joints", "jog")  # methods of ControlLoop for drives that run
 _SETTING = ("exert", "zero_wrench", "set_tare")  # … and for any
 
