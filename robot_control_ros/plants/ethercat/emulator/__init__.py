@@ -11,6 +11,7 @@
     slave devices bus           a controller with its device; ready-made ones; the chain of them
     topology_bus                the chain that a topology describes
     line faults wire            its cable; what can go wrong; a network interface in the cable's place
+    witness                     what happened on it, whatever a master is told
     fault_channel program veth  faults by lines over a socket; all that as a program; an interface pair without hardware
 
 Times are nanoseconds of the caller's clock (int), which never runs backwards. The protocol is that of ETG.1000.4 and

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .dictionary import (
@@ -318,6 +318,9 @@ class Machine:
         drives: one per joint, in the mechanics' order.
         mechanics: what they turn.
 
+    Attributes:
+        watchers: called after each cycle.
+
     Raises:
         ValueError: not as many drives as joints.
     """
@@ -326,6 +329,7 @@ class Machine:
         if len(drives) != len(mechanics.position):
             raise ValueError(f"{len(drives)} drives: the mechanics have {len(mechanics.position)} joints")
         self.drives, self.mechanics = tuple(drives), mechanics
+        self.watchers: list[Callable[[], None]] = []
         self._sense()
 
     def advance(self, dt: float) -> None:
@@ -336,6 +340,8 @@ class Machine:
             drive.step(position[n], velocity[n], dt)
         mechanics.advance([drive.torque for drive in self.drives], [drive.braked for drive in self.drives], dt)
         self._sense()
+        for watcher in self.watchers:
+            watcher()
 
     def _sense(self) -> None:
         position, velocity = self.mechanics.position, self.mechanics.velocity

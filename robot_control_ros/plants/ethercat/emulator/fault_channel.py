@@ -2,17 +2,20 @@
 
 A line is the name of a method and its arguments, by place or as name=value: numbers (also 0x…), true or false (also on
 or off), words, bytes in hexadecimal, an identity as vendor:product:revision:serial. Each is answered by ``ok`` or
-``error: …``; ``help`` by the methods, one a line, before that.
+``error: …``, after what it has to tell; ``help`` tells the methods, one a line, and ``when`` the time [s, by
+time.monotonic()] at which the last method was called.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import os
 import selectors
 import socket
 import stat
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,25 +77,29 @@ class Methods:
 
     def __init__(self, methods: Mapping[str, Callable[..., Any]]) -> None:
         self._methods = dict(methods)
+        self._called_at = math.nan
 
     def answer(self, line: str) -> str:
         """Obey a line; what there is to say about it, without the last end of line."""
         name, *words = line.split()
         if name == "help":
             return "\n".join([*map(self._usage, self._methods), "ok"])
+        if name == "when":
+            return f"{self._called_at!r}\nok"
         if name not in self._methods:
-            return f"error: unknown method {name!r}; methods: help, {', '.join(self._methods)}"
+            return f"error: unknown method {name!r}; methods: help, {', '.join(self._methods)}, when"
         method = self._methods[name]
         try:
             positional, named = _arguments(_parameters(method), words)
             inspect.signature(method).bind(*positional, **named)
         except (ValueError, TypeError) as error:
             return f"error: {error}; usage: {self._usage(name)}"
+        self._called_at = time.monotonic()
         try:
-            method(*positional, **named)
+            said = method(*positional, **named)
         except (ValueError, OSError) as error:
             return f"error: {error}"
-        return "ok"
+        return f"{said}\nok" if isinstance(said, str) else "ok"
 
     def _usage(self, name: str) -> str:
         method = self._methods[name]
