@@ -49,6 +49,10 @@ def add_ethercat(commands: Any) -> None:
     emulate.set_defaults(run=_emulate)
     _add_icube(ethercat)
     _add_jitter(ethercat)
+    faults = ethercat.add_parser(
+        "faults", help="every fault on an emulated bus, and what followed; takes minutes", fill=_faults_options
+    )
+    faults.set_defaults(run=_faults)
 
 
 def _add_interface(parser: argparse.ArgumentParser) -> None:
@@ -314,6 +318,18 @@ def _emulate_options(parser: argparse.ArgumentParser) -> None:
 
 def _emulate(options: argparse.Namespace) -> int:
     from .plants.ethercat.emulator.program import run_arguments
+
+    return run_arguments(options)
+
+
+def _faults_options(parser: argparse.ArgumentParser) -> None:
+    from .plants.ethercat.fault_trials import add_arguments
+
+    add_arguments(parser)
+
+
+def _faults(options: argparse.Namespace) -> int:
+    from .plants.ethercat.fault_trials import run_arguments
 
     return run_arguments(options)
 

@@ -128,7 +128,7 @@ def ros(tmp_path):
 
 @pytest.fixture
 def drives(ros, bus):
-    made = Drives(ros, bus)
+    made = Drives(ros, bus, in_process=True)
     yield made
     assert made.child.end(signal.SIGINT) == 0, made.child.err
 

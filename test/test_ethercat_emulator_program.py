@@ -508,7 +508,7 @@ def test_without_the_right_to_raw_frames_it_says_how_to_get_it(capsys, monkeypat
     monkeypatch.setattr(program, "run", refuse)
     assert program.main(["--robot", "planar_two_link", "--interface", "lo"]) == 1
     said = capsys.readouterr().err
-    assert all(words in said for words in ("CAP_NET_RAW", "setcap cap_net_raw", "sudo", "unshare --map-root-user"))
+    assert all(words in said for words in ("CAP_NET_RAW", "ambient capabilities", "sudo", "unshare --map-root-user"))
 
 
 # --- the cable without hardware ---

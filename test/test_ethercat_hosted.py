@@ -338,7 +338,8 @@ def test_a_silent_controller_is_found_and_one_that_speaks_isn_t(bus):
         assert bus.hosted.failure(now + 0.2 * i) == ""
     last = now + 0.2 * 29
     assert bus.hosted.failure(last + 0.9 * LONGEST_SILENCE) == ""
-    assert f"the controller hangs: silent for {1.1 * LONGEST_SILENCE:.2f} s" == bus.hosted.failure(last + 1.1 * LONGEST_SILENCE)
+    said = f"the controller hangs: silent for {1.1 * LONGEST_SILENCE:.2f} s"
+    assert bus.hosted.failure(last + 1.1 * LONGEST_SILENCE) == said
     bus.hosted.drop()
     assert bus.hosted.failure(last + 10.0) == ""
 

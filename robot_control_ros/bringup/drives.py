@@ -48,6 +48,7 @@ def drives(
         "topology": str(bus.path.resolve()) if Path(topology).suffix else topology,
         "realtime_priority": number("realtime_priority", realtime_priority),
         "rate": HOSTED_RATE if hosted else 0.0,
+        "in_process": hosted,
         "frame_timeout": number("frame_timeout", frame_timeout),
     }
     cycles = 1.0 / bus.cycle

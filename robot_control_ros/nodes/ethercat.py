@@ -76,6 +76,7 @@ class EthercatNode(Node):
             command_timeout=self._numbers["command_timeout"],
             bad_cycles=round(self._numbers["bad_cycles"]),
             frame_timeout=self._numbers["frame_timeout"],
+            in_process=bool(self._value("in_process")),
         )
         try:
             self._client.wait_until_ready()
@@ -105,6 +106,8 @@ class EthercatNode(Node):
         for name, (default, text) in _TEXTS.items():
             descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
             self.declare_parameter(name, default, descriptor)
+        hosting = ParameterDescriptor(description="Let a controller's law run in the bus's process.", read_only=True)
+        self.declare_parameter("in_process", False, hosting)
         self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
 
     def _value(self, name: str) -> Any:

@@ -40,6 +40,8 @@ class BusClient:
         bad_cycles: so many in a row stop them.
         frame_timeout: longest wait for a frame [s]; 0 for half a cycle. More makes sense on an emulated bus only, since
             virtual machines stall.
+        in_process: whether a controller's loop may run in the process.
+        stop_time: longest wait for stopped drives to come to rest before they are disabled [s].
         memory: path of the shared memory; by default that of the interface.
 
     Attributes:
@@ -60,6 +62,8 @@ class BusClient:
         command_timeout: float = 0.04,
         bad_cycles: int = 3,
         frame_timeout: float = 0.0,
+        in_process: bool = False,
+        stop_time: float = 2.0,
         memory: Path | None = None,
     ) -> None:
         path = memory_path(interface) if memory is None else memory
@@ -85,6 +89,8 @@ class BusClient:
             command_timeout=command_timeout,
             bad_cycles=bad_cycles,
             frame_timeout=frame_timeout,
+            in_process=in_process,
+            stop_time=stop_time,
         )
         with theirs:
             self._process = subprocess.Popen(

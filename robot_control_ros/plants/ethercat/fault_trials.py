@@ -42,6 +42,7 @@ FRAME_TIMEOUT = 0.003  # s: a virtual machine stalls, yet K of them must end bef
 COMMAND_TIMEOUT = 0.2  # s: a virtual machine stalls
 OWNED_COMMAND_TIMEOUT = 0.04  # s, where commands shall end
 PRIORITY = 40  # of SCHED_FIFO, for the bus's process
+STOP_TIME = 0.5  # s: an arm at this speed is at rest long before
 BAD_CYCLES = 3
 AMPLITUDE, PERIOD = 0.05, 4.0  # rad, s, of the joints' motion
 LONGEST_STEP = 0.002  # s of that motion per command: what a stall of this process takes isn't made up for
@@ -353,6 +354,7 @@ def _start(folder: Path, robot: RobotConfig, topology: str, command_timeout: flo
                 bad_cycles=BAD_CYCLES,
                 frame_timeout=FRAME_TIMEOUT,
                 memory=folder / MASTER,
+                stop_time=STOP_TIME,
             )
             break
         except ConfigError:  # the last one's process still ends

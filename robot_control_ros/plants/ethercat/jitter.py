@@ -183,7 +183,16 @@ def measure(
     config = config.at_rate(1.0 / cycle)
     running = RunningLaw(config, law) if law else None
     path = memory_path(interface) if memory is None else memory
-    client = BusClient(config, robot, topology, interface, priority=priority, frame_timeout=frame_timeout, memory=path)
+    client = BusClient(
+        config,
+        robot,
+        topology,
+        interface,
+        priority=priority,
+        frame_timeout=frame_timeout,
+        memory=path,
+        in_process=running is not None,
+    )
     try:
         client.wait_until_ready()
         loop = None if running is None else _start(client, config, running, robot, path)

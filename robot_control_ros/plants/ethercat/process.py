@@ -21,20 +21,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError, HardwareFault, RobotControlError
 from ...robots import load_robot
+from ...types import RobotState
 from .cia402 import State, error_words
 from .drives import SdoWrite
-from .hosted import HostedLoop, rehearse
 from .pacing import Timing
 from .plant import EthercatPlant
 from .protocol import CommandCodec, StatusCodec, open_memory
 from .realtime import prepare, step_back
-from .shared import Latest, Messages
+from .shared import Latest, Messages, SharedFile
 from .supervisor import OP, Action, AlStatus, Recovery, SupervisorLimits
 from .topology import load_topology
+
+if TYPE_CHECKING:  # it loads all that laws need
+    from .hosted import HostedLoop
 
 REPORT_PERIOD = 0.1  # s
 COLLECT_EVERY = 10  # reports per mailbox that is looked into while all is well
@@ -58,6 +61,8 @@ class Settings:
         command_timeout: age of a command at which the drives are stopped [s].
         bad_cycles: so many in a row stop them.
         frame_timeout: longest wait for a frame [s]; 0 for half a cycle.
+        in_process: whether a controller's loop may run here; its libraries are loaded before the bus starts then.
+        stop_time: longest wait for stopped drives to come to rest before they are disabled [s].
     """
 
     interface: str
@@ -70,6 +75,8 @@ class Settings:
     command_timeout: float
     bad_cycles: int
     frame_timeout: float
+    in_process: bool
+    stop_time: float
 
     def to_json(self) -> str:
         """For the command line."""
@@ -79,6 +86,28 @@ class Settings:
     def from_json(cls, text: str) -> Settings:
         """The inverse."""
         return cls(**json.loads(text))
+
+
+class NoLoop:
+    """In the place of a hosted loop where none is wanted."""
+
+    active = pending = False
+
+    def prepare(self) -> None:
+        """Nothing is asked for."""
+
+    def tick(self, state: RobotState, running: bool) -> None:
+        """Nothing is commanded."""
+
+    def after(self) -> None:
+        """Nothing is left to do."""
+
+    def failure(self, now: float) -> str:
+        """Nothing fails."""
+        return ""
+
+    def drop(self) -> None:
+        """There is nothing to drop."""
 
 
 class BusProcess:
@@ -94,7 +123,9 @@ class BusProcess:
         self._joints = load_robot(settings.robot, settings.profile).joints
         n = len(self._joints)
         self._topology = load_topology(settings.topology)
-        limits = SupervisorLimits(bad_cycles=settings.bad_cycles, stale_after=settings.command_timeout)
+        limits = SupervisorLimits(
+            bad_cycles=settings.bad_cycles, stale_after=settings.command_timeout, stop_time=settings.stop_time
+        )
         self._timing = Timing(region("timing"))
         self._plant = EthercatPlant(
             self._joints,
@@ -111,7 +142,7 @@ class BusProcess:
         self._commands, self._command_codec = Latest(region("command")), CommandCodec(n)
         self._report = Latest(region("report"))
         self._requests, self._answers = Messages(region("requests")), Messages(region("answers"))
-        self._hosted = HostedLoop(memory, self._topology.cycle)
+        self._hosted = self._make_hosted(memory) if settings.in_process else NoLoop()
         self._between: deque[Callable[[], None]] = deque()
         self._work: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._ending = threading.Event()
@@ -120,6 +151,12 @@ class BusProcess:
         self._warnings: list[str] = []
         self._refused = ""
         self._failure = ""  # of the thread beside the cycle
+
+    def _make_hosted(self, memory: SharedFile) -> HostedLoop:
+        from .hosted import HostedLoop, rehearse
+
+        rehearse(self._settings.robot, self._settings.profile)
+        return HostedLoop(memory, self._topology.cycle)
 
     def run(self) -> None:
         """Until the end.
@@ -131,7 +168,6 @@ class BusProcess:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the node, which ends us in order
         try:
             self._plant.prepare()
-            rehearse(self._settings.robot, self._settings.profile)
             self._plant.master.listen(self._on_emergency)
             self._warnings = prepare(self._settings.priority)
             if self._plant.master.blocks:
@@ -392,6 +428,7 @@ class BusProcess:
             )
         ]
         return {
+            "in_process": self._settings.in_process,
             "words": supervisor.words,
             "action": supervisor.action.value,
             "stopped": supervisor.stopped,

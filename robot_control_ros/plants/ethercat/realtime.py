@@ -6,6 +6,7 @@ import ctypes
 import errno
 import gc
 import os
+import signal
 import sys
 import time
 
@@ -13,6 +14,7 @@ SWITCH_INTERVAL = 1e-4  # s, of the interpreter's lock between threads
 
 _CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
 _CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -44,6 +46,11 @@ def prepare(priority: int) -> list[str]:
                 f"no real-time priority {priority} ({error}): raise the limit `rtprio`, or give CAP_SYS_NICE"
             )
     return warnings
+
+
+def end_with_parent() -> None:
+    """Have the kernel send this process SIGTERM when the one that started it has ended, however it has (Linux)."""
+    _libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def step_back() -> None:

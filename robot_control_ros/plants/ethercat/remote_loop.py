@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import time
@@ -37,6 +38,10 @@ class Line:
 
     def __init__(self, path: Path) -> None:
         self._memory = open_memory(path)
+        number, words = Latest(self._memory.region("report")).get()
+        if number and not json.loads(words).get("in_process", True):
+            self._memory.close()
+            raise ConfigError("the bus's process takes no loop: start the node ethercat with in_process:=true")
         try:
             self._lock = lock(f"{path}.controller", "a controller's loop runs in the bus's process already")
         except ConfigError:

@@ -20,6 +20,7 @@ import numpy as np
 from ....errors import ConfigError, HardwareFault, RobotControlError
 from ....robots import load_robot
 from ...scene import load_scene
+from ..realtime import end_with_parent
 from ..topology import load_topology
 from .arm import MujocoArm
 from .fault_channel import FaultChannel, methods_of
@@ -113,7 +114,8 @@ def run_arguments(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; errors of this package are said in one line."""
+    """Run the program for another one, and end with that; errors of this package are said in one line."""
+    end_with_parent()
     parser = argparse.ArgumentParser(description="An arm in MuJoCo on an emulated EtherCAT bus.")
     add_arguments(parser)
     try:
@@ -133,10 +135,9 @@ def _check_interface(interface: str) -> None:
 
 
 def _no_right(interface: str) -> str:
-    python = os.path.realpath(sys.executable)
     return (
-        f"interface {interface}: no right to send raw frames (CAP_NET_RAW): sudo setcap cap_net_raw,cap_net_admin+ep "
-        f"{python}, or run this with sudo, or in a namespace of your own: unshare --map-root-user --net"
+        f"interface {interface}: no right to send raw frames (CAP_NET_RAW): run this with sudo, with ambient capabilities "
+        "(docs/ethercat.md), or in a namespace of your own: unshare --map-root-user --net"
     )
 
 
