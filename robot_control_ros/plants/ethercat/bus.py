@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError, HardwareFault
+from ...errors import ConfigError, HardwareFault, RobotControlError
 from .drives import SdoWrite
 from .supervisor import AL_ERROR, OP, PREOP, SAFEOP, AlStatus, Recovery
 from .topology import FoundSlave, Slave, Topology
@@ -132,6 +132,13 @@ class Master:
         """
         topology.check_bus(self.scan())
         self._topology = topology
+        try:
+            self._configure(topology)
+        except RobotControlError:  # SOEM doesn't say so where a frame got lost meanwhile: once more, from the beginning
+            topology.check_bus(self.scan())
+            self._configure(topology)
+
+    def _configure(self, topology: Topology) -> None:
         for slave in topology.drives:
             self._configure_drive(slave, topology.cycle)
         try:

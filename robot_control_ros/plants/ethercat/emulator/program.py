@@ -136,8 +136,8 @@ def _check_interface(interface: str) -> None:
 
 def _no_right(interface: str) -> str:
     return (
-        f"interface {interface}: no right to send raw frames (CAP_NET_RAW): run this with sudo, with ambient capabilities "
-        "(docs/ethercat.md), or in a namespace of your own: unshare --map-root-user --net"
+        f"interface {interface}: no right to send raw frames (CAP_NET_RAW): run this with sudo, with ambient "
+        "capabilities (docs/ethercat.md), or in a namespace of your own: unshare --map-root-user --net"
     )
 
 
