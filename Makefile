@@ -18,16 +18,20 @@ endif
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 RUN := $(VENV)/.installed-run
+ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo demo-ethercat test lint bench clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo "ARGS='…' passes arguments on; VENV and PYTHON choose the environment ($(VENV)) and its interpreter ($(PYTHON))."
 
 demo: $(RUN) ## a simulated arm under compliant control
 	$(BIN)/robot_control demo $(ARGS)
+
+demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a contour
+	$(BIN)/robot_control ethercat demo $(ARGS)
 
 test: $(DEV) ## all tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not alone" $(ARGS) || test $$? = 5 # none chosen
@@ -51,6 +55,11 @@ $(VENV)/pyvenv.cfg:
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing into $(VENV) (a few minutes the first time) …"
 	@$(PIP) install --editable '.[ros,sim]'
+	@touch $@
+
+$(ETHERCAT): $(RUN)
+	@echo "Installing the EtherCAT master into $(VENV) …"
+	@$(PIP) install --editable '.[ros,sim,ethercat]'
 	@touch $@
 
 $(DEV): $(RUN)

@@ -49,6 +49,8 @@ def add_ethercat(commands: Any) -> None:
     emulate.set_defaults(run=_emulate)
     _add_icube(ethercat)
     _add_jitter(ethercat)
+    demo = ethercat.add_parser("demo", help="position-domain PD along a contour on an emulated bus", fill=_demo_options)
+    demo.set_defaults(run=_demo)
     faults = ethercat.add_parser(
         "faults", help="every fault on an emulated bus, and what followed; takes minutes", fill=_faults_options
     )
@@ -318,6 +320,18 @@ def _emulate_options(parser: argparse.ArgumentParser) -> None:
 
 def _emulate(options: argparse.Namespace) -> int:
     from .plants.ethercat.emulator.program import run_arguments
+
+    return run_arguments(options)
+
+
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    from .ethercat_demo import add_arguments
+
+    add_arguments(parser)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from .ethercat_demo import run_arguments
 
     return run_arguments(options)
 

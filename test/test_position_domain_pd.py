@@ -89,6 +89,17 @@ def test_in_the_time_domain_it_is_pd_with_the_model_fed_forward(rng):
         assert command.values == pytest.approx(expected + MODEL.bias(q, np.zeros(3)), abs=1e-9)
 
 
+@pytest.mark.parametrize("lead", [0.0015, 0.02])
+def test_what_is_fed_forward_leads_by_the_drives_dead_time(lead):
+    law, t, gains = started(path(0.0)[0]), 0.4, gains_of(domain="time", feedforward=1.0, feedforward_lead=lead)
+    tick(law, t, *path(t)[:2], gains)
+    q, v, a = path(t + lead)
+    motion = MODEL.mass(q) @ a + MODEL.bias(q, v) - MODEL.bias(q, np.zeros(3))
+    friction = MODEL.viscous_friction * v + MODEL.dry_friction * np.tanh(v / 0.01)
+    assert law.terms["feedforward"] == pytest.approx(motion + friction, abs=1e-9)
+    assert law.terms["stiffness"] == pytest.approx(np.zeros(3), abs=1e-12)  # the reference itself doesn't lead
+
+
 @pytest.mark.parametrize("domain", ["position", "matched"])
 def test_without_a_path_it_is_the_time_domain(domain, rng):
     q, v, q_d, v_d, a_d = rng.uniform(-1.0, 1.0, (5, 3))

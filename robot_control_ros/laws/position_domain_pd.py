@@ -28,7 +28,8 @@ class PositionDomainPD:
 
     Law:
         tau = K (q_r - q) + D (q̇_r - q̇) + s_ff [M(q_d) q̈_d + C(q_d, q̇_d) q̇_d + friction(q̇_d)] + s_g g(q), within
-        ±min(torque_limit, the description's effort limit). D = D_0 + 2 ζ √(K M_ii(q)).
+        ±min(torque_limit, the description's effort limit). D = D_0 + 2 ζ √(K M_ii(q)). What s_ff scales is taken at
+        t + feedforward_lead.
         Master m, the joint with the largest commanded displacement per cycle (hysteresis 1.2): q_r = q_d(t).
         Slave i: q_r = (1 - w_i) q_d(t) + w_i q_d(s), q̇_r = (1 - w_i) q̇_d(t) + w_i q_d'(s) q̇_m, where s solves
         q_md(s) = q_m (Newton, within t - 0.2 s … t + 0.05 s) and q_d' = dq_d/dq_md = q̇_d(s) / q̇_md(s) is the slope.
@@ -96,6 +97,12 @@ class PositionDomainPD:
         feedforward: float = gain(
             1.0, doc="Share of the reference's inertial, Coriolis and friction torques that is fed forward; 0 none."
         )
+        feedforward_lead: float = gain(
+            0.0,
+            unit="s",
+            upper=0.02,
+            doc="Dead time of the drives: what is fed forward is that of so much later. 0 where torques act at once.",
+        )
         gravity: float = gain(True, doc="Compensate gravity; off where the robot or its drives do it themselves.")
         torque_limit: Array = gain(
             1000.0,
@@ -149,8 +156,11 @@ class PositionDomainPD:
         self._measure_lag(wrap(q_ref + self._shift[0] - state.q, model.cyclic), v_ref, dt / (lag_filter + dt))
         q_shift, v_shift = self._compensation(state, q_ref, v_ref, reference.path, model.cyclic, gains, dt)
         q, v = q_ref + q_shift, v_ref + v_shift
+        ahead = (q_ref, v_ref, a_ref)
+        if gains.feedforward_lead > 0.0 and reference.path is not None:
+            ahead = reference.path(state.time + gains.feedforward_lead)
         terms = {
-            "feedforward": gains.feedforward * _motion_torque(model, q_ref, v_ref, a_ref),
+            "feedforward": gains.feedforward * _motion_torque(model, *ahead),
             "gravity": gains.gravity * kin.gravity,
         }
         limit = np.minimum(gains.torque_limit, model.limits.effort)

@@ -92,7 +92,11 @@ class ControllerNode(LifecycleNode):
         for line in self._session.told():
             self.get_logger().info(line)
         take_priority(self, self.get_parameter("realtime_priority").value)
-        self._session.activate()
+        try:
+            self._session.activate()
+        except RobotControlError as error:  # rclpy would go to unconfigured without a word
+            self.get_logger().error(f"not activated: {error}")
+            return TransitionCallbackReturn.FAILURE
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -21,7 +21,7 @@ from .protocol import open_memory
 from .shared import Latest, Messages, lock
 
 PATIENCE = 5.0  # s for an answer: a law that is used for the first time has to be made
-FIRST_CYCLE = 0.5  # s until the first cycle of a loop has been told
+FIRST_CYCLE = 2.0  # s until the first cycle of a loop has been told
 LONGEST_SILENCE = 0.1  # s without telemetry
 POLL = 0.0005  # s between two looks for one
 

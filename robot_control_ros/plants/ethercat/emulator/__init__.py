@@ -9,7 +9,7 @@
     power_states servo drive    a CiA 402 drive
     mechanics arm               what the motors turn; a whole robot
     slave devices bus           a controller with its device; ready-made ones; the chain of them
-    topology_bus                the chain that a topology describes
+    topology_bus lockstep       the chain that a topology describes; its drives without a bus, in step with a loop
     line faults wire            its cable; what can go wrong; a network interface in the cable's place
     witness                     what happened on it, whatever a master is told
     fault_channel program veth  faults by lines over a socket; all that as a program; an interface pair without hardware
