@@ -31,7 +31,7 @@ from .contour_trial import (
 )
 from .errors import HardwareFault, RobotControlError
 from .plants.ethercat.emulator.veth import enter_namespace, make_pair
-from .plants.ethercat.jitter import EMULATED_FRAME_TIMEOUT, Jitter, Samples, emulated_bus
+from .plants.ethercat.jitter import Jitter, Samples, emulated_bus
 from .plants.ethercat.pacing import Timing
 from .plants.ethercat.protocol import memory_path, open_memory
 from .plants.ethercat.topology import load_topology
@@ -112,7 +112,7 @@ def _on_the_bus(
     master, slaves = f"ecm{number}", f"ecs{number}"
     make_pair(master, slaves)
     hosted = "true" if in_process else "false"
-    specs = drives(master, ROBOT, LAW, in_process=hosted, frame_timeout=str(EMULATED_FRAME_TIMEOUT)).nodes()
+    specs = drives(master, ROBOT, LAW, in_process=hosted, patient="true").nodes()
     with (
         emulated_bus(ROBOT, "", slaves),
         Processes(specs) as processes,

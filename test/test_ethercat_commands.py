@@ -24,12 +24,11 @@ import robot_control_ros
 from robot_control_ros.cli import main
 from robot_control_ros.errors import ConfigError, HardwareFault
 from robot_control_ros.plants.ethercat import bus
-from robot_control_ros.plants.ethercat.client import _lock
 from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
 from robot_control_ros.plants.ethercat.inspection import unit_words
 from robot_control_ros.plants.ethercat.jitter import Jitter, Samples, emulated_bus
 from robot_control_ros.plants.ethercat.pacing import COLUMNS, SIZE, Timing
-from robot_control_ros.plants.ethercat.protocol import memory_path
+from robot_control_ros.plants.ethercat.protocol import lock_bus, memory_path
 from robot_control_ros.plants.ethercat.supervisor import PREOP, AlStatus
 from robot_control_ros.plants.ethercat.topology import FoundSlave, load_topology
 
@@ -296,7 +295,7 @@ def test_what_can_not_be_written_is_said_in_one_line(run, master, arguments, wor
 
 
 def test_a_bus_that_another_process_has_is_not_touched(run, master):
-    lock = _lock(memory_path(INTERFACE))
+    lock = lock_bus(memory_path(INTERFACE))
     try:
         status, _, err = run(*on_fake("scan"))
     finally:

@@ -8,7 +8,7 @@ from test_ethercat_drive_cycle import EXPECTED, JOINTS, Drive, effort, position,
 
 from robot_control_ros.errors import ConfigError, HardwareFault, StaleStateError
 from robot_control_ros.plants.ethercat import plant as plant_module
-from robot_control_ros.plants.ethercat.plant import EthercatPlant
+from robot_control_ros.plants.ethercat.plant import LATE, EthercatPlant
 from robot_control_ros.plants.ethercat.supervisor import Action
 
 PERIOD = 0.001
@@ -165,7 +165,7 @@ def test_bad_cycles_are_held_over_and_too_many_are_an_error(plant):
 
 def test_a_frame_that_comes_after_its_cycle_is_late(plant):
     running(plant)
-    plant.master.trip_time = 1.5 * PERIOD
+    plant.master.trip_time = (LATE + 0.5) * PERIOD
     assert not plant.sense()
     plant.act()
     assert plant.cycle.supervisor.late_frames == 1

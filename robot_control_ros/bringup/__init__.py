@@ -4,8 +4,8 @@ The command line starts them as processes, the launch files as launch actions; b
 """
 
 from .drivers import GEN3, UR
-from .drives import ETHERCAT, drives
 from .environment import environment
+from .ethercat import ETHERCAT, drives
 from .ours import SIMULATION, control, controller, gain_files, simulation
 from .ros2_control import BEHIND, GAZEBO, ICUBE, MOCK
 from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro

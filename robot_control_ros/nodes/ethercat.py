@@ -46,6 +46,7 @@ _NUMBERS = {
     "command_timeout": (0.04, 0.002, 1.0, "Age of the last command at which the drives are stopped [s]."),
     "bad_cycles": (3.0, 1.0, 100.0, "Cycles in a row without a good answer after which the drives are stopped."),
     "frame_timeout": (0.0, 0.0, 1.0, "Longest wait for a frame [s]; 0 for half a cycle."),
+    "watchdog": (0.0, 0.0, 6.0, "Time after which slaves without frames stop by themselves [s]; 0 for the topology's."),
     "rate": (0.0, 0.0, 4000.0, "Joint states per second, at most [Hz]; 0 for one per cycle."),
 }
 
@@ -77,6 +78,7 @@ class EthercatNode(Node):
             bad_cycles=round(self._numbers["bad_cycles"]),
             frame_timeout=self._numbers["frame_timeout"],
             in_process=bool(self._value("in_process")),
+            watchdog=self._numbers["watchdog"],
         )
         try:
             self._client.wait_until_ready()

@@ -41,6 +41,7 @@ class BusClient:
         frame_timeout: longest wait for a frame [s]; 0 for half a cycle. More makes sense on an emulated bus only, since
             virtual machines stall.
         in_process: whether a controller's loop may run in the process.
+        watchdog: time after which slaves without process data stop by themselves [s]; 0 for the topology's.
         stop_time: longest wait for stopped drives to come to rest before they are disabled [s].
         memory: path of the shared memory; by default that of the interface.
 
@@ -63,6 +64,7 @@ class BusClient:
         bad_cycles: int = 3,
         frame_timeout: float = 0.0,
         in_process: bool = False,
+        watchdog: float = 0.0,
         stop_time: float = 2.0,
         memory: Path | None = None,
     ) -> None:
@@ -90,6 +92,7 @@ class BusClient:
             bad_cycles=bad_cycles,
             frame_timeout=frame_timeout,
             in_process=in_process,
+            watchdog=watchdog,
             stop_time=stop_time,
         )
         with theirs:

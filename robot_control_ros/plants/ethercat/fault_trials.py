@@ -687,7 +687,7 @@ FAULTS = (
     Fault("slave power-cycled", "power_cycle 2", r"lost: slave 2 \(elbow_joint\)"),
     Fault("link down and up", "link false", "link down", mend="link true"),
     Fault("one late frame", "late_frames 0.004", "", action=Action.HOLD),
-    Fault("K late frames", f"late_frames 0.01 {BAD_CYCLES}", "too late|no answer"),
+    Fault("K late frames", f"late_frames 0.01 {2 * BAD_CYCLES}", "too late|no answer"),
     Fault(
         "frozen actual position",
         "freeze_position 0",

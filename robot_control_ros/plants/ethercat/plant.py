@@ -14,6 +14,7 @@ from .realtime import sleep_until
 from .supervisor import Action, SupervisorLimits
 from .topology import Topology
 
+LATE = 5  # cycles after which what an answer says of the joints is too old to act on
 RECEIVE_SHARE = 0.5  # of the cycle, to wait for a frame, where nothing else is asked for
 
 
@@ -104,7 +105,7 @@ class EthercatPlant:
         """Wait for the cycle's time and exchange process data; returns whether a new sample came."""
         cycle = self.cycle
         counter = self._wait_and_exchange()
-        late = counter >= 0 and self._received - self._sent > max(self._period, self._frame_timeout)
+        late = counter >= 0 and self._received - self._sent > max(LATE * self._period, self._frame_timeout)
         if counter == cycle.supervisor.expected and self.master.clock:
             self._correction = self._follower.correction(self.master.clock)
         return cycle.sense(self._received, counter, self.master.inputs(cycle.positions), late)

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,7 @@ class Settings:
         bad_cycles: so many in a row stop them.
         frame_timeout: longest wait for a frame [s]; 0 for half a cycle.
         in_process: whether a controller's loop may run here; its libraries are loaded before the bus starts then.
+        watchdog: time after which slaves without process data stop by themselves [s]; 0 for the topology's.
         stop_time: longest wait for stopped drives to come to rest before they are disabled [s].
     """
 
@@ -76,6 +77,7 @@ class Settings:
     bad_cycles: int
     frame_timeout: float
     in_process: bool
+    watchdog: float
     stop_time: float
 
     def to_json(self) -> str:
@@ -123,6 +125,8 @@ class BusProcess:
         self._joints = load_robot(settings.robot, settings.profile).joints
         n = len(self._joints)
         self._topology = load_topology(settings.topology)
+        if settings.watchdog:
+            self._topology = replace(self._topology, watchdog=settings.watchdog)
         limits = SupervisorLimits(
             bad_cycles=settings.bad_cycles, stale_after=settings.command_timeout, stop_time=settings.stop_time
         )

@@ -10,6 +10,7 @@ from ..robots import load_robot
 from .ours import CONTROL, ROBOT, SWITCH, controller, number, portable, switch
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
+PATIENT: dict[str, Value] = {"frame_timeout": 0.02, "bad_cycles": 20.0, "command_timeout": 0.2, "watchdog": 0.2}
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
 
 
@@ -21,7 +22,7 @@ def drives(
     topology: str = "",
     in_process: str = "false",
     realtime_priority: str = "40",
-    frame_timeout: str = "0.0",
+    patient: str = "false",
 ) -> System:
     """The bus, and a controller whose law runs in its own process, or in the bus's.
 
@@ -33,7 +34,8 @@ def drives(
         topology: which drive is where: a name, or the path of a YAML file; the robot's name by default.
         in_process: whether the law runs in the bus's process.
         realtime_priority: SCHED_FIFO priority of the bus's process; 0 for none.
-        frame_timeout: longest wait for a frame [s]; 0 for half a cycle.
+        patient: whether frames are waited for so long that a machine which stalls doesn't stop the drives; for an
+            emulated bus.
 
     Raises:
         ConfigError: unknown robot, law, topology or file, a robot without the profile, or a topology of another robot.
@@ -49,7 +51,7 @@ def drives(
         "realtime_priority": number("realtime_priority", realtime_priority),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
-        "frame_timeout": number("frame_timeout", frame_timeout),
+        **(PATIENT if switch("patient", patient) else {}),
     }
     cycles = 1.0 / bus.cycle
     spec = controller(robot, law, gains, profile="ethercat", rate=HOSTED_RATE if hosted else cycles)
@@ -68,7 +70,9 @@ ETHERCAT = Setup(
             "in_process", "false", "Run the law in the bus's process: sense, compute and act in one cycle.", SWITCH
         ),
         Argument("realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."),
-        Argument("frame_timeout", "0.0", "Longest wait for a frame [s]; 0 for half a cycle, more in virtual machines."),
+        Argument(
+            "patient", "false", "Wait for frames on a machine that stalls, as virtual ones do; not for a real arm.", SWITCH
+        ),
     ),
     drives,
 )
