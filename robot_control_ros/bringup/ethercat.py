@@ -70,9 +70,7 @@ ETHERCAT = Setup(
             "in_process", "false", "Run the law in the bus's process: sense, compute and act in one cycle.", SWITCH
         ),
         Argument("realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."),
-        Argument(
-            "patient", "false", "Wait for frames on a machine that stalls, as virtual ones do; not for a real arm.", SWITCH
-        ),
+        Argument("patient", "false", "Wait for frames on a machine that stalls, as virtual ones do.", SWITCH),
     ),
     drives,
 )
