@@ -62,6 +62,12 @@ slaves:
 """
 
 
+@pytest.fixture(autouse=True)
+def no_priority(monkeypatch):
+    """The tests' own process isn't to go before all others, for good."""
+    monkeypatch.setattr(program, "_go_first", lambda: None)
+
+
 class Still:
     """Mechanics that are where they are put, and note what acts on them."""
 
