@@ -364,7 +364,7 @@ def _icube(options: argparse.Namespace) -> int:
 
 def _jitter(options: argparse.Namespace) -> int:
     from .plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair
-    from .plants.ethercat.jitter import EMULATED_FRAME_TIMEOUT, emulated_bus, measure
+    from .plants.ethercat.jitter import emulated_bus, measure
     from .plants.ethercat.protocol import memory_path
 
     if bool(options.interface) == options.emulate:
@@ -383,13 +383,14 @@ def _jitter(options: argparse.Namespace) -> int:
         emulated_bus(options.robot, options.topology, SLAVES),
         tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=folder) as memory,
     ):
-        settings |= {"frame_timeout": EMULATED_FRAME_TIMEOUT, "memory": Path(memory) / MASTER}
+        settings |= {"patient": True, "memory": Path(memory) / MASTER}
         return _tell(options, measure(options.robot, MASTER, options.topology, **settings))
 
 
 def _tell(options: argparse.Namespace, jitter: Jitter) -> int:
     """Print the figures; the exit status says whether the bus ran to the end."""
-    from .plants.ethercat.jitter import EMULATED_FRAME_TIMEOUT, SHARES
+    from .plants.ethercat.client import PATIENT
+    from .plants.ethercat.jitter import SHARES
 
     law = f"{options.law} in the bus's process" if options.law else "no law, drives disabled"
     where = "an emulated bus on this machine" if options.emulate else options.interface
@@ -397,8 +398,8 @@ def _tell(options: argparse.Namespace, jitter: Jitter) -> int:
     print(f"{options.robot} on {where}, {rate} for {options.seconds:g} s; {law}")
     if options.emulate:
         print(
-            f"  frames are waited for up to {1e3 * EMULATED_FRAME_TIMEOUT:g} ms here, since virtual machines stall; on "
-            "hardware half a cycle"
+            f"  frames are waited for up to {1e3 * PATIENT['frame_timeout']:g} ms here, since virtual machines stall; "
+            "on hardware half a cycle"
         )
     print(f"  scheduling: {f'SCHED_FIFO, priority {jitter.priority}' if jitter.priority else 'ordinary'}")
     for warning in jitter.warnings:

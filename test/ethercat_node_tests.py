@@ -23,9 +23,9 @@ from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.bringup.ethercat import PATIENT as WAITING
 from robot_control_ros.model import RobotModel
 from robot_control_ros.nodes.messages import fill_pose, read_blocks, seconds
+from robot_control_ros.plants.ethercat import client
 from robot_control_ros.plants.ethercat.emulator.fault_channel import inject
 from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES
 from robot_control_ros.plants.ethercat.protocol import StatusCodec, memory_path, open_memory
@@ -37,7 +37,8 @@ ROBOT = load_robot("ur5", "ethercat")
 ENABLED = (Action.RUN, Action.HOLD)
 HOME = np.array(ROBOT.home)
 # Virtual machines stall for some milliseconds; what is tested here isn't how well they keep time.
-PATIENT = {**WAITING, "command_timeout": 1.0, "realtime_priority": 40}
+PATIENT = {name: float(value) for name, value in client.PATIENT.items()}
+PATIENT |= {"command_timeout": 1.0, "realtime_priority": 40}
 
 
 class Bus:

@@ -162,6 +162,7 @@ class Rig:
             if command is not None:
                 self.cycle.command(command, self.time - age)
             self.cycle.act()
+            self.cycle.watch()
             for drive, output in zip(self.drives, self.cycle.outputs, strict=True):
                 if not lost:
                     drive.obey(output)
@@ -469,6 +470,7 @@ def test_a_frozen_position_stops_all(rig):
         rig.run(1, position(goal))
         if rig.action is not Action.RUN:
             break
+    rig.run(1, position(goal))
     assert "wrist: its measured position is frozen" in rig.cycle.supervisor.causes[0]
     assert rig.words == [0x02] * 3
     assert goal[2] - drive.q < 0.06

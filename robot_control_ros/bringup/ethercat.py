@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from ..plants.ethercat.client import PATIENT
 from ..plants.ethercat.topology import load_topology
 from ..robots import load_robot
 from .ours import CONTROL, ROBOT, SWITCH, controller, number, portable, switch
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
-PATIENT: dict[str, Value] = {"frame_timeout": 0.02, "bad_cycles": 20.0, "command_timeout": 0.2, "watchdog": 0.2}
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
 
 
@@ -51,7 +51,7 @@ def drives(
         "realtime_priority": number("realtime_priority", realtime_priority),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
-        **(PATIENT if switch("patient", patient) else {}),
+        **({name: float(value) for name, value in PATIENT.items()} if switch("patient", patient) else {}),
     }
     cycles = 1.0 / bus.cycle
     spec = controller(robot, law, gains, profile="ethercat", rate=HOSTED_RATE if hosted else cycles)

@@ -19,7 +19,7 @@ JUMP = 0.05  # rad, that a position command may be from where the joint is at fi
 class DriveCycle:
     """Takes what the bus brought, and fills what it shall take away.
 
-    Per cycle: :meth:`sense`, then :meth:`command` where there is a new one, then :meth:`act`.
+    Per cycle: :meth:`sense`, then :meth:`command` where there is a new one, then :meth:`act`, then :meth:`watch`.
 
     Args:
         topology: of the bus.
@@ -62,6 +62,7 @@ class DriveCycle:
         self._zeros = np.zeros(len(joints))
         self._command: Command | None = None
         self._commanded_at, self._time = -math.inf, math.nan
+        self._elapsed, self._fresh = 0.0, False
         self._last: Array | None = None  # position command that was sent
         self._action = Action.DISABLE
         self._take_mode(first)
@@ -85,10 +86,7 @@ class DriveCycle:
         age = time - self._commanded_at
         states, failures = [machine.state for machine in self.machines], [each.failure for each in self.machines]
         action = supervisor.step(time, working_counter, states, failures, age, late)
-        if fresh and action is Action.RUN:
-            self._watch(time)
-            action = supervisor.action
-        self._time = time
+        self._elapsed, self._time, self._fresh = time - self._time, time, fresh
         if action is not self._action:
             self._enter(action)
             self._step(time)
@@ -98,12 +96,17 @@ class DriveCycle:
         for machine, axis in zip(self.machines, self.data.axes, strict=True):
             machine.step(time, axis.status_word, axis.mode_display, axis.error_code)
 
-    def _watch(self, time: float) -> None:
-        """Stop all where a measured position stands still although the joint must have moved."""
+    def watch(self) -> None:
+        """Stop all, from the next cycle on, where a measured position stands still although the joint must have moved.
+
+        It can wait until the outputs are on their way.
+        """
+        if not self._fresh or self.supervisor.action is not Action.RUN:
+            return
         axes, command = self.data.axes, self._command
         targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
         counts = [axis.position_counts for axis in axes]
-        frozen = self._frozen.step(time - self._time, counts, [axis.v for axis in axes], targets)
+        frozen = self._frozen.step(self._elapsed, counts, [axis.v for axis in axes], targets)
         if frozen:
             self.supervisor.trip(frozen)
 

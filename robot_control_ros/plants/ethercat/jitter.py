@@ -19,7 +19,7 @@ from ...errors import ConfigError, HardwareFault, StaleStateError
 from ...log import figure_class
 from ...robots import RobotConfig, load_robot
 from ...running_law import RunningLaw
-from .client import BusClient
+from .client import PATIENT, BusClient
 from .pacing import COLUMNS, SIZE, Timing
 from .process import REPORT_PERIOD
 from .protocol import BusStatus, memory_path
@@ -31,7 +31,6 @@ SHARES = (50.0, 90.0, 99.0, 99.9)  # percentiles
 TICK = 0.01  # s between two signs of life
 COLLECT = 1.0  # s between two looks at the cycles' times
 ENABLE_LIMIT = 10.0  # s for the drives to do what the law commands
-EMULATED_FRAME_TIMEOUT = 0.01  # s: a virtual machine may stall longer than a frame on a cable ever takes
 PROFILE = "ethercat"
 GRACE = 5.0  # s for the emulator to end
 _TIME_CONSTANT = 0.2  # s, of gains, which don't change here
@@ -158,7 +157,7 @@ def measure(
     law: str = "",
     profile: str = PROFILE,
     priority: int = 40,
-    frame_timeout: float = 0.0,
+    patient: bool = False,
     memory: Path | None = None,
 ) -> Jitter:
     """Run the bus's process for a while.
@@ -169,7 +168,8 @@ def measure(
         topology: name, or path of a YAML file; that of the robot's name by default.
         seconds: for how long, once the bus is in OP and the law runs.
         law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
-        priority, frame_timeout, memory: see :class:`BusClient`.
+        priority, memory: see :class:`BusClient`.
+        patient: whether the bus is an emulated one on a machine that stalls, see PATIENT there.
 
     Raises:
         ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
@@ -189,9 +189,9 @@ def measure(
         topology,
         interface,
         priority=priority,
-        frame_timeout=frame_timeout,
         memory=path,
         in_process=running is not None,
+        **(PATIENT if patient else {}),
     )
     try:
         client.wait_until_ready()

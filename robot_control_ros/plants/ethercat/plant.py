@@ -129,6 +129,7 @@ class EthercatPlant:
         self.cycle.act()
         self.master.put(self.cycle.positions, self.cycle.outputs)
         self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period, self._missed)
+        self.cycle.watch()
 
     @property
     def missed(self) -> int:

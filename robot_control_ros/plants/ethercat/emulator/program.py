@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
-import os
 import signal
 import socket
 import sys
@@ -20,7 +18,7 @@ import numpy as np
 from ....errors import ConfigError, HardwareFault, RobotControlError
 from ....robots import load_robot
 from ...scene import load_scene
-from ..realtime import end_with_parent
+from ..realtime import end_with_parent, prepare
 from ..topology import load_topology
 from .arm import MujocoArm
 from .fault_channel import FaultChannel, methods_of
@@ -152,11 +150,8 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 
 def _go_first() -> None:
-    """Real-time priority where that is permitted; no search through what is there to stay."""
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-    gc.collect()
-    gc.freeze()
+    """Real-time priority and locked memory where they are permitted, and no garbage collection."""
+    prepare(PRIORITY)
 
 
 if __name__ == "__main__":

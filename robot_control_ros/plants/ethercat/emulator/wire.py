@@ -14,7 +14,7 @@ from typing import Protocol
 from .frame import ETHERTYPE
 from .line import Line
 
-IDLE = 0.001  # s between two looks at the clock while no frame comes: watchdogs run out also in silence
+IDLE = 0.0005  # s between two looks at the clock while no frame comes: drives and watchdogs go on without frames
 
 _LONGEST_FRAME = 1536
 _GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914  # SIOCGIFFLAGS, SIOCSIFFLAGS
