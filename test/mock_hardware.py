@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 import numpy as np
-import rclpy
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from ros_support import Ros
@@ -53,8 +52,7 @@ class MockHardware:
         self._answered, self._sent_at = True, 0.0
         self._states: Any = None
         self._wrenches: Any = None
-        self.node = rclpy.create_node("controller_manager", context=ros.context)
-        ros.executor.add_node(self.node)
+        self.node = ros.create_node("controller_manager")
         self.node.create_timer(1.0 / RATE, self._update)
 
     def start(self) -> MockHardware:

@@ -122,9 +122,9 @@ class Ros:
             self._patch.setenv(name, value)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self.node = rclpy.create_node("test", context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
+        self._nodes: list[Any] = []
+        self.node = self.create_node("test")
         self.children: list[Child] = []
         self._clients: dict[str, Any] = {}
 
@@ -135,10 +135,20 @@ class Ros:
         for child in self.children:
             child.clear_away()
         self.executor.shutdown()
-        self.node.destroy_node()
+        for node in self._nodes:
+            node.destroy_node()
         self.context.try_shutdown()
         self._patch.undo()
         self._domain.release()
+
+    def create_node(self, name: str) -> Any:
+        """Create a node in this process; it runs while the test spins, and is destroyed at the end."""
+        import rclpy
+
+        node = rclpy.create_node(name, context=self.context)
+        self.executor.add_node(node)
+        self._nodes.append(node)
+        return node
 
     def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Child:
         """Start a node of the package."""
