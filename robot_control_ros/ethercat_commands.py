@@ -1,4 +1,4 @@
-"""The command line for drives: ``robot_control ethercat scan|info|read|write|emulate|icube|jitter``."""
+"""The command line for drives: ``robot_control ethercat scan|info|read|write|icube|jitter|emulate|demo|faults``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from .plants.ethercat.jitter import Jitter
     from .plants.ethercat.topology import FoundSlave
 
+_PROGRAMS = (
+    ("emulate", ".plants.ethercat.emulator.program", "an arm in MuJoCo on an emulated bus"),
+    ("demo", ".ethercat_demo", "position-domain PD along a contour on an emulated bus"),
+    ("faults", ".plants.ethercat.fault_trials", "every fault on an emulated bus, and what followed; takes minutes"),
+)
 _LARGEST_INDEX, _LARGEST_SUB_INDEX = 0xFFFF, 0xFF
 _STRING = "string"
 _ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such object, no such sub-index
@@ -45,16 +51,20 @@ def add_ethercat(commands: Any) -> None:
     _add_scan(ethercat)
     _add_info(ethercat)
     _add_read_and_write(ethercat)
-    emulate = ethercat.add_parser("emulate", help="an arm in MuJoCo on an emulated bus", fill=_emulate_options)
-    emulate.set_defaults(run=_emulate)
     _add_icube(ethercat)
     _add_jitter(ethercat)
-    demo = ethercat.add_parser("demo", help="position-domain PD along a contour on an emulated bus", fill=_demo_options)
-    demo.set_defaults(run=_demo)
-    faults = ethercat.add_parser(
-        "faults", help="every fault on an emulated bus, and what followed; takes minutes", fill=_faults_options
-    )
-    faults.set_defaults(run=_faults)
+    for name, module, text in _PROGRAMS:
+        _add_program(ethercat, name, module, text)
+
+
+def _add_program(commands: Any, name: str, module: str, text: str) -> None:
+    """A command of a module that has its options, add_arguments(parser), and runs them, run_arguments(options)."""
+
+    def program() -> Any:
+        return import_module(module, __package__)
+
+    parser = commands.add_parser(name, help=text, fill=lambda parser: program().add_arguments(parser))
+    parser.set_defaults(run=lambda options: program().run_arguments(options))
 
 
 def _add_interface(parser: argparse.ArgumentParser) -> None:
@@ -296,13 +306,11 @@ def _value_words(data: bytes, kind: str) -> str:
 
 def _write(options: argparse.Namespace) -> int:
     from .plants.ethercat.drives import SdoWrite, choice, whole
-    from .plants.ethercat.pdo import TYPES
+    from .plants.ethercat.pdo import TYPES, bounds
 
     index, sub_index = _object(options.object)
     kind = choice("--type", options.type, TYPES)
-    bits, signed = TYPES[kind][0], kind.startswith("i")
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    write = SdoWrite(index, sub_index, kind, whole(f"value of {kind}", options.value, low, high))
+    write = SdoWrite(index, sub_index, kind, whole(f"value of {kind}", options.value, *bounds(kind)))
     with _bus(options.interface) as (master, found):
         master.write_sdo(_position(options.position, found), write)
     print(f"written: {write}, {_value_words(write.data(), kind)}")
@@ -310,42 +318,6 @@ def _write(options: argparse.Namespace) -> int:
 
 
 # --- without a bus ---
-
-
-def _emulate_options(parser: argparse.ArgumentParser) -> None:
-    from .plants.ethercat.emulator.program import add_arguments
-
-    add_arguments(parser)
-
-
-def _emulate(options: argparse.Namespace) -> int:
-    from .plants.ethercat.emulator.program import run_arguments
-
-    return run_arguments(options)
-
-
-def _demo_options(parser: argparse.ArgumentParser) -> None:
-    from .ethercat_demo import add_arguments
-
-    add_arguments(parser)
-
-
-def _demo(options: argparse.Namespace) -> int:
-    from .ethercat_demo import run_arguments
-
-    return run_arguments(options)
-
-
-def _faults_options(parser: argparse.ArgumentParser) -> None:
-    from .plants.ethercat.fault_trials import add_arguments
-
-    add_arguments(parser)
-
-
-def _faults(options: argparse.Namespace) -> int:
-    from .plants.ethercat.fault_trials import run_arguments
-
-    return run_arguments(options)
 
 
 def _icube(options: argparse.Namespace) -> int:
@@ -363,8 +335,9 @@ def _icube(options: argparse.Namespace) -> int:
 
 
 def _jitter(options: argparse.Namespace) -> int:
+    from .plants.ethercat.emulator.child import emulated_bus
     from .plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair
-    from .plants.ethercat.jitter import emulated_bus, measure
+    from .plants.ethercat.jitter import measure
     from .plants.ethercat.protocol import memory_path
 
     if bool(options.interface) == options.emulate:
@@ -389,8 +362,8 @@ def _jitter(options: argparse.Namespace) -> int:
 
 def _tell(options: argparse.Namespace, jitter: Jitter) -> int:
     """Print the figures; the exit status says whether the bus ran to the end."""
-    from .plants.ethercat.client import PATIENT
     from .plants.ethercat.jitter import SHARES
+    from .plants.ethercat.pacing import PATIENT
 
     law = f"{options.law} in the bus's process" if options.law else "no law, drives disabled"
     where = "an emulated bus on this machine" if options.emulate else options.interface

@@ -1,6 +1,6 @@
 """The demonstration on EtherCAT: position-domain PD on an emulated six-axis bus, beside the same law in process.
 
-``python -m robot_control_ros.ethercat_demo`` makes a network namespace of its own for it.
+It makes a network namespace of its own for it: ``robot_control ethercat demo``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from .contour_trial import (
     write_figures,
     write_samples,
 )
-from .errors import HardwareFault, RobotControlError
+from .errors import HardwareFault
+from .plants.ethercat.emulator.child import emulated_bus
 from .plants.ethercat.emulator.veth import enter_namespace, make_pair
-from .plants.ethercat.jitter import Jitter, Samples, emulated_bus
+from .plants.ethercat.jitter import Jitter, Samples
 from .plants.ethercat.pacing import Timing
 from .plants.ethercat.protocol import memory_path, open_memory
 from .plants.ethercat.topology import load_topology
@@ -269,18 +270,3 @@ def run_arguments(options: argparse.Namespace) -> int:
     """Run :func:`ethercat_demo` by the options of :func:`add_arguments`, in a namespace; returns the exit status."""
     enter_namespace()
     return ethercat_demo(options.domains, in_process=not options.topics, output=Path(options.output))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; errors of this package are said in one line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    add_arguments(parser)
-    try:
-        return run_arguments(parser.parse_args(arguments))
-    except RobotControlError as error:
-        print(f"robot_control: {error}", file=sys.stderr)
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

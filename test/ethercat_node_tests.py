@@ -25,7 +25,7 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.model import RobotModel
 from robot_control_ros.nodes.messages import fill_pose, read_blocks, seconds
-from robot_control_ros.plants.ethercat import client
+from robot_control_ros.plants.ethercat import pacing
 from robot_control_ros.plants.ethercat.emulator.fault_channel import inject
 from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES
 from robot_control_ros.plants.ethercat.protocol import StatusCodec, memory_path, open_memory
@@ -37,7 +37,7 @@ ROBOT = load_robot("ur5", "ethercat")
 ENABLED = (Action.RUN, Action.HOLD)
 HOME = np.array(ROBOT.home)
 # Virtual machines stall for some milliseconds; what is tested here isn't how well they keep time.
-PATIENT = {name: float(value) for name, value in client.PATIENT.items()}
+PATIENT = {name: float(value) for name, value in pacing.PATIENT.items()}
 PATIENT |= {"command_timeout": 1.0, "realtime_priority": 40}
 
 

@@ -24,9 +24,10 @@ import robot_control_ros
 from robot_control_ros.cli import main
 from robot_control_ros.errors import ConfigError, HardwareFault
 from robot_control_ros.plants.ethercat import bus
+from robot_control_ros.plants.ethercat.emulator.child import emulated_bus
 from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
 from robot_control_ros.plants.ethercat.inspection import unit_words
-from robot_control_ros.plants.ethercat.jitter import Jitter, Samples, emulated_bus
+from robot_control_ros.plants.ethercat.jitter import Jitter, Samples
 from robot_control_ros.plants.ethercat.pacing import COLUMNS, SIZE, Timing
 from robot_control_ros.plants.ethercat.protocol import lock_bus, memory_path
 from robot_control_ros.plants.ethercat.supervisor import PREOP, AlStatus

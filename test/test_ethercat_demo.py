@@ -41,7 +41,9 @@ def check_needs() -> None:
 
 
 def demo(folder: Path, *arguments: str) -> Child:
-    return Child(["robot_control_ros.ethercat_demo", "--output", str(folder), *arguments], folder, variables())
+    return Child(
+        ["robot_control_ros.cli", "ethercat", "demo", "--output", str(folder), *arguments], folder, variables()
+    )
 
 
 def variables() -> dict[str, str]:

@@ -66,7 +66,7 @@ def records() -> dict[tuple[str, str], Record]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "records"
         result = subprocess.run(
-            [sys.executable, "-m", "robot_control_ros.plants.ethercat.fault_trials", "--json", str(file)],
+            [sys.executable, "-m", "robot_control_ros.cli", "ethercat", "faults", "--json", str(file)],
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,
             text=True,

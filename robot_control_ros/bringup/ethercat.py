@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..plants.ethercat.client import PATIENT
+from ..plants.ethercat.pacing import PATIENT
 from ..plants.ethercat.topology import load_topology
 from ..robots import load_robot
 from .ours import CONTROL, ROBOT, SWITCH, controller, number, portable, switch

@@ -10,15 +10,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..errors import ConfigError, HardwareFault, RobotControlError
 from ..plants.ethercat.client import BusClient
+from ..plants.ethercat.drive_cycle import check_command
 from ..plants.ethercat.protocol import BusStatus
 from ..plants.ethercat.supervisor import Action
 from ..plants.ethercat.topology import load_topology
@@ -26,7 +25,7 @@ from ..robots import load_robot, robot_names
 from ..types import Command, CommandMode
 from .entities import Entities
 from .messages import read_joint_command
-from .ros_params import declare_number
+from .ros_params import declare_chosen, declare_number
 from .running import run
 from .wire import CommandReader, JointStateWriter
 
@@ -35,11 +34,12 @@ DIAGNOSTICS_PERIOD = 1.0  # s
 LOG_PERIOD = 0.1  # s
 REQUESTS = ("enable", "disable", "quick_stop", "reset_fault")
 
-_TEXTS = {
+_PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("ethercat", "Profile of the robot's file."),
     "interface": ("", "Network interface that the bus is on."),
     "topology": ("", "Which drive is where: a name, or the path of a YAML file; empty takes the robot's name."),
+    "in_process": (False, "Let a controller's law run in the bus's process."),
 }
 _NUMBERS = {
     "realtime_priority": (40.0, 0.0, 98.0, "SCHED_FIFO priority of the bus's process; 0 for none."),
@@ -104,12 +104,7 @@ class EthercatNode(Node):
         self._entities.close()
 
     def _declare_parameters(self) -> None:
-        known = {"robots": ", ".join(robot_names())}
-        for name, (default, text) in _TEXTS.items():
-            descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
-            self.declare_parameter(name, default, descriptor)
-        hosting = ParameterDescriptor(description="Let a controller's law run in the bus's process.", read_only=True)
-        self.declare_parameter("in_process", False, hosting)
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
         self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
 
     def _value(self, name: str) -> Any:
@@ -172,17 +167,12 @@ class EthercatNode(Node):
             command = read()
             if command is None:
                 return
-            self._check(command)
+            check_command(command, self._robot.n)
         except RobotControlError as error:
             self._refusal = str(error)
             self.get_logger().error(f"refused: {error}", throttle_duration_sec=1.0)
             return
         self._client.command(command)
-
-    def _check(self, command: Command) -> None:
-        for part in (command.values, command.velocity, command.feedforward):
-            if part is not None and (part.shape != (self._robot.n,) or not np.isfinite(part).all()):
-                raise ConfigError(f"command {part.tolist()}: must be {self._robot.n} finite numbers")
 
     # --- services and diagnostics ---
 

@@ -29,6 +29,12 @@ def declare_number(node: Node, name: str, default: float, lower: float, upper: f
     return float(value)
 
 
+def declare_chosen(node: Node, parameters: Mapping[str, tuple[Any, str]], **known: str) -> None:
+    """Declare parameters that are chosen at start, by name: default and description, in which `known` is filled in."""
+    for name, (default, text) in parameters.items():
+        node.declare_parameter(name, default, ParameterDescriptor(description=text.format(**known), read_only=True))
+
+
 class TunedParameters:
     """The parameters ``<prefix>.<gain>`` of a node, for whatever is tuned on it.
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -28,7 +27,7 @@ from ..robots import load_robot, robot_names
 from ..types import Command, CommandMode, RobotState
 from .entities import Entities
 from .messages import numbers, read_joint_command, to_stamp, vector
-from .ros_params import declare_number
+from .ros_params import declare_chosen, declare_number
 from .running import LATCHED_QOS, run, take_priority
 from .scene_topics import SceneTopics
 
@@ -87,10 +86,7 @@ class SimulatorNode(Node):
         self._entities.close()
 
     def _declare_parameters(self) -> None:
-        known = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
-        for name, (choice, text) in _PARAMETERS.items():
-            descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
-            self.declare_parameter(name, choice, descriptor)
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()), scenes=", ".join(scene_names()))
         self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
 
     def _value(self, name: str) -> Any:

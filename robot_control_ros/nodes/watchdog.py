@@ -10,7 +10,6 @@ import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -25,7 +24,7 @@ from .entities import Entities
 from .fallback import Fallback
 from .messages import JointStateReader
 from .polled import PolledSubscriptions
-from .ros_params import declare_number
+from .ros_params import declare_chosen, declare_number
 from .running import LATCHED_QOS, run, take_priority
 from .wire import CommandReader, WireReader, WireWriter
 
@@ -62,9 +61,7 @@ class WatchdogNode(Node):
     def __init__(self) -> None:
         super().__init__("watchdog")
         self.failed = False
-        for name, (choice, text) in _PARAMETERS.items():
-            text = text.format(robots=", ".join(robot_names()))
-            self.declare_parameter(name, choice, ParameterDescriptor(description=text, read_only=True))
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
         numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
         robot = load_robot(self._value("robot"), self._value("profile")).at_rate(numbers["rate"])
         self._simulated = bool(self._value("use_sim_time"))

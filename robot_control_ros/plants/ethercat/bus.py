@@ -5,11 +5,9 @@ One thread exchanges process data. Everything else that talks to slaves may be c
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,17 +18,17 @@ from typing import Any
 
 from ...errors import ConfigError, HardwareFault, RobotControlError
 from .drives import SdoWrite
+from .interfaces import has_carrier, interface_names
+from .pdo import RATED_TORQUE
 from .supervisor import AL_ERROR, OP, PREOP, SAFEOP, AlStatus, Recovery
 from .topology import FoundSlave, Slave, Topology
 
-RATED_TORQUE = 0x6076
 LONGEST_STATE_CHANGE = 3.0  # s
 TRIES = 3  # of a transfer
 LEAST_RECEIVE = 50  # us: SOEM looks once, at least
 ALIAS_WORD = 4  # of the EEPROM: configured station alias
 _RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
 _SYNC0 = 0x0300
-_GET_FLAGS, _UP_AND_RUNNING = 0x8913, 0x41  # SIOCGIFFLAGS, IFF_UP | IFF_RUNNING
 
 Emergency = Callable[[int, int, int], None]  # slave's position, error code, error register
 
@@ -69,7 +67,7 @@ class Master:
         Raises:
             ConfigError: there is no such interface, or it isn't permitted.
         """
-        known = sorted(name for _, name in socket.if_nameindex())
+        known = interface_names()
         if self.interface not in known:
             raise ConfigError(f"no network interface {self.interface!r}; interfaces: {', '.join(known)}")
         before = _sockets()
@@ -271,13 +269,7 @@ class Master:
 
     def carrier(self) -> bool:
         """Whether the interface has a link."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-            try:
-                answer = fcntl.ioctl(control, _GET_FLAGS, struct.pack("16sH14x", self.interface.encode(), 0))
-            except OSError:  # the interface is gone
-                return False
-        flags = int(struct.unpack("16sH14x", answer)[1])
-        return flags & _UP_AND_RUNNING == _UP_AND_RUNNING
+        return has_carrier(self.interface)
 
     def listen(self, emergency: Emergency) -> None:
         """Have emergencies told, from calls of :meth:`collect` and of SDO transfers."""

@@ -26,9 +26,6 @@ ANSWER_LIMIT = 12.0  # s for an answer: recovery of a bus may take its time
 GRACE = 5.0  # s for the process to stop the drives and end
 POLL = 0.002  # s
 
-# Settings for an emulated bus: where machines stall, as virtual ones do, that isn't the bus's fault.
-PATIENT: dict[str, Any] = {"frame_timeout": 0.05, "bad_cycles": 20, "command_timeout": 0.2, "watchdog": 0.2}
-
 
 class BusClient:
     """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.

@@ -16,6 +16,17 @@ from .topology import Topology
 JUMP = 0.05  # rad, that a position command may be from where the joint is at first, and from the last one
 
 
+def check_command(command: Command, n: int) -> None:
+    """Refuse one that isn't (n,) finite numbers.
+
+    Raises:
+        ConfigError: names the numbers.
+    """
+    for part in (command.values, command.velocity, command.feedforward):
+        if part is not None and not (part.shape == (n,) and math.isfinite(part.dot(part))):
+            raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers")
+
+
 class DriveCycle:
     """Takes what the bus brought, and fills what it shall take away.
 
@@ -138,9 +149,7 @@ class DriveCycle:
         if mode not in self._modes:
             valid = ", ".join(each.value for each, number in MODES.items() if number in self._modes)
             raise ConfigError(f"command {command.mode.value}: not all drives map {mode_words(mode)}; choices: {valid}")
-        for part in (command.values, command.velocity, command.feedforward):
-            if part is not None and not (part.shape == self._zeros.shape and math.isfinite(part.dot(part))):
-                raise ConfigError(f"command {part.tolist()}: must be {len(self._zeros)} finite numbers")
+        check_command(command, len(self._zeros))
         if time < self._commanded_at:
             return
         self._command, self._commanded_at = command, time

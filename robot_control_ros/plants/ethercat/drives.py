@@ -271,13 +271,11 @@ class _Reader:
     def _sdo(self, where: str, entry: Any) -> SdoWrite:
         check_keys(where, entry, ("index", "type", "value"), ("sub_index",))
         kind = choice(f"{where}: type", entry["type"], TYPES)
-        bits, signed = TYPES[kind][0], kind.startswith("i")
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         return SdoWrite(
             whole(f"{where}: index", entry["index"], 1, 0xFFFF),
             whole(f"{where}: sub_index", entry.get("sub_index", 0), 0, 0xFF),
             kind,
-            whole(f"{where}: value", entry["value"], low, high),
+            whole(f"{where}: value", entry["value"], *pdo.bounds(kind)),
         )
 
 

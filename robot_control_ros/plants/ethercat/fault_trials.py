@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from ...model import RobotModel
 from ...robots import RobotConfig, load_robot
 from ...types import Array, Command, CommandMode, RobotState
 from .client import BusClient
+from .emulator.child import emulated_bus
 from .emulator.fault_channel import inject
 from .emulator.veth import MASTER, SLAVES, enter_namespace, make_pair
 from .protocol import BusStatus, memory_path
@@ -185,21 +187,12 @@ class Bench:
         self.robot = load_robot(ROBOT)
         self.topology = _with_aliases(folder)
         self._expected = 3 * self.robot.n  # working counter
-        self._emulator = self._emulate() if emulate else None
+        self._emulator = ExitStack()
+        if emulate:
+            self._emulator.enter_context(emulated_bus(ROBOT, self.topology, SLAVES, self._channel))
         self._command_timeout = command_timeout
         self._client: BusClient | None = None
         self._stream: _Stream | None = None
-
-    def _emulate(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "robot_control_ros.plants.ethercat.emulator.program"]
-        command += ["--robot", ROBOT, "--interface", SLAVES, "--topology", self.topology, "--faults", self._channel]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        assert child.stdout is not None
-        if not child.stdout.readline():
-            raise HardwareFault("the emulator doesn't start; see its message above")
-        with contextlib.suppress(PermissionError):  # before the master: real slaves need no processor of this machine
-            os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(PRIORITY + 1))
-        return child
 
     @property
     def client(self) -> BusClient:
@@ -238,9 +231,7 @@ class Bench:
     def close(self) -> None:
         """End everything."""
         self.let_go()
-        if self._emulator is not None:
-            self._emulator.terminate()
-            self._emulator.communicate()
+        self._emulator.close()
 
     # --- the arm ---
 
@@ -825,18 +816,3 @@ def run_arguments(options: argparse.Namespace) -> int:
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(record) for record in records], indent=2), encoding="utf-8")
     return 0 if all(record.recovered and not record.self_enabled for record in records) else 1
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; errors of this package are said in one line."""
-    parser = argparse.ArgumentParser(description="Inject faults into an emulated EtherCAT bus, and see what follows.")
-    add_arguments(parser)
-    try:
-        return run_arguments(parser.parse_args(arguments))
-    except RobotControlError as error:
-        print(f"faults: {error}", file=sys.stderr)
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -172,9 +172,7 @@ class HostedLoop:
         except Exception:
             self.active = False
             raise
-        if loop.trajectory is not self._followed:
-            self._followed = loop.trajectory
-            self._trajectory += 1
+        self._count_trajectory(loop)
         return self._command
 
     def after(self) -> None:
@@ -232,6 +230,11 @@ class HostedLoop:
         self._refusal = ""
         self._telemetry.put(pickle.dumps(telemetry, pickle.HIGHEST_PROTOCOL))
 
+    def _count_trajectory(self, loop: ControlLoop) -> None:
+        if loop.trajectory is not self._followed:
+            self._followed = loop.trajectory
+            self._trajectory += 1
+
     def _number(self) -> int:
         return 0 if self._loop is None or self._loop.trajectory is None else self._trajectory
 
@@ -256,12 +259,8 @@ class HostedLoop:
             result = error
         except Exception as error:
             result = ConfigError(f"{type(error).__name__}: {error}")
-        if self._loop is not None and self._loop.trajectory is not self._followed:
-            self._followed = self._loop.trajectory
-            self._trajectory += 1
-        self._answer(number, result)
-
-    def _answer(self, number: int, result: Any) -> None:
+        if self._loop is not None:
+            self._count_trajectory(self._loop)
         self._returns.put(pickle.dumps(Answer(number, result, self._number()), pickle.HIGHEST_PROTOCOL))
 
     def _action(self, name: str, arguments: tuple[Any, ...]) -> Callable[[], Any]:

@@ -18,30 +18,14 @@ from ...errors import ConfigError
 from ...robots import RobotConfig
 from . import pdo
 from .drives import DriveConfig, SdoWrite, interpolation_writes
-from .pdo import TYPES, Entry, Pdo, Scale
+from .pdo import OBJECT_NAMES, TYPES, Entry, Pdo, Scale
 from .topology import Slave, Topology
 
 BUS_FILE = "bus.yaml"
 _TYPES = {"i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32", "u32": "uint32", "bool": "bool"}
 _COMMANDS = {pdo.TARGET_POSITION: "position", pdo.TARGET_VELOCITY: "velocity", pdo.TARGET_TORQUE: "effort"}
 _STATES = {pdo.ACTUAL_POSITION: "position", pdo.ACTUAL_VELOCITY: "velocity", pdo.ACTUAL_TORQUE: "effort"}
-_NAMES = {
-    0x60C2: "interpolation time",
-    pdo.CONTROL_WORD: "control word",
-    pdo.MODE: "mode of operation",
-    pdo.TARGET_POSITION: "target position",
-    pdo.TARGET_VELOCITY: "target velocity",
-    pdo.TARGET_TORQUE: "target torque",
-    pdo.VELOCITY_OFFSET: "velocity offset",
-    pdo.TORQUE_OFFSET: "torque offset",
-    pdo.STATUS_WORD: "status word",
-    pdo.MODE_DISPLAY: "mode of operation display",
-    pdo.ACTUAL_POSITION: "actual position",
-    pdo.ACTUAL_VELOCITY: "actual velocity",
-    pdo.ACTUAL_TORQUE: "actual torque",
-    pdo.ERROR_CODE: "error code",
-    pdo.FOLLOWING_ERROR: "following error",
-}
+_NAMES = {0x60C2: "interpolation time", **OBJECT_NAMES}
 
 
 def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:

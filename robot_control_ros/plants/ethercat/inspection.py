@@ -7,34 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from . import pdo
 from .cia402 import decode, error_words, mode_words, remarks
 from .drives import DriveConfig, drive_names, load_drive
+from .pdo import OBJECT_NAMES, RATED_TORQUE
 from .topology import FoundSlave
 
 Read = Callable[[int, int], bytes | None]  # index, sub-index; None where the slave has no such object
 Row = tuple[str, str]  # what, and what the slave says of it
 
-DEVICE_TYPE, SUPPORTED_MODES, RATED_TORQUE = 0x1000, 0x6502, 0x6076
+DEVICE_TYPE, SUPPORTED_MODES = 0x1000, 0x6502
 ENCODER_RESOLUTION, GEAR_RATIO, VELOCITY_UNIT = 0x608F, 0x6091, 0x60A9
 GENERIC = "cia402"  # the drive file of no vendor
 _ANY_DRIVE = 402  # lower half of the device type (0x1000): the profile's number
 _IDENTITY = ("vendor", "product", "revision", "serial number")
 _TEXTS = {0x1008: "device name", 0x1009: "hardware version", 0x100A: "software version"}
 _ASSIGNMENTS = {0x1C12: "rx (master to slave)", 0x1C13: "tx (slave to master)"}
-_NAMES = {
-    pdo.CONTROL_WORD: "control word",
-    pdo.MODE: "mode of operation",
-    pdo.TARGET_POSITION: "target position",
-    pdo.TARGET_VELOCITY: "target velocity",
-    pdo.TARGET_TORQUE: "target torque",
-    pdo.VELOCITY_OFFSET: "velocity offset",
-    pdo.TORQUE_OFFSET: "torque offset",
-    pdo.STATUS_WORD: "status word",
-    pdo.MODE_DISPLAY: "mode of operation display",
-    pdo.ACTUAL_POSITION: "actual position",
-    pdo.ACTUAL_VELOCITY: "actual velocity",
-    pdo.ACTUAL_TORQUE: "actual torque",
-    pdo.ERROR_CODE: "error code",
-    pdo.FOLLOWING_ERROR: "following error",
-}
 # Of 0x6502: mode n is bit n - 1 (ros-industrial/ros_canopen, canopen_402/src/motor.cpp, isModeSupportedByDevice).
 _OTHER_MODES = {2: "velocity (2)", 7: "interpolated position (7)"}
 _STANDARD_MODES = 10
@@ -129,7 +114,7 @@ def _process_data(read: Read, assignment: int, direction: str) -> Iterator[Row]:
 def _entries(mapping: Sequence[int]) -> Iterator[str]:
     for each in mapping:
         index, sub_index, bits = each >> 16, each >> 8 & 0xFF, each & 0xFF
-        name = f" {_NAMES[index]}" if index in _NAMES and not sub_index else ""
+        name = f" {OBJECT_NAMES[index]}" if index in OBJECT_NAMES and not sub_index else ""
         yield f"0x{index:04X}:{sub_index}{name} ({bits} bits)" if index else f"gap ({bits} bits)"
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,8 @@ from ...errors import ConfigError, HardwareFault, StaleStateError
 from ...log import figure_class
 from ...robots import RobotConfig, load_robot
 from ...running_law import RunningLaw
-from .client import PATIENT, BusClient
-from .pacing import COLUMNS, SIZE, Timing
+from .client import BusClient
+from .pacing import COLUMNS, PATIENT, SIZE, Timing
 from .process import REPORT_PERIOD
 from .protocol import BusStatus, memory_path
 from .remote_loop import RemoteLoop
@@ -32,7 +29,6 @@ TICK = 0.01  # s between two signs of life
 COLLECT = 1.0  # s between two looks at the cycles' times
 ENABLE_LIMIT = 10.0  # s for the drives to do what the law commands
 PROFILE = "ethercat"
-GRACE = 5.0  # s for the emulator to end
 _TIME_CONSTANT = 0.2  # s, of gains, which don't change here
 
 
@@ -169,7 +165,7 @@ def measure(
         seconds: for how long, once the bus is in OP and the law runs.
         law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
         priority, memory: see :class:`BusClient`.
-        patient: whether the bus is an emulated one on a machine that stalls, see PATIENT there.
+        patient: whether the bus is an emulated one on a machine that stalls, see PATIENT in :mod:`.pacing`.
 
     Raises:
         ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
@@ -284,32 +280,3 @@ def _words(client: BusClient) -> str:
 
 def _real_time_priority(process: int) -> int:
     return os.sched_getparam(process).sched_priority if os.sched_getscheduler(process) == os.SCHED_FIFO else 0
-
-
-@contextlib.contextmanager
-def emulated_bus(robot: str, topology: str, interface: str) -> Iterator[None]:
-    """The emulator at the end of an interface, as a process of its own.
-
-    Args:
-        robot, topology: see :func:`measure`.
-        interface: where it listens.
-
-    Raises:
-        HardwareFault: it doesn't start; says why.
-    """
-    command = [sys.executable, "-m", "robot_control_ros.plants.ethercat.emulator.program"]
-    command += ["--robot", robot, "--interface", interface, "--topology", topology]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    assert child.stdout is not None
-    try:
-        if not child.stdout.readline():
-            raise HardwareFault(f"the emulator ended with exit status {child.wait()}; see its message above")
-        yield
-    finally:
-        child.terminate()
-        try:
-            child.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        child.stdout.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 SIZE = 8192  # of the last cycles
 COLUMNS = ("wake-up", "round trip", "compute and pack", "whole cycle")
 _BYTES = 4
+# Settings of the bus's process for an emulated bus: where machines stall, as virtual ones do, that isn't its fault.
+PATIENT: dict[str, Any] = {"frame_timeout": 0.05, "bad_cycles": 20, "command_timeout": 0.2, "watchdog": 0.2}
 _HEAD = 24  # bytes of counters
 TIMING_BYTES = _HEAD + SIZE * len(COLUMNS) * _BYTES
 
@@ -30,7 +33,6 @@ class Timing:
         memory = memoryview(bytearray(TIMING_BYTES) if memory is None else memory)
         self._counts = memory[:_HEAD].cast("Q")  # cycles, of them on time, and left out
         self._rings: NDArray[np.float32] = np.frombuffer(memory[_HEAD:], np.float32).reshape(len(COLUMNS), SIZE)
-        self._row = [0.0] * len(COLUMNS)
 
     def add(self, due: float, sent: float, received: float, ready: float, period: float, left_out: int = 0) -> None:
         """One cycle, by times of one clock [s], and how many have been left out so far."""

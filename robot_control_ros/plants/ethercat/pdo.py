@@ -22,6 +22,23 @@ VELOCITY_OFFSET, TORQUE_OFFSET = 0x60B1, 0x60B2
 TARGETS = {Mode.POSITION: TARGET_POSITION, Mode.VELOCITY: TARGET_VELOCITY, Mode.TORQUE: TARGET_TORQUE}
 ERROR_CODE, STATUS_WORD, MODE_DISPLAY = 0x603F, 0x6041, 0x6061
 ACTUAL_POSITION, ACTUAL_VELOCITY, ACTUAL_TORQUE, FOLLOWING_ERROR = 0x6064, 0x606C, 0x6077, 0x60F4
+RATED_TORQUE = 0x6076
+OBJECT_NAMES = {
+    CONTROL_WORD: "control word",
+    MODE: "mode of operation",
+    TARGET_POSITION: "target position",
+    TARGET_VELOCITY: "target velocity",
+    TARGET_TORQUE: "target torque",
+    VELOCITY_OFFSET: "velocity offset",
+    TORQUE_OFFSET: "torque offset",
+    STATUS_WORD: "status word",
+    MODE_DISPLAY: "mode of operation display",
+    ACTUAL_POSITION: "actual position",
+    ACTUAL_VELOCITY: "actual velocity",
+    ACTUAL_TORQUE: "actual torque",
+    ERROR_CODE: "error code",
+    FOLLOWING_ERROR: "following error",
+}
 
 # Bits and struct's letter. CiA 301's names: BOOLEAN, INTEGER8 … UNSIGNED32.
 TYPES = {"i8": (8, "b"), "u8": (8, "B"), "i16": (16, "h"), "u16": (16, "H"), "i32": (32, "i"), "u32": (32, "I")}
@@ -41,6 +58,12 @@ TORQUE_UNITS = {"N·m": 1.0, "mN·m": 1e-3, "µN·m": 1e-6}  # of 0x6076
 
 _RPM = 60.0 / (2.0 * math.pi)  # min^-1 per rad/s
 _I16, _I32 = (1 << 15) - 1, (1 << 31) - 1
+
+
+def bounds(kind: str) -> tuple[int, int]:
+    """The smallest and the largest number of one of TYPES."""
+    bits = TYPES[kind][0]
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.startswith("i") else (0, (1 << bits) - 1)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from ...types import RobotState
 from .cia402 import State, error_words
 from .drives import SdoWrite
 from .pacing import Timing
+from .pdo import ERROR_CODE
 from .plant import EthercatPlant
 from .protocol import CommandCodec, StatusCodec, open_memory
 from .realtime import prepare, step_back
@@ -43,7 +44,6 @@ REPORT_PERIOD = 0.1  # s
 COLLECT_EVERY = 10  # reports per mailbox that is looked into while all is well
 BETWEEN_LIMIT = 1.0  # s for something to be done between two cycles
 RECOVERY_LIMIT = 8.0  # s for slaves to be back in OP
-_ERROR_CODE = 0x603F
 _FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
 
 
@@ -313,7 +313,7 @@ class BusProcess:
         for position, machine, axis in zip(cycle.positions, cycle.machines, cycle.data.axes, strict=True):
             if machine.state in _FAULTS and not axis.tells_error:
                 try:
-                    axis.error_code = int.from_bytes(self._plant.master.read_sdo(position, _ERROR_CODE), "little")
+                    axis.error_code = int.from_bytes(self._plant.master.read_sdo(position, ERROR_CODE), "little")
                 except RobotControlError as error:
                     self._between.append(partial(cycle.supervisor.note, str(error)))
 

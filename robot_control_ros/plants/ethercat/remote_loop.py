@@ -93,10 +93,9 @@ class Line:
                 self._newest = pickle.loads(record)
         return self._newest
 
-    def forget(self) -> int:
-        """Forget the newest telemetry; returns the number of records so far."""
+    def forget(self) -> None:
+        """Forget the newest telemetry."""
         self._taken, self._newest = self._telemetry.number, None
-        return self._taken
 
     def pulse(self, wrench: object) -> None:
         """Say that the controller lives, and what its sensor has measured."""

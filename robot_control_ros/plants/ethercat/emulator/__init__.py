@@ -12,7 +12,8 @@
     topology_bus lockstep       the chain that a topology describes; its drives without a bus, in step with a loop
     line faults wire            its cable; what can go wrong; a network interface in the cable's place
     witness                     what happened on it, whatever a master is told
-    fault_channel program veth  faults by lines over a socket; all that as a program; an interface pair without hardware
+    fault_channel program child faults by lines over a socket; all that as a program; that as another one's process
+    veth                        an interface pair without hardware
 
 Times are nanoseconds of the caller's clock (int), which never runs backwards. The protocol is that of ETG.1000.4 and
 .6 as Beckhoff's "EtherCAT Slave Controller, Hardware Data Sheet", sections I (technology) and II (registers), tells it.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from ....errors import ConfigError, HardwareFault, RobotControlError
 from ....robots import load_robot
 from ...scene import load_scene
+from ..interfaces import interface_names
 from ..realtime import end_with_parent, prepare
 from ..topology import load_topology
 from .arm import MujocoArm
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check_interface(interface: str) -> None:
-    known = [name for _, name in socket.if_nameindex()]
+    known = interface_names()
     if interface not in known:
         raise ConfigError(
             f"no network interface {interface!r}; interfaces: {', '.join(known)}. A pair without hardware: "

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ....errors import ConfigError
-from .wire import set_up
+from ..interfaces import set_up
 
 MASTER, SLAVES = "ecm", "ecs"  # interfaces
 

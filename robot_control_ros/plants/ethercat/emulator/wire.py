@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import select
 import socket
-import struct
 import time
 from collections.abc import Callable
 from typing import Protocol
 
+from ..interfaces import set_up
 from .frame import ETHERTYPE
 from .line import Line
 
 IDLE = 0.0005  # s between two looks at the clock while no frame comes: drives and watchdogs go on without frames
 
 _LONGEST_FRAME = 1536
-_GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914  # SIOCGIFFLAGS, SIOCSIFFLAGS
-_UP = 0x1  # IFF_UP
 _LOST = (errno.ENETDOWN, errno.ENOBUFS, errno.EAGAIN, errno.ENXIO)
 
 
@@ -60,16 +57,6 @@ def run(line: Line, interface: str, stop: Stop, between: Callable[[], None] | No
             frame = _receive(wire)
             for reply in line.exchange(frame, time.monotonic_ns()):
                 _send(wire, reply)
-
-
-def set_up(interface: str, up: bool) -> None:
-    """Take an interface up or down."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        name = interface.encode()
-        request = fcntl.ioctl(control, _GET_FLAGS, struct.pack("16sH14x", name, 0))
-        flags = struct.unpack("16sH14x", request)[1]
-        flags = flags | _UP if up else flags & ~_UP
-        fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sH14x", name, flags))
 
 
 def _receive(wire: socket.socket) -> bytes | None:
