@@ -73,7 +73,7 @@ setup(
             "mujoco>=3.10,<4; python_version < '3.11'",  # MuJoCo 4 starts at Python 3.11, Humble has 3.10
             "matplotlib",
         ],
-        "dashboard": ["viser>=1.1,<2"],
+        "dashboard": ["viser>=1.1,<2", "trimesh", "pycollada"],  # meshes: STL by the former, COLLADA by the latter
         "ethercat": ["pysoem>=1.1,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed

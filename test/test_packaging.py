@@ -27,7 +27,7 @@ NAME = "robot_control_ros"
 SHARE = Path("share") / NAME
 MARKER = Path("share/ament_index/resource_index/packages") / NAME
 INSTALLED_FOLDERS = ("launch", "config", "urdf")
-NODES = ("controller", "ethercat", "simulator", "watchdog")
+NODES = ("controller", "dashboard", "ethercat", "simulator", "watchdog")
 
 # Imported module -> rosdep key, where the two differ. Of ROS packages the module's name is the key.
 ROSDEP_KEYS = {
@@ -43,7 +43,7 @@ ROSDEP_KEYS = {
     "yaml": "python3-yaml",
 }
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
-EXTRAS_WITHOUT_KEY = {"pysoem": "ethercat", "kickcat": "test", "viser": "dashboard"}
+EXTRAS_WITHOUT_KEY = {"pysoem": "ethercat", "kickcat": "test", "trimesh": "dashboard", "viser": "dashboard"}
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -363,6 +363,8 @@ def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installatio
 def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
     """From the installed files alone: own configuration, own description, until Ctrl-C."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    if node == "dashboard":
+        pytest.importorskip("viser", reason="the page needs viser")
     settings = as_installed(installation, node)
     messages = tmp_path / "messages.txt"
     log_level = ["--ros-args", "--log-level", "debug"]

@@ -1,4 +1,4 @@
-"""Our own nodes: controller, watchdog, simulator; and the simulation that they make."""
+"""Our own nodes: controller, watchdog, simulator, dashboard; and the simulation that they make."""
 
 from __future__ import annotations
 
@@ -89,15 +89,21 @@ def simulation(
     pacing: str = "realtime",
     rate: float | str = 0.0,
     scene: str = "",
+    dashboard: str = "false",
 ) -> System:
-    """Simulator, watchdog and controller of one robot.
+    """Simulator, watchdog and controller of one robot, and the page where it is wanted.
 
     Raises:
         ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
     """
     hertz = number("rate", rate)
+    page = [NodeSpec("dashboard", "dashboard", {"robot": portable(robot), "profile": "sim"}, vital=False)]
     return stages(
-        [simulator(robot, hertz, scene, pacing=pacing), *control(robot, law, gains, watchdog, "sim", rate=hertz)],
+        [
+            simulator(robot, hertz, scene, pacing=pacing),
+            *control(robot, law, gains, watchdog, "sim", rate=hertz),
+            *(page if switch("dashboard", dashboard) else []),
+        ],
     )
 
 
@@ -122,6 +128,7 @@ SIMULATION = Setup(
         Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
         Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
         Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
+        Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH),
     ),
     simulation,
 )

@@ -1,0 +1,186 @@
+"""What the page knows of a running system, and what it can ask of it; the node implements it, and tests fake it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..robots import RobotConfig
+from ..types import Array
+
+Value = bool | float | str | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a request ended.
+
+    Attributes:
+        accepted: whether it was done.
+        words: of whoever answered: why not, or what came of it.
+    """
+
+    accepted: bool
+    words: str = ""
+
+
+Reply = Callable[[Answer], None]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A gain of the running law, as its node declares it.
+
+    Attributes:
+        name: without the law's name.
+        value: at the node; a tuple where it is one number per axis or joint.
+        default: of this law on this robot; the first value heard where nobody knows.
+        text: one sentence.
+        unit: of each value; two, separated by a comma, where the last three of six are of rotations.
+        lower, upper: bounds of each number.
+        choices: where it is a word.
+        axes: names of the values, where they are known.
+    """
+
+    name: str
+    value: Value
+    default: Value
+    text: str = ""
+    unit: str = ""
+    lower: float = 0.0
+    upper: float = 1.0
+    choices: tuple[str, ...] = ()
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SceneObject:
+    """Something around the robot, or a tool on it.
+
+    Attributes:
+        name: unique.
+        shape: sphere, box or cylinder.
+        size: (3,) [m] lengths along its axes.
+        pose: (4, 4) in the frame.
+        colour: (3,) from 0 to 1.
+        frame: that the pose is in: the base, or a link that it is fixed to.
+        led: whether it can be given a place to go to.
+    """
+
+    name: str
+    shape: str
+    size: Array
+    pose: Array
+    colour: tuple[float, float, float]
+    frame: str
+    led: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Telemetry:
+    """The newest of everything measured; None where nothing has come yet.
+
+    Attributes:
+        q: (n,) joint positions [rad].
+        reference: (4, 4) pose in the base.
+        wrench: (6,) by the environment on the tip, base axes [N, N·m].
+        contact: (6,) the same, of the simulated contacts alone.
+        objects: of the scene.
+        blocks: of the controller's ~/state, by name, see docs/controller.md.
+        samples: how many of these have come; see :meth:`RobotLink.recent`.
+    """
+
+    q: Array | None = None
+    reference: Array | None = None
+    wrench: Array | None = None
+    contact: Array | None = None
+    objects: tuple[SceneObject, ...] = ()
+    blocks: Mapping[str, Array] = field(default_factory=dict)
+    samples: int = 0
+
+
+@dataclass(frozen=True)
+class Health:
+    """How the controller is.
+
+    Attributes:
+        answers: whether it has been heard lately.
+        silence: since it was [s].
+        lifecycle: unconfigured, inactive, active, …; empty until it is known.
+        executing: whether the robot carries out commands; None where it doesn't say.
+        diagnosis: the controller's values in /diagnostics, by name.
+        problem: what /diagnostics has to complain of, as the controller words it.
+        drives: state of the EtherCAT drives in words; empty where there are none.
+    """
+
+    answers: bool = False
+    silence: float = 0.0
+    lifecycle: str = ""
+    executing: bool | None = None
+    diagnosis: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+    drives: str = ""
+
+
+class RobotLink(Protocol):
+    """One robot under one controller. Every method returns at once, from any thread; replies come in another thread.
+
+    Attributes:
+        robot: its configuration.
+        urdf: text of its description.
+    """
+
+    robot: RobotConfig
+    urdf: str
+
+    def telemetry(self) -> Telemetry:
+        """The newest."""
+
+    def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
+        """Blocks of the controller's ~/state since sample number `after`, oldest first, the newest 3000 at most."""
+
+    def health(self) -> Health:
+        """At this moment."""
+
+    def law(self) -> str:
+        """The running law; empty until it is known."""
+
+    def laws(self) -> Sequence[str]:
+        """Laws to choose from."""
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Gains of the running law; another object after each change."""
+
+    def set_law(self, name: str, reply: Reply) -> None:
+        """Go on with another law."""
+
+    def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
+        """Change gains of the running law, all or none."""
+
+    def requests(self) -> frozenset[str]:
+        """What can be asked for now: controller/hold, simulator/reset, ethercat/enable, …"""
+
+    def request(self, name: str, reply: Reply) -> None:
+        """Ask for it."""
+
+    def pause(self, paused: bool, reply: Reply) -> None:
+        """Let the simulation stand still, or go on."""
+
+    def change_state(self, transition: str, reply: Reply) -> None:
+        """A lifecycle transition of the controller: configure, activate, deactivate, cleanup."""
+
+    def stop(self, reply: Reply) -> None:
+        """Safe output, then no commands; EtherCAT drives are braked."""
+
+    def can_push(self) -> bool:
+        """Whether there is a simulation to be pushed in."""
+
+    def lead_tip(self, pose: Array) -> None:
+        """Make (4, 4), in the base, the target of the tip."""
+
+    def push(self, link: str, force: Array) -> None:
+        """Push a link at its origin with a force (3,) [N] in its axes, for 0.2 s; zeros end it."""
+
+    def lead_object(self, name: str, position: Array) -> None:
+        """Give an object of the scene a place (3,) [m] in the base to go to."""

@@ -1,0 +1,340 @@
+"""A controller from outside: whether it answers, its lifecycle, its law and gains; nothing here waits."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Log, ParameterDescriptor, ParameterEvent
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParametersAtomically
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import QoSProfile
+from std_srvs.srv import Trigger
+
+from ..dashboard.link import Answer, Parameter, Reply, Value
+from ..errors import RobotControlError
+from ..gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, plain_value
+from ..robots import RobotConfig
+from ..running_law import RunningLaw
+from .entities import Entities
+
+LATE = 2.0  # s after which a request counts as unanswered
+TELEMETRY_LATE = 0.3  # s without telemetry after which the controller is asked how it is
+ASK_PERIOD, ASK_LATE = 0.25, 0.5  # s between two such questions, and for the answer
+SILENT = 0.8  # s without a sign of life after which it doesn't answer
+RETRY = 0.5  # s between two attempts to learn the gains
+ERROR = 40  # level of a log message; Log.ERROR is a number or bytes, as the version has it
+PERIOD = 0.05  # s between two looks at all this
+
+_UNIT = re.compile(r"within \[[^]]*\] (.+)$")
+_CHOICES = re.compile(r"must be one of: (.+)$")
+
+
+class Calls:
+    """Requests of services whose answers are taken in the executor's thread, or None when they are late."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[Any, tuple[float, Any, Callable[[Any], None]]] = {}
+
+    def call(self, client: Any, request: Any, then: Callable[[Any], None], late: float = LATE) -> None:
+        """Ask, from any thread."""
+        if not client.service_is_ready():
+            then(None)
+            return
+        future = client.call_async(request)
+        with self._lock:
+            self._open[future] = (time.monotonic() + late, client, then)
+        future.add_done_callback(self._take)
+
+    def give_up(self) -> None:
+        """Answer None to what is late; to be called now and then."""
+        now = time.monotonic()
+        with self._lock:
+            late = [(future, *entry) for future, entry in self._open.items() if entry[0] < now]
+            for future, *_ in late:
+                del self._open[future]
+        for future, _, client, then in late:
+            client.remove_pending_request(future)
+            then(None)
+
+    def _take(self, future: Any) -> None:
+        with self._lock:
+            entry = self._open.pop(future, None)
+        if entry is not None:
+            entry[2](future.result())
+
+
+class ControllerClient:
+    """See the module.
+
+    Args:
+        node: whose executor is used.
+        entities: where subscriptions belong.
+        robot: that is controlled.
+        name: of the controller's node.
+
+    Attributes:
+        law: that runs; empty until it is known.
+        parameters: its gains; replaced, never changed.
+        lifecycle: the last state heard of.
+    """
+
+    def __init__(self, node: Node, entities: Entities, robot: RobotConfig, name: str = "/controller") -> None:
+        self.law, self.lifecycle = "", ""
+        self.parameters: Mapping[str, Parameter] = {}
+        self._node, self._robot, self._name = node, robot, name
+        self._calls = Calls()
+        self._heard = self._telemetry = self._asked = self._learned = -1e9
+        self._known = False  # what the controller's gains are
+        self._since = time.monotonic()
+        self._error = ""  # the controller's last, in its log
+        self._clients: dict[str, Any] = {
+            kind: node.create_client(service, f"{name}/{kind}")
+            for kind, service in (
+                ("get_state", GetState),
+                ("change_state", ChangeState),
+                ("get_parameters", GetParameters),
+                ("list_parameters", ListParameters),
+                ("describe_parameters", DescribeParameters),
+                ("set_parameters_atomically", SetParametersAtomically),
+            )
+        }
+        entities.subscription(ParameterEvent, "/parameter_events", self._on_event, QoSProfile(depth=100))
+        entities.subscription(Log, "/rosout", self._on_log, QoSProfile(depth=20))
+        entities.timer(PERIOD, self._look)
+
+    # --- whether it answers ---
+
+    @property
+    def silence(self) -> float:
+        """Since it was heard, or since this began [s]."""
+        return time.monotonic() - max(self._heard, self._since)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has been heard lately."""
+        return time.monotonic() - self._heard < SILENT
+
+    def telemetry_came(self) -> None:
+        """Telemetry is a sign of life, and of an active controller."""
+        self._telemetry = self._heard = time.monotonic()
+        self.lifecycle = "active"
+
+    def _look(self) -> None:
+        self._calls.give_up()
+        now = time.monotonic()
+        if now - self._telemetry > TELEMETRY_LATE and now - self._asked > ASK_PERIOD:
+            self._ask_state()
+        if not self.answers:
+            self._known = False  # another controller may come back
+        elif not self._known and now - self._learned > RETRY:
+            self._learn()
+
+    def _ask_state(self, then: Callable[[], None] = lambda: None) -> None:
+        self._asked = time.monotonic()
+
+        def take(answer: GetState.Response | None) -> None:
+            if answer is not None:
+                self._heard = time.monotonic()
+                self.lifecycle = answer.current_state.label
+            then()
+
+        self._calls.call(self._clients["get_state"], GetState.Request(), take, ASK_LATE)
+
+    # --- what it is asked to do ---
+
+    def trigger(self, client: Any, reply: Reply) -> None:
+        """Call a std_srvs/Trigger service."""
+        words = f"{client.srv_name} doesn't answer"
+
+        def take(answer: Trigger.Response | None) -> None:
+            reply(Answer(False, words) if answer is None else Answer(answer.success, answer.message))
+
+        self._calls.call(client, Trigger.Request(), take)
+
+    def call(self, client: Any, request: Any, then: Callable[[Any], None]) -> None:
+        """Call another service; None comes where it doesn't answer."""
+        self._calls.call(client, request, then)
+
+    def change_state(self, transition: str, reply: Reply) -> None:
+        """A lifecycle transition by its name; a refusal has the words of the controller's log."""
+        number = getattr(Transition, f"TRANSITION_{transition.upper()}")
+        self._error = ""
+
+        def take(answer: ChangeState.Response | None) -> None:
+            if answer is None:
+                reply(self._unanswered())
+            else:  # the state is asked for in any case, and meanwhile the log comes
+                self._ask_state(lambda: conclude(bool(answer.success)))
+
+        def conclude(done: bool) -> None:
+            words = self._error or f"{transition} isn't possible while the controller is {self.lifecycle}"
+            reply(Answer(True) if done else Answer(False, words))
+
+        self._calls.call(self._clients["change_state"], ChangeState.Request(transition=Transition(id=number)), take)
+
+    def deactivate(self, reply: Reply) -> None:
+        """Stop; a controller that isn't active has stopped."""
+
+        def take(answer: Answer) -> None:
+            reply(Answer(True) if self.answers and self.lifecycle != "active" else answer)
+
+        self.change_state("deactivate", take)
+
+    def set_law(self, name: str, reply: Reply) -> None:
+        """Go on with another law."""
+        self._set([RosParameter("law", value=name)], self._learn, reply)
+
+    def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
+        """Change gains of the running law, all or none."""
+        law = self.law
+        try:
+            parameters = [RosParameter(f"{law}.{name}", value=_ros_value(value)) for name, value in values.items()]
+        except (TypeError, ValueError) as error:
+            reply(Answer(False, f"{dict(values)}: {error}"))
+            return
+        self._set(parameters, lambda then: self._read([f"{law}.{name}" for name in values], then), reply)
+
+    def _set(self, parameters: list[RosParameter], then: Callable[[Callable[[], None]], None], reply: Reply) -> None:
+        """Set parameters together; what the controller made of them is known before the reply."""
+
+        def take(answer: SetParametersAtomically.Response | None) -> None:
+            if answer is None:
+                reply(self._unanswered())
+            elif answer.result.successful:
+                then(lambda: reply(Answer(True)))
+            else:
+                reply(Answer(False, answer.result.reason))
+
+        request = SetParametersAtomically.Request(parameters=[each.to_parameter_msg() for each in parameters])
+        self._calls.call(self._clients["set_parameters_atomically"], request, take)
+
+    def _unanswered(self) -> Answer:
+        return Answer(False, f"{self._name} doesn't answer")
+
+    # --- what it is ---
+
+    def _learn(self, then: Callable[[], None] = lambda: None) -> None:
+        """Ask for the law, then for the names of its gains, then for what they are and have."""
+        self._learned = time.monotonic()
+        clients, calls = self._clients, self._calls
+
+        def take_law(answer: GetParameters.Response | None) -> None:
+            law = "" if answer is None or not answer.values else str(answer.values[0].string_value)
+            if not law:
+                then()
+                return
+            request = ListParameters.Request(prefixes=[law], depth=ListParameters.Request.DEPTH_RECURSIVE)
+            calls.call(clients["list_parameters"], request, lambda found: take_names(law, found))
+
+        def take_names(law: str, answer: ListParameters.Response | None) -> None:
+            names = [] if answer is None else [name for name in answer.result.names if name.startswith(f"{law}.")]
+            request = DescribeParameters.Request(names=names)
+            calls.call(clients["describe_parameters"], request, lambda found: take_descriptions(law, names, found))
+
+        def take_descriptions(law: str, names: list[str], answer: DescribeParameters.Response | None) -> None:
+            descriptors = [] if answer is None else list(answer.descriptors)
+            request = GetParameters.Request(names=names)
+            calls.call(clients["get_parameters"], request, lambda found: take_values(law, descriptors, found))
+
+        def take_values(law: str, descriptors: list[Any], answer: GetParameters.Response | None) -> None:
+            if answer is not None and descriptors and len(answer.values) == len(descriptors):
+                values = [_plain(parameter_value_to_python(value)) for value in answer.values]
+                self.law, self._known = law, True
+                self.parameters = _describe(self._robot, law, descriptors, values)
+            then()
+
+        calls.call(clients["get_parameters"], GetParameters.Request(names=["law"]), take_law)
+
+    def _read(self, names: Sequence[str], then: Callable[[], None]) -> None:
+        def take(answer: GetParameters.Response | None) -> None:
+            if answer is not None:
+                self._take_values(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+            then()
+
+        self._calls.call(self._clients["get_parameters"], GetParameters.Request(names=list(names)), take)
+
+    def _on_event(self, event: ParameterEvent) -> None:
+        if event.node != self._name:
+            return
+        changed = [*event.new_parameters, *event.changed_parameters]
+        if any(each.name == "law" for each in changed):
+            self._learn()
+        else:
+            self._take_values((each.name, parameter_value_to_python(each.value)) for each in changed)
+
+    def _take_values(self, values: Any) -> None:
+        new = dict(self.parameters)
+        for name, value in values:
+            prefix, _, gain = name.rpartition(".")
+            if prefix == self.law and gain in new and value is not None:
+                known = new[gain]
+                new[gain] = Parameter(**{**vars(known), "value": _plain(value)})
+        self.parameters = new
+
+    def _on_log(self, message: Log) -> None:
+        if message.name == self._name.strip("/") and message.level >= ERROR:
+            self._error = message.msg
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, (bool, str)):
+        return value
+    return float(value) if isinstance(value, (int, float)) else tuple(float(each) for each in value)
+
+
+def _ros_value(value: Value) -> Any:
+    """Numbers as floats, in a list where they are several; everything else as it is: the node judges it."""
+    if isinstance(value, tuple):
+        return [float(each) for each in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _describe(
+    robot: RobotConfig, law: str, descriptors: Sequence[ParameterDescriptor], values: Sequence[Value]
+) -> dict[str, Parameter]:
+    """The gains by name; from the law's own declarations, where it can be imported here, comes what a descriptor lacks.
+
+    Order: that of the declarations.
+    """
+    try:
+        tuning = RunningLaw(robot, law).gains
+        specs = {spec.name: spec for spec in tuning.specs}
+        defaults = {name: _plain(plain_value(spec, tuning.target)) for name, spec in specs.items()}
+    except (RobotControlError, Exception):  # another's law: only the controller needs it
+        specs, defaults = {}, {}
+    found = {}
+    for descriptor, value in zip(descriptors, values, strict=True):
+        name = descriptor.name[len(law) + 1 :]
+        spec, constraints = specs.get(name), descriptor.additional_constraints
+        unit, choices = _UNIT.search(constraints), _CHOICES.search(constraints)
+        bounds = descriptor.floating_point_range[0] if descriptor.floating_point_range else None
+        lower = spec.lower if spec is not None else 0.0 if bounds is None else bounds.from_value
+        found[name] = Parameter(
+            name,
+            value,
+            defaults.get(name, value),
+            descriptor.description,
+            unit.group(1) if unit else "",
+            lower,
+            1.0 if bounds is None else bounds.to_value,
+            tuple(choices.group(1).split(", ")) if choices else (),
+            _axes(robot, spec),
+        )
+    order = [*(name for name in specs if name in found), *(name for name in found if name not in specs)]
+    return {name: found[name] for name in order}
+
+
+def _axes(robot: RobotConfig, spec: GainSpec | None) -> tuple[str, ...]:
+    if spec is None:
+        return ()
+    joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
+    return {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], JOINT: joints}.get(spec.size, ())

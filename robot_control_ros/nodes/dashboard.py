@@ -1,0 +1,93 @@
+"""The dashboard: the page in the browser, on topics, services and parameters alone.
+
+Parameters and what it needs: docs/dashboard.md.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from ..errors import ConfigError
+from ..robots import load_robot, robot_names
+from .robot_link import RosLink
+from .ros_params import declare_number
+from .running import LATCHED_QOS, run
+
+NICENESS = 5  # control comes first
+_TEXTS = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "Profile of the robot's file."),
+    "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+    "host": ("127.0.0.1", "Address to listen on; 0.0.0.0 lets others in, without any password."),
+}
+
+
+class DashboardNode(Node):
+    """Opens the page; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("dashboard")
+        self._page_type = _page_type()
+        self._declare_parameters()
+        self._robot = load_robot(self._value("robot"), self._value("profile"))
+        self._link: RosLink | None = None
+        self._page: Any = None
+        source = self._value("description")
+        if source == "config":
+            self._open(self._robot.urdf())
+        elif source == "topic":
+            self.create_subscription(String, "robot_description", lambda text: self._open(text.data), LATCHED_QOS)
+        else:
+            raise ConfigError(f"description = {source!r}; choices: config, topic")
+
+    def close(self) -> None:
+        """End the page."""
+        for part in (self._page, self._link):
+            if part is not None:
+                part.close()
+
+    def _open(self, urdf: str) -> None:
+        """The page, at the first description."""
+        if self._link is not None:
+            return
+        host, port = self._value("host"), int(self._port)
+        self._link = RosLink(self, self._robot, urdf)
+        self._page = self._page_type(self._link, host, port)
+        if self._page.port != port:
+            print(f"port {port} is taken: {self._page.port} it is", flush=True)
+        print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
+
+    def _declare_parameters(self) -> None:
+        known = {"robots": ", ".join(robot_names())}
+        for name, (default, text) in _TEXTS.items():
+            descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
+            self.declare_parameter(name, default, descriptor)
+        self._port = declare_number(self, "port", 8080, 1, 65535, "Port; where it is taken, the next free one.")
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+
+def _page_type() -> Any:
+    try:
+        from ..dashboard.page import Page
+    except ModuleNotFoundError as error:
+        if error.name != "viser":
+            raise
+        raise ConfigError("the dashboard needs viser: pip install 'robot_control_ros[dashboard]'") from error
+    return Page
+
+
+def main() -> None:
+    """Run the node."""
+    os.nice(NICENESS)
+    run(DashboardNode)
+
+
+if __name__ == "__main__":
+    main()

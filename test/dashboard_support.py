@@ -1,0 +1,161 @@
+"""A robot that only the test knows, a page of it, and a browser that speaks viser's websocket."""
+
+import socket
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="the page needs viser")
+
+import viser
+from viser import _messages as messages
+from viser.infra import _messages as wire
+
+from robot_control_ros.dashboard.link import Answer, Health, Parameter, Telemetry
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot
+
+websocket = pytest.importorskip("websockets.sync.client", reason="the page needs viser")
+LIMIT = 20.0  # s
+ROBOT = load_robot("ur5")
+HOME = RobotModel.of(ROBOT).update(np.array(ROBOT.home), np.zeros(ROBOT.n)).pose
+STIFFNESS = (500.0, 500.0, 500.0, 50.0, 50.0, 50.0)
+
+
+def until(condition, what):
+    deadline = time.monotonic() + LIMIT
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited for: {what}"
+        time.sleep(0.005)
+    return found
+
+
+class FakeLink:
+    """A robot at home; it takes what it is given, but for what `refusal` says."""
+
+    def __init__(self):
+        self.robot, self.urdf = ROBOT, ROBOT.urdf()
+        self.refusal = ""
+        self.states = []  # blocks; `come` adds to them
+        self.asked, self.targets, self.pushes, self.places = [], [], [], []
+        self.now = Telemetry(q=np.array(ROBOT.home), reference=HOME)
+        self.state = Health(answers=True, lifecycle="active")
+        self.running = "impedance"
+        unit, bounds = "N/m, N·m/rad", (0.0, 10000.0)
+        self.gains = {
+            "stiffness": Parameter("stiffness", STIFFNESS, STIFFNESS, "Spring.", unit, *bounds),
+            "coriolis": Parameter("coriolis", False, False, "Compensate it."),
+            "output": Parameter("output", "effort", "effort", "What.", choices=("effort", "position")),
+        }
+
+    def come(self, **blocks):
+        """A state of the controller arrives."""
+        self.states.append({name: np.asarray(value, dtype=float) for name, value in blocks.items()})
+        self.now = replace(self.now, blocks=self.states[-1], samples=self.now.samples + 1)
+
+    def telemetry(self):
+        return self.now
+
+    def recent(self, after):
+        return self.states[max(len(self.states) - (self.now.samples - after), 0) :]
+
+    def health(self):
+        return self.state
+
+    def law(self):
+        return self.running
+
+    def laws(self):
+        return ["impedance", "joint_pid"]
+
+    def parameters(self):
+        return self.gains
+
+    def answer(self, what, reply):
+        self.asked.append(what)
+        reply(Answer(not self.refusal, self.refusal))
+        return not self.refusal
+
+    def set_law(self, name, reply):
+        if not self.refusal:
+            self.running = name
+        self.answer(("law", name), reply)
+
+    def set_gains(self, values, reply):
+        if not self.refusal:
+            self.gains = self.gains | {name: replace(self.gains[name], value=value) for name, value in values.items()}
+        self.answer(("gains", dict(values)), reply)
+
+    def requests(self):
+        return frozenset({"controller/hold", "controller/go_home", "controller/zero_wrench", "simulator/reset"})
+
+    def request(self, name, reply):
+        self.answer(name, reply)
+
+    def pause(self, paused, reply):
+        self.answer(("pause", paused), reply)
+
+    def change_state(self, transition, reply):
+        self.answer(transition, reply)
+
+    def stop(self, reply):
+        self.answer("stop", reply)
+
+    def can_push(self):
+        return True
+
+    def lead_tip(self, pose):
+        self.targets.append(pose)
+
+    def push(self, link, force):
+        self.pushes.append((link, force))
+
+    def lead_object(self, name, position):
+        self.places.append((name, position))
+
+
+class Browser:
+    """Speaks the websocket of viser's client."""
+
+    def __init__(self, page):
+        self.page = page
+        address = f"ws://127.0.0.1:{page.port}"
+        self.socket = websocket.connect(address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None)
+        camera = messages.ViewerCameraMessage(
+            (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.8, 0.01, 1000.0, 720, 1280, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
+        )
+        self.send(camera)
+        until(page.server.get_clients, "the client to be known")
+
+    def send(self, message):
+        self.socket.send(wire.msgspec.msgpack.encode(message.as_serializable_dict()))
+
+    def handle(self, label):
+        """The control of this label, once it is there."""
+
+        def find():
+            handles = list(self.page.server.gui._gui_input_handle_from_uuid.values())
+            return next((each for each in handles if each.label == label), None)
+
+        return until(find, f"a control {label!r}")
+
+    def set(self, label, value):
+        self.send(messages.GuiUpdateMessage(self.handle(label)._impl.uuid, {"value": value}))
+
+    def begin_drag(self, name):
+        self.send(messages.TransformControlsDragStartMessage(name))
+
+    def drag(self, name, pose):
+        turn = viser.transforms.SO3.from_matrix(pose[:3, :3]).wxyz
+        self.send(messages.TransformControlsUpdateMessage(name, tuple(turn.tolist()), tuple(pose[:3, 3].tolist())))
+
+    def end_drag(self, name):
+        self.send(messages.TransformControlsDragEndMessage(name))
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

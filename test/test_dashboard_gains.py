@@ -1,0 +1,161 @@
+"""Sliders, presets and files of gains, without any page."""
+
+import numpy as np
+import pytest
+import yaml
+
+from robot_control_ros.bringup.ours import running_law
+from robot_control_ros.dashboard import gains_file
+from robot_control_ros.dashboard.link import Parameter
+from robot_control_ros.dashboard.presets import SCALES, preset
+from robot_control_ros.dashboard.sliders import can_show, changed, controls, nice, shown
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.gains import AXES, plain_value
+from robot_control_ros.laws import law_names
+from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.running_law import RunningLaw
+
+
+def stiffness(value=(500.0, 500.0, 500.0, 50.0, 50.0, 50.0)):
+    default = (500.0, 500.0, 500.0, 50.0, 50.0, 50.0)
+    return Parameter("stiffness", value, default, "Spring.", "N/m, N·m/rad", 0.0, 10000.0, (), AXES)
+
+
+def gains_of(robot, law):
+    """The parameters of a law, as the link gives them."""
+    found = {}
+    tuning = RunningLaw(load_robot(robot), law).gains
+    for spec in tuning.specs:
+        value = plain_value(spec, tuning.target)
+        value = tuple(value) if isinstance(value, list) else value
+        found[spec.name] = Parameter(spec.name, value, value, spec.doc, spec.unit, spec.lower, spec.upper, spec.choices)
+    return found, tuning
+
+
+# --- sliders ---
+
+
+def test_axes_are_linked_by_their_unit():
+    linear, turns = controls(stiffness(), per_axis=False)
+    assert (linear.label, linear.indices) == ("Stiffness [N/m]", (0, 1, 2))
+    assert (turns.label, turns.indices) == ("Stiffness (turns) [N·m/rad]", (3, 4, 5))
+    assert (linear.lower, linear.upper, linear.step) == (0.0, 2000.0, 10.0)
+    assert (turns.upper, turns.step) == (200.0, 1.0)
+
+
+def test_a_linked_slider_sets_its_axes_and_no_others():
+    linear, turns = controls(stiffness(), per_axis=False)
+    value = changed(stiffness().value, linear, 700.0)
+    assert value == (700.0, 700.0, 700.0, 50.0, 50.0, 50.0)
+    assert changed(value, turns, 5.0) == (700.0, 700.0, 700.0, 5.0, 5.0, 5.0)
+    assert shown(stiffness(value), linear) == 700.0
+
+
+def test_values_that_differ_have_a_slider_each():
+    mixed = stiffness((100.0, 200.0, 300.0, 5.0, 5.0, 5.0))
+    assert [control.indices for control in controls(mixed, per_axis=False)] == [(0,), (1,), (2,), (3, 4, 5)]
+    linear, turns = controls(stiffness(), per_axis=False)
+    assert not can_show(mixed, linear)
+    assert can_show(mixed, turns)
+
+
+def test_a_slider_reaches_a_value_beyond_its_usual_range_but_never_beyond_the_bound():
+    for value in (3000.0, 10000.0):
+        linear, _ = controls(stiffness((value,) * 3 + (50.0,) * 3), per_axis=False)
+        assert value <= linear.upper <= 10000.0
+        assert not can_show(stiffness((value,) * 6), controls(stiffness(), per_axis=False)[0])
+
+
+@pytest.mark.parametrize("robot", robot_names())
+@pytest.mark.parametrize("law", law_names())
+def test_every_gain_of_every_law_has_controls_that_show_it(robot, law):
+    try:
+        parameters, _ = gains_of(robot, law)
+    except ConfigError:
+        pytest.skip(f"{law} doesn't go with {robot}")
+    for parameter in parameters.values():
+        for per_axis in (True, False):
+            found = controls(parameter, per_axis)
+            assert all(can_show(parameter, control) and control.step > 0.0 for control in found)
+            if isinstance(parameter.value, tuple):
+                assert sorted(i for c in found for i in c.indices) == list(range(len(parameter.value)))
+            else:
+                assert len(found) == 1
+
+
+@pytest.mark.parametrize(("value", "next_one"), [(1.0, 1.0), (1.1, 2.0), (3.0, 5.0), (0.0123, 0.02), (700, 1000)])
+def test_nice_numbers(value, next_one):
+    assert nice(value) == pytest.approx(next_one)
+
+
+# --- presets ---
+
+
+@pytest.mark.parametrize("robot", robot_names())
+@pytest.mark.parametrize("law", law_names())
+@pytest.mark.parametrize("name", SCALES)
+def test_the_laws_take_every_preset(robot, law, name):
+    try:
+        parameters, tuning = gains_of(robot, law)
+    except ConfigError:
+        pytest.skip(f"{law} doesn't go with {robot}")
+    if not any(parameter.unit in ("N/m", "N·m/rad", "N/m, N·m/rad") for parameter in parameters.values()):
+        with pytest.raises(ConfigError, match="has no stiffness"):
+            preset(name, law, parameters)
+        return
+    tuning.check(preset(name, law, parameters))
+
+
+def test_presets_keep_the_damping_ratio():
+    parameters, _ = gains_of("ur5", "task_space_pd")
+    for name in ("Soft", "Stiff"):
+        values = preset(name, "task_space_pd", parameters)
+        ratio = np.array(values["damping"]) / np.sqrt(values["stiffness"])
+        np.testing.assert_allclose(ratio, np.array([100.0] * 3 + [20.0] * 3) / np.sqrt([500.0] * 3 + [100.0] * 3))
+        assert "joint_damping" not in values  # no spring of the joints goes with it
+
+
+def test_hand_guiding_has_no_spring_and_some_damping():
+    for law in ("impedance", "task_space_pd", "joint_impedance", "admittance"):
+        parameters, _ = gains_of("ur5", law)
+        values = preset("Hand guiding", law, parameters)
+        assert max(values["stiffness"]) == 0.0
+        assert min(values["damping"]) > 0.0
+
+
+# --- files ---
+
+
+def test_a_saved_file_starts_a_law_with_the_same_gains(tmp_path):
+    parameters, _ = gains_of("ur5", "impedance")
+    values = {**parameters, "stiffness": stiffness((1.0, 2.0, 3.0, 4.0, 5.0, 6.0))}
+    text = gains_file.write("impedance", values)
+    path = tmp_path / "gains.yaml"
+    path.write_text(text, encoding="utf-8")
+    started = running_law(load_robot("ur5"), "impedance", str(path)).gains.target
+    np.testing.assert_allclose(started.stiffness, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert gains_file.read(text, "impedance") == {name: each.value for name, each in values.items()}
+
+
+def test_both_forms_of_names_are_read_and_the_node_prevails():
+    text = yaml.safe_dump(
+        {
+            "/**": {"ros__parameters": {"impedance.coriolis": True, "impedance": {"stiffness": 100.0}}},
+            "controller": {"ros__parameters": {"impedance": {"stiffness": 300.0}}},
+        }
+    )
+    assert gains_file.read(text, "impedance") == {"coriolis": True, "stiffness": 300.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", "not valid YAML"),
+        ("- 1", "must be a mapping"),
+        ("/**: {ros__parameters: {joint_pid: {p: 0.1}}}", "no gains of impedance in the file; it has: joint_pid"),
+        ("{}", "no gains of impedance"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_words(text, words):
+    with pytest.raises(ConfigError, match=words):
+        gains_file.read(text, "impedance")

@@ -1,0 +1,217 @@
+"""The dashboard's link over DDS, with a real controller and simulator, and the node as a program."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+
+from ros_support import Ros
+
+from robot_control_ros.bringup import simulation
+from robot_control_ros.nodes.robot_link import RosLink
+from robot_control_ros.robots import load_robot
+from robot_control_ros.spatial import make_pose
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim]
+
+ROBOT = load_robot("ur5")
+
+
+class System:
+    """A simulation, and the link to it in the test's own node."""
+
+    def __init__(self, ros, **arguments):
+        self.ros, self.children = ros, {}
+        for spec in simulation("ur5", watchdog="false", **arguments).nodes():
+            self.specs = {**getattr(self, "specs", {}), spec.name: spec}
+            self.start(spec.name)
+        self.link = RosLink(ros.node, ROBOT, ROBOT.urdf())
+        self.until(lambda: self.link.health().lifecycle == "active", "an active controller")
+        self.until(lambda: self.link.parameters(), "its gains")
+
+    def start(self, name):
+        spec = self.specs[name]
+        self.children[name] = self.ros.start(name, dict(spec.parameters), remappings=dict(spec.remappings))
+
+    def until(self, condition, what):
+        return self.ros.until(condition, what)
+
+    def answer(self, ask, *arguments):
+        """The answer to a request of the link."""
+        answers = []
+        ask(*arguments, answers.append)
+        self.until(lambda: answers, "an answer")
+        return answers[0]
+
+    def position(self):
+        return self.link.telemetry().blocks["pose"].reshape(3, 4)[:, 3]
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory):
+    with Ros(tmp_path_factory.mktemp("dashboard")) as ros:
+        made = System(ros)
+        yield made
+        made.link.close()
+
+
+@pytest.fixture
+def active(system):
+    """The system with the arm at rest at home under impedance with its usual gains."""
+    link = system.link
+    if link.health().lifecycle != "active":
+        assert system.answer(link.change_state, "activate").accepted
+    assert system.answer(link.set_law, "impedance").accepted
+    assert system.answer(link.set_gains, {"stiffness": 500.0, "damping_ratio": 1.0}).accepted
+    system.until(lambda: link.health().lifecycle == "active", "activity")
+    return system
+
+
+def test_the_gains_are_those_that_the_controller_declares(active):
+    gains = active.link.parameters()
+    stiffness = gains["stiffness"]
+    assert next(iter(gains)) == "stiffness"
+    assert (stiffness.unit, stiffness.lower, stiffness.upper) == ("N/m, N·m/rad", 0.0, 10000.0)
+    assert stiffness.default == (500.0,) * 3 + (50.0,) * 3
+    assert stiffness.axes == ("x", "y", "z", "rx", "ry", "rz")
+    assert gains["coriolis"].value is False
+
+
+def test_a_change_is_known_in_full_when_it_is_answered(active):
+    assert active.answer(active.link.set_gains, {"stiffness": 700}).accepted  # an integer, for all axes
+    assert active.link.parameters()["stiffness"].value == (700.0,) * 6
+    assert active.ros.get("controller", "impedance.stiffness") == [700.0] * 6
+
+
+def test_a_refusal_has_the_nodes_words_and_changes_nothing(active):
+    before = active.link.parameters()
+    answer = active.answer(active.link.set_gains, {"damping_ratio": 0.5, "stiffness": 20000.0})
+    assert not answer.accepted
+    assert "stiffness" in answer.words
+    assert "10000" in answer.words
+    assert active.ros.get("controller", "impedance.damping_ratio") == [1.0] * 6
+    assert active.link.parameters()["damping_ratio"] == before["damping_ratio"]
+
+
+def test_what_others_change_arrives(active):
+    active.ros.set("controller", impedance__stiffness=321.0)
+    active.until(lambda: active.link.parameters()["stiffness"].value == (321.0,) * 6, "the change")
+
+
+def test_a_law_brings_its_own_gains_and_a_wrong_one_is_refused_in_words(active):
+    link = active.link
+    assert active.answer(link.set_law, "joint_impedance").accepted
+    assert link.law() == "joint_impedance"
+    assert link.parameters()["stiffness"].axes[0] == "shoulder pan"
+    answer = active.answer(link.set_law, "none_such")
+    assert not answer.accepted
+    assert "none_such" in answer.words
+    assert link.law() == "joint_impedance"
+
+
+def test_the_arm_follows_a_target_and_the_reference_shows(active):
+    link, start = active.link, active.position().copy()
+    pose = active.link.telemetry().blocks["pose"].reshape(3, 4)
+    target = make_pose(start + [0.0, 0.05, 0.0], pose[:, :3])
+    link.lead_tip(target)
+    active.until(lambda: abs(active.position()[1] - start[1] - 0.05) < 0.005, "the arm")
+    active.until(lambda: np.allclose(link.telemetry().reference, target, atol=1e-3), "the reference at the target")
+    assert active.answer(link.request, "controller/go_home").accepted
+    active.until(lambda: np.abs(link.telemetry().q - ROBOT.home).max() < 0.02, "home")
+
+
+def test_a_push_in_the_links_axes_moves_the_arm_and_is_measured(active):
+    link = active.link
+    active.until(link.can_push, "the simulator to be seen")
+    start = active.position().copy()
+    turn = link.telemetry().blocks["pose"].reshape(3, 4)[:, :3]
+    force = turn.T @ np.array([0.0, 0.0, 20.0])
+
+    def pushed():
+        wrench = link.telemetry().wrench
+        return wrench is not None and wrench[2] > 15.0 and active.position()[2] > start[2] + 0.02
+
+    active.ros.until(pushed, "the arm to give way upwards", again=lambda: link.push("tool0", force))
+    link.push("tool0", np.zeros(3))
+    active.until(lambda: abs(active.position()[2] - start[2]) < 0.005, "the arm to come back")
+
+
+def test_stop_deactivates_and_activation_is_refused_in_the_logs_words_where_it_is(active):
+    link = active.link
+    assert active.answer(link.stop).accepted
+    active.until(lambda: link.health().lifecycle == "inactive", "the inactive state")
+    assert active.answer(link.stop).accepted  # it has stopped
+    refusal = active.answer(link.request, "controller/hold")
+    assert refusal.words == "the controller is not active: activate it first"
+    assert not active.answer(link.change_state, "configure").accepted
+    assert link.health().answers
+    active.until(lambda: link.telemetry().q is not None, "joint states without the controller")
+    assert active.answer(link.change_state, "activate").accepted
+
+
+def test_a_killed_controller_is_told_within_a_second_and_found_again(active):
+    link = active.link
+    assert active.answer(link.set_gains, {"stiffness": 111.0}).accepted
+    active.children["controller"].process.send_signal(signal.SIGKILL)
+    active.children["controller"].process.wait()
+    dead = time.monotonic()
+    active.until(lambda: not link.health().answers, "its silence")
+    assert time.monotonic() - dead < 1.0
+    answer = active.answer(link.set_gains, {"stiffness": 222.0})
+    assert not answer.accepted
+    assert "doesn't answer" in answer.words
+    active.start("controller")
+    active.until(lambda: link.health().lifecycle == "active" and link.health().answers, "the new one")
+    active.until(lambda: link.parameters()["stiffness"].value == (500.0,) * 3 + (50.0,) * 3, "its gains")
+
+
+def test_objects_of_a_scene_are_seen_and_led(tmp_path):
+    with Ros(tmp_path) as ros:
+        system = System(ros, scene="ball")
+        link = system.link
+        try:
+            ball = system.until(
+                lambda: next((item for item in link.telemetry().objects if item.name == "ball"), None), "the ball"
+            )
+            assert (ball.shape, ball.led, ball.frame) == ("sphere", True, ROBOT.base)
+            assert next(item for item in link.telemetry().objects if item.name == "tool").frame == ROBOT.tip
+            goal = ball.pose[:3, 3] + [0.0, 0.05, 0.0]
+
+            def there():
+                now = next(item for item in link.telemetry().objects if item.name == "ball")
+                return abs(now.pose[1, 3] - goal[1]) < 0.01
+
+            ros.until(there, "the ball at its place", again=lambda: link.lead_object("ball", goal))
+        finally:
+            link.close()
+
+
+# --- the program ---
+
+
+def test_the_program_prints_its_address_serves_the_page_and_ends(tmp_path):
+    pytest.importorskip("viser", reason="the page needs viser")
+    from urllib.request import urlopen
+
+    with Ros(tmp_path) as ros:
+        child = ros.start("dashboard", {"robot": "planar_two_link", "port": 8480})
+        address = ros.until(lambda: [word for word in child.out.split() if word.startswith("http://127")], "an address")
+        with urlopen(address[0]) as page:
+            assert b"<html" in page.read(2000).lower()
+        assert child.end(signal.SIGTERM) == 0
+        assert "Traceback" not in child.err
+
+
+def test_without_viser_one_line_says_what_to_install(tmp_path):
+    program = "import sys; sys.modules['viser'] = None; from robot_control_ros.nodes.dashboard import main; main()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=dict(os.environ))
+    assert ended.returncode == 1
+    said = [line for line in ended.stderr.splitlines() if "viser" in line]
+    assert said == ["not started: the dashboard needs viser: pip install 'robot_control_ros[dashboard]'"]
