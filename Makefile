@@ -27,7 +27,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo "ARGS='…' passes arguments on; VENV and PYTHON choose the environment ($(VENV)) and its interpreter ($(PYTHON))."
 
-demo: $(RUN) ## a simulated arm under compliant control
+demo: $(RUN) ## a simulated arm under compliant control, and its page in the browser
 	$(BIN)/robot_control demo $(ARGS)
 
 demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a contour
@@ -55,15 +55,15 @@ $(VENV)/pyvenv.cfg:
 
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing into $(VENV) (a few minutes the first time) …"
-	@$(PIP) install --editable '.[ros,sim]'
+	@$(PIP) install --editable '.[ros,sim,dashboard]'
 	@touch $@
 
 $(ETHERCAT): $(RUN)
 	@echo "Installing the EtherCAT master into $(VENV) …"
-	@$(PIP) install --editable '.[ros,sim,ethercat]'
+	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat]'
 	@touch $@
 
 $(DEV): $(RUN)
 	@echo "Installing what tests and lint need into $(VENV) …"
-	@$(PIP) install --editable '.[ros,sim,ethercat,test,dev]'
+	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat,test,dev]'
 	@touch $@

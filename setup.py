@@ -81,6 +81,7 @@ setup(
             "hypothesis",
             "xacro",
             "kickcat>=2.5,<3",  # a second EtherCAT master, so that the emulator isn't tuned to one alone
+            "websockets>=11",  # the tests' own browser of the page
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.
             "setuptools>=61",

@@ -54,13 +54,20 @@ def _add_scene(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser("demo", help="simulator and controller over ROS 2: a circle and a push, or a scene")
+    parser = commands.add_parser(
+        "demo", help="simulator and controller over ROS 2, and the page to drag, push and tune"
+    )
     _add_robot_and_law(parser)
     parser.add_argument("--gains", default="", metavar="FILE", help="ROS parameter file")
     _add_scene(parser)
+    parser.add_argument(
+        "--no-page",
+        action="store_true",
+        help="instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV",
+    )
     parser.add_argument("--headless", action="store_true", help="no live line")
     parser.add_argument(
-        "--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 20, or 0 where keys lead something)"
+        "--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)"
     )
     parser.add_argument("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
     parser.set_defaults(run=_demo)
@@ -149,6 +156,7 @@ def _demo(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         output=options.output,
         scene=options.scene,
+        browser=not options.no_page,
     )
 
 

@@ -1,16 +1,17 @@
-"""The demonstration: simulator and controller as processes, a circle and a push or a scene, and what came of it."""
+"""The demonstration: simulator and controller as processes, and the page, or else a circle and a push."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .bringup import environment, simulation
+from .bringup import environment, page, simulation
 from .errors import ConfigError, HardwareFault
 from .log import Log
 from .plants.scene import load_scene
@@ -30,25 +31,29 @@ def demo(
     seconds: float | None = None,
     output: str = ".",
     scene: str = "",
+    browser: bool = True,
 ) -> int:
     """Run it.
 
     Args:
-        robot, law, gains, scene: see :func:`robot_control_ros.bringup.simulation`. In a scene the keys of the terminal
-            lead what can be led.
+        robot, law, gains, scene: see :func:`robot_control_ros.bringup.simulation`.
         live: show the live line.
-        seconds: length; 0 runs until Ctrl-C, or Esc in a scene; 20 by default, or 0 where keys can be read.
-        output: folder for the plot and the CSV file.
+        seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
+        output: folder for the plot and the CSV file that are written without the page.
+        browser: with the page, on which a person does what is to be done; else it is a circle and a push, or in a scene
+            the keys of the terminal lead what can be led (by default until Esc, where there are keys to be read).
 
     Returns:
         The exit status.
 
     Raises:
-        ConfigError: an argument that can't be used.
+        ConfigError: an argument that can't be used, or the page's library is missing.
         HardwareFault: a process ended, or no telemetry came.
     """
     if seconds is not None and not seconds >= 0.0:
         raise ConfigError(f"seconds = {seconds}: must be 0 or more")
+    if browser and find_spec("viser") is None:
+        raise ConfigError("the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without")
     os.environ.update(environment())
     config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene).nodes()
     from .nodes.running import spinning
@@ -57,23 +62,30 @@ def demo(
     print(f"{config.description or config.name} under {law}")
     found = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
     print(f"To join from another terminal: export {found}")
-    with Processes(specs) as processes, spinning(lambda: _operator(config, law, scene)) as (operator, spin):
+    with (
+        Processes(specs) as processes,
+        Processes([page(robot, "sim")] if browser else []),
+        spinning(lambda: _operator(config, law, scene, browser)) as (operator, spin),
+    ):
         print(operator.plan)
         try:
             with operator.keyboard:
                 _watch(operator, spin, processes, operator.length if seconds is None else seconds, live)
         except KeyboardInterrupt:
             print("\nstopped")
-    if len(operator.log):
+    if not browser and len(operator.log):
         _report(operator, operator.log.log(), title, Path(output))
     return 0
 
 
-def _operator(config: RobotConfig, law: str, scene: str) -> Any:
+def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
     from .nodes.key_operator import KeyOperator
     from .nodes.keyboard import Keyboard
     from .nodes.operator import Operator
+    from .nodes.spectator import Spectator
 
+    if browser:
+        return Spectator()
     return KeyOperator(config, law, load_scene(scene), Keyboard()) if scene else Operator(config, law)
 
 

@@ -160,6 +160,25 @@ def test_every_argument_is_explained_and_has_a_valid_default(name):
 
 
 @pytest.mark.parametrize(
+    "name", [name for name, setup in SETUPS.items() if "dashboard" in {argument.name for argument in setup.arguments}]
+)
+def test_the_page_is_of_the_controllers_robot_and_the_others_go_on_without_it(name):
+    system = made(name, dashboard="true")
+    control, page = system.node("controller"), system.node("dashboard")
+    shared = {key: control.parameters[key] for key in ("robot", "profile")}
+    assert page == NodeSpec("dashboard", "dashboard", shared, vital=False)
+    assert "dashboard" not in {part.name for stage in made(name).stages for part in stage if hasattr(part, "name")}
+    with pytest.raises(ConfigError, match="dashboard = 'maybe'; choices: true, false"):
+        made(name, dashboard="maybe")
+
+
+def test_every_launch_file_with_our_controller_has_the_page():
+    for name, setup in SETUPS.items():
+        arguments = {argument.name for argument in setup.arguments}
+        assert ("dashboard" in arguments) == ("law" in arguments), name
+
+
+@pytest.mark.parametrize(
     ("name", "argument", "choice"),
     [
         (name, argument.name, choice)

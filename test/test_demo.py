@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def read_csv(path):
 @pytest.mark.sim
 def test_the_demonstration_shows_and_records_itself_and_leaves_nothing_behind(demo, tmp_path):
     output = tmp_path / "new" / "folder"
-    child = demo("--seconds", "3", "--headless", "--output", str(output))
+    child = demo("--no-page", "--seconds", "3", "--headless", "--output", str(output))
     nodes = until(lambda: len(found := children(child.process.pid)) == 2 and found, "simulator and controller")
     assert child.end() == 0, child.err
     assert ended_cleanly(child)
@@ -99,7 +100,7 @@ def test_the_demonstration_shows_and_records_itself_and_leaves_nothing_behind(de
 @pytest.mark.sim
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path, number):
-    child = demo("--seconds", "0", "--output", str(tmp_path))
+    child = demo("--no-page", "--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")
     nodes = children(child.process.pid)
     assert len(nodes) == 3  # simulator, watchdog, controller
@@ -113,7 +114,7 @@ def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path, n
 @pytest.mark.ros
 @pytest.mark.sim
 def test_the_nodes_of_a_demonstration_that_is_killed_end_too(demo, tmp_path):
-    child = demo("--seconds", "0", "--output", str(tmp_path))
+    child = demo("--no-page", "--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")
     nodes = children(child.process.pid)
     assert len(nodes) == 3  # simulator, watchdog, controller
@@ -124,7 +125,7 @@ def test_the_nodes_of_a_demonstration_that_is_killed_end_too(demo, tmp_path):
 @pytest.mark.ros
 @pytest.mark.sim
 def test_a_demonstration_whose_node_dies_says_so_and_ends(demo, tmp_path):
-    child = demo("--seconds", "0", "--output", str(tmp_path))
+    child = demo("--no-page", "--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")
     nodes = children(child.process.pid)
     os.kill(nodes[0], signal.SIGKILL)
@@ -132,6 +133,33 @@ def test_a_demonstration_whose_node_dies_says_so_and_ends(demo, tmp_path):
     assert "robot_control: the simulator ended with exit status -9" in child.err
     assert "Traceback" not in child.err
     assert alive(nodes) == []
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+def test_with_the_page_a_person_does_what_is_to_be_done(demo, tmp_path):
+    pytest.importorskip("viser", reason="the page needs viser")
+    child = demo("--output", str(tmp_path / "none"))
+    address = until(lambda: re.search(r"dashboard of ur5: (http://127\.0\.0\.1:\d+)", child.out), "the page").group(1)
+    until(lambda: "Hz  error" in child.out, "the live line")
+    assert "drag the target, push the arm, change its stiffness" in child.out
+    with urllib.request.urlopen(address) as answer:
+        assert b"<html" in answer.read()
+    nodes = children(child.process.pid)
+    assert len(nodes) == 4  # simulator, watchdog, controller, dashboard
+    assert child.end(signal.SIGINT) == 0, child.err
+    assert ended_cleanly(child)
+    assert alive(nodes) == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_without_its_library_the_page_is_refused_with_the_way_out(monkeypatch, capsys):
+    pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+    monkeypatch.setattr("robot_control_ros.demo.find_spec", lambda name: None)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == (
+        "robot_control: the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without\n"
+    )
 
 
 # --- a demonstration in a scene ---
@@ -145,7 +173,7 @@ def demo_in_terminal(tmp_path):
     started = []
 
     def start(scene):
-        arguments = ["-m", "robot_control_ros.cli", "demo", "--scene", scene, "--output", str(tmp_path)]
+        arguments = ["-m", "robot_control_ros.cli", "demo", "--no-page", "--scene", scene, "--output", str(tmp_path)]
         started.append(Terminal(*arguments, environment=ros_environment()))
         return started[-1]
 
@@ -208,7 +236,7 @@ def test_the_keys_lead_the_tip_where_nothing_is_on_slides(demo_in_terminal, tmp_
 @pytest.mark.ros
 @pytest.mark.sim
 def test_without_a_terminal_a_scene_says_so_and_nothing_is_led(demo, tmp_path):
-    child = demo("--scene", "ball", "--seconds", "2", "--headless", "--output", str(tmp_path))
+    child = demo("--no-page", "--scene", "ball", "--seconds", "2", "--headless", "--output", str(tmp_path))
     assert child.end() == 0, child.err
     assert "the ball stays where it is, for there is no terminal to read" in child.out
     header, rows = read_csv(tmp_path / "demo.csv")

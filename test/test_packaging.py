@@ -43,7 +43,13 @@ ROSDEP_KEYS = {
     "yaml": "python3-yaml",
 }
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
-EXTRAS_WITHOUT_KEY = {"pysoem": "ethercat", "kickcat": "test", "trimesh": "dashboard", "viser": "dashboard"}
+EXTRAS_WITHOUT_KEY = {
+    "pysoem": "ethercat",
+    "kickcat": "test",
+    "trimesh": "dashboard",
+    "viser": "dashboard",
+    "websockets": "test",
+}
 
 
 def files_below(folder: Path) -> Iterator[Path]:

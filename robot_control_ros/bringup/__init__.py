@@ -6,7 +6,7 @@ The command line starts them as processes, the launch files as launch actions; b
 from .drivers import GEN3, UR
 from .environment import environment
 from .ethercat import ETHERCAT, drives
-from .ours import SIMULATION, control, controller, gain_files, simulation
+from .ours import SIMULATION, control, controller, gain_files, page, simulation
 from .ros2_control import BEHIND, GAZEBO, ICUBE, MOCK
 from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro
 
@@ -36,5 +36,6 @@ __all__ = [
     "drives",
     "environment",
     "gain_files",
+    "page",
     "simulation",
 ]

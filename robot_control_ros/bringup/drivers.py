@@ -24,6 +24,7 @@ def ur(
     law: str = "admittance",
     gains: str = "",
     watchdog: str = "true",
+    dashboard: str = "false",
     use_mock_hardware: str = "false",
     headless_mode: str = "false",
     driver: str = "true",
@@ -58,7 +59,7 @@ def ur(
     return stages(
         [
             *started,
-            *control(ur_type, law, gains, watchdog, profile, rate=rate, vital=False),
+            *control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False),
             active(vital=False),
         ],
         [spawner(None, forward, vital=False)],  # it fails where the controller is active already
@@ -70,6 +71,7 @@ def gen3(
     law: str = "admittance",
     gains: str = "",
     watchdog: str = "true",
+    dashboard: str = "false",
     use_mock_hardware: str = "false",
     driver: str = "true",
 ) -> System:
@@ -92,7 +94,7 @@ def gen3(
     running = running_law(load_robot("gen3", "real"), law, gains)  # positions only, with mock hardware, too
     _check_wrench(running, profile, "mock.launch.py robot:=gen3")
     started = [LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments)] if switch("driver", driver) else []
-    return stages([*started, *control("gen3", law, gains, watchdog, profile, rate=rate, vital=False)])
+    return stages([*started, *control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)])
 
 
 def _check_wrench(law: RunningLaw, profile: str, instead: str) -> None:

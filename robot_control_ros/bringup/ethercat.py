@@ -8,7 +8,7 @@ from pathlib import Path
 from ..plants.ethercat.pacing import PATIENT
 from ..plants.ethercat.topology import load_topology
 from ..robots import load_robot
-from .ours import CONTROL, ROBOT, SWITCH, controller, number, portable, switch
+from .ours import CONTROL, DASHBOARD, ROBOT, SWITCH, controller, number, page, portable, switch
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
@@ -19,6 +19,7 @@ def drives(
     robot: str = "ur5",
     law: str = "impedance",
     gains: str = "",
+    dashboard: str = "false",
     topology: str = "",
     in_process: str = "false",
     realtime_priority: str = "40",
@@ -30,7 +31,7 @@ def drives(
 
     Args:
         interface: network interface that the bus is on.
-        robot, law, gains: see :func:`control`.
+        robot, law, gains, dashboard: see :func:`control`.
         topology: which drive is where: a name, or the path of a YAML file; the robot's name by default.
         in_process: whether the law runs in the bus's process.
         realtime_priority: SCHED_FIFO priority of the bus's process; 0 for none.
@@ -57,7 +58,8 @@ def drives(
     spec = controller(robot, law, gains, profile="ethercat", rate=HOSTED_RATE if hosted else cycles)
     if hosted:
         spec = replace(spec, parameters={**spec.parameters, "bus": interface})
-    return stages([NodeSpec("ethercat", "ethercat", given), replace(spec, vital=False)])
+    shown = [page(robot, "ethercat")] if switch("dashboard", dashboard) else []
+    return stages([NodeSpec("ethercat", "ethercat", given), replace(spec, vital=False), *shown])
 
 
 ETHERCAT = Setup(
@@ -65,6 +67,7 @@ ETHERCAT = Setup(
         Argument("interface", None, "Network interface that the bus is on, such as eth1."),
         replace(ROBOT, text="Robot with a profile ethercat: ur5, or the path of a YAML file."),
         *CONTROL[:2],
+        DASHBOARD,
         Argument("topology", "", "Which drive is where: a name, or the path of a YAML file; empty takes the robot's."),
         Argument(
             "in_process", "false", "Run the law in the bus's process: sense, compute and act in one cycle.", SWITCH

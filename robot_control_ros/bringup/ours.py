@@ -16,11 +16,13 @@ from ..running_law import RunningLaw
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
 SWITCH = ("true", "false")
+DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
 CONTROL = (
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
     Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
     Argument("watchdog", "true", "Start the watchdog, which makes the robot safe where the controller dies.", SWITCH),
+    DASHBOARD,
 )
 
 
@@ -29,16 +31,17 @@ def control(
     law: str,
     gains: str,
     watchdog: str,
+    dashboard: str,
     profile: str,
     *,
     rate: float = 0.0,
     vital: bool = True,
     description: str = "config",
 ) -> tuple[NodeSpec, ...]:
-    """Watchdog, if wanted, and controller of one robot under one of its profiles.
+    """Watchdog and page, if wanted, and controller of one robot under one of its profiles.
 
     Args:
-        robot, law, gains, watchdog: as the arguments say.
+        robot, law, gains, watchdog, dashboard: as the arguments say.
         profile: of the robot's file.
         rate: joint states per second [Hz]; 0 takes the profile's.
         vital: whether the end of one of them is the end of all; else what is left keeps the robot safe.
@@ -48,12 +51,14 @@ def control(
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
     """
     spec = controller(robot, law, gains, profile=profile, rate=rate, description=description)
-    spec = replace(spec, vital=vital)
-    if not switch("watchdog", watchdog):
-        return (spec,)
-    shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
-    topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
-    return (NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital), spec)
+    specs = [replace(spec, vital=vital)]
+    if switch("watchdog", watchdog):
+        shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
+        topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
+        specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
+    if switch("dashboard", dashboard):
+        specs.append(page(robot, profile))
+    return tuple(specs)
 
 
 def controller(
@@ -81,28 +86,31 @@ def active(*, vital: bool = True) -> NodeSpec:
     return NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True, vital=vital)
 
 
+def page(robot: str, profile: str) -> NodeSpec:
+    """The page in the browser; the others go on without it."""
+    return NodeSpec("dashboard", "dashboard", {"robot": portable(robot), "profile": profile}, vital=False)
+
+
 def simulation(
     robot: str = "ur5",
     law: str = "impedance",
     gains: str = "",
     watchdog: str = "true",
+    dashboard: str = "false",
     pacing: str = "realtime",
     rate: float | str = 0.0,
     scene: str = "",
-    dashboard: str = "false",
 ) -> System:
-    """Simulator, watchdog and controller of one robot, and the page where it is wanted.
+    """Simulator, watchdog and controller of one robot.
 
     Raises:
         ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
     """
     hertz = number("rate", rate)
-    page = [NodeSpec("dashboard", "dashboard", {"robot": portable(robot), "profile": "sim"}, vital=False)]
     return stages(
         [
             simulator(robot, hertz, scene, pacing=pacing),
-            *control(robot, law, gains, watchdog, "sim", rate=hertz),
-            *(page if switch("dashboard", dashboard) else []),
+            *control(robot, law, gains, watchdog, dashboard, "sim", rate=hertz),
         ],
     )
 
@@ -128,7 +136,6 @@ SIMULATION = Setup(
         Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
         Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
         Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
-        Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH),
     ),
     simulation,
 )

@@ -38,14 +38,19 @@ DRIVING = {
 
 
 def mock(
-    robot: str = "ur5", law: str = "admittance", gains: str = "", watchdog: str = "true", controllers_file: str = ""
+    robot: str = "ur5",
+    law: str = "admittance",
+    gains: str = "",
+    watchdog: str = "true",
+    dashboard: str = "false",
+    controllers_file: str = "",
 ) -> System:
     """ros2_control on mock_components, our controller in front of it.
 
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config, ours = load_robot(robot, "mock"), control(robot, law, gains, watchdog, "mock")
+    config, ours = load_robot(robot, "mock"), control(robot, law, gains, watchdog, dashboard, "mock")
     mode = running_law(config, law, gains).mode
     description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
     return stages(
@@ -60,6 +65,7 @@ def gazebo(
     law: str = "impedance",
     gains: str = "",
     watchdog: str = "true",
+    dashboard: str = "false",
     controllers_file: str = "",
     interface: str = "effort",
     world: str = "",
@@ -76,7 +82,10 @@ def gazebo(
     if interface not in GAZEBO_PROFILES:
         raise ConfigError(f"interface = {interface!r}; choices: {', '.join(GAZEBO_PROFILES)}")
     profile = GAZEBO_PROFILES[interface]
-    config, ours = load_robot(robot, profile), control(robot, law, gains, watchdog, profile, description="topic")
+    config, ours = (
+        load_robot(robot, profile),
+        control(robot, law, gains, watchdog, dashboard, profile, description="topic"),
+    )
     mode = running_law(config, law, gains).mode
     path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
     description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
@@ -112,6 +121,7 @@ def icube(
     law: str = "joint_pid",
     gains: str = "",
     watchdog: str = "true",
+    dashboard: str = "false",
     controllers_file: str = "",
     slave_config: str = "",
     supported: str = "false",
@@ -125,7 +135,7 @@ def icube(
         ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
             controller manager at another rate than the profile's, which is the drives'.
     """
-    config, ours = load_robot(robot, "icube"), control(robot, law, gains, watchdog, "icube", vital=False)
+    config, ours = load_robot(robot, "icube"), control(robot, law, gains, watchdog, dashboard, "icube", vital=False)
     mode = running_law(config, law, gains).mode
     if mode is CommandMode.EFFORT and not switch("supported", supported):
         raise ConfigError(

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
-
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rclpy.client import Client
-from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import Trigger
 
 from ..laws import law_class
 from ..log import Log, LogWriter
@@ -19,8 +12,8 @@ from ..robots import RobotConfig
 from ..spatial import make_pose
 from ..trajectories import Circle
 from ..types import Array
-from .entities import Entities
-from .messages import fill_pose, read_blocks
+from .messages import fill_pose
+from .spectator import Spectator
 
 LENGTH = 20.0  # s
 PERIOD = 0.02  # s between two targets
@@ -34,53 +27,31 @@ PLAN = (
 )
 
 
-class Operator(Node):
+class Operator(Spectator):
     """Runs the demonstration over topics alone.
 
     Attributes:
         log: the telemetry, sample by sample.
-        rate: of the control loop, as the controller reports it [Hz].
-        missed: deadlines, as the controller reports them.
-        finished: the person has had enough.
-        length: of the demonstration [s], where nobody says anything else; 0 until it is finished.
-        keyboard: what must be entered while it acts.
     """
 
     length = LENGTH
-    keyboard: AbstractContextManager[Any] = nullcontext()
 
     def __init__(self, robot: RobotConfig, law: str) -> None:
-        super().__init__("operator")
-        self.rate, self.missed, self.finished = 0.0, 0, False
-        self.latest: dict[str, Array] | None = None
+        super().__init__()
         self.log = LogWriter(robot.joints, law_class(law).mode)
         self._robot = robot
         self._circle: Circle | None = None
-        self._began: float | None = None
         self._was_pushing = False
-        self._entities = entities = Entities(self)
-        self._target = entities.publisher(PoseStamped, "/controller/target_pose")
-        self._push = entities.publisher(WrenchStamped, "/simulator/push")
-        self._zero: Client = self.create_client(Trigger, "/controller/zero_wrench")
-        entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
-        entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
-        entities.timer(PERIOD, self._act)
-
-    @property
-    def elapsed(self) -> float:
-        """Time since the first telemetry, by the robot's clock [s]."""
-        if self.latest is None or self._began is None:
-            return 0.0
-        return float(self.latest["time"][0] - self._began)
+        self._target = self._entities.publisher(PoseStamped, "/controller/target_pose")
+        self._push = self._entities.publisher(WrenchStamped, "/simulator/push")
+        self._entities.timer(PERIOD, self._act)
 
     @property
     def plan(self) -> str:
-        """What will be done, in words."""
         return PLAN
 
     @property
     def note(self) -> str:
-        """What is being done, in a few words."""
         return "pushing" if self._pushing(self.elapsed) else ""
 
     def pushed(self, log: Log) -> Array:
@@ -90,16 +61,10 @@ class Operator(Node):
     def _pushing(self, t: float) -> bool:
         return PUSH_AT <= t < PUSH_AT + PUSH_FOR
 
-    def close(self) -> None:
-        """Take the topics back."""
-        self._entities.close()
-
     def _on_state(self, message: Float64MultiArray) -> None:
-        blocks = read_blocks(message)
-        if self._began is None:
-            self._began = float(blocks["time"][0])
-            self._zero.call_async(Trigger.Request())  # what hangs on the sensor is no push
-        self.latest = blocks
+        super()._on_state(message)
+        blocks = self.latest
+        assert blocks is not None
         self.log.add(
             self.elapsed,
             blocks["position"],
@@ -111,12 +76,6 @@ class Operator(Node):
             blocks["wrench"],
             blocks["command"],
         )
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            values = {item.key: item.value for item in status.values}
-            if "rate [Hz]" in values:
-                self.rate, self.missed = float(values["rate [Hz]"]), int(values.get("missed deadlines", "0"))
 
     def _act(self) -> None:
         if self.latest is None:
