@@ -21,7 +21,7 @@ RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo demo-ethercat test lint bench clean
+.PHONY: help demo demo-ethercat demo-planar test lint browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -33,8 +33,11 @@ demo: $(RUN) ## a simulated arm under compliant control, and its page in the bro
 demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a contour
 	$(BIN)/robot_control ethercat demo $(ARGS)
 
+demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
+	$(BIN)/robot_control planar $(ARGS)
+
 # A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
-test: $(DEV) ## all tests
+test: $(DEV) browser ## all tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --max-worker-restart 0 -m "not alone" $(ARGS) || test $$? = 5 # none chosen
 	$(BIN)/python -m pytest -m alone $(ARGS) || test $$? = 5
 
@@ -42,6 +45,17 @@ lint: $(DEV) ## style, formatting and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Chromium for the tests of the page: Debian's, where there is none and it can be installed.
+browser: $(DEV)
+	@$(BIN)/python test/browser.py || { \
+		test "$$(id -u)" = 0 && grep -qx ID=debian /etc/os-release && echo "Installing Chromium (a minute) …" && \
+		DEBIAN_FRONTEND=noninteractive timeout 300 sh -c \
+			'apt-get update && apt-get install -y --no-install-recommends chromium' >/dev/null 2>&1 </dev/null; \
+	} || echo "No Chromium: the tests of the page in a browser are skipped (apt-get install chromium, or set CHROMIUM)"
+
+screenshots: $(DEV) browser ## the pictures of the pages in docs/images, taken anew
+	$(BIN)/python test/screenshots.py $(ARGS)
 
 bench: $(RUN) ## timing of the control loop
 	$(BIN)/robot_control bench $(ARGS)

@@ -1,4 +1,4 @@
-"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|doctor|ethercat|docs``."""
+"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|joint|planar|doctor|ethercat|docs``."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_reproduce(commands)
     _add_bench(commands)
     _add_stability(commands)
+    _add_joint(commands)
+    _add_planar(commands)
     _add_doctor(commands)
     add_ethercat(commands)
     docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
@@ -47,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
 def _add_robot_and_law(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
     parser.add_argument("--law", default="impedance", help="name, or package.module:Class (default: impedance)")
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8080, help="or the next free one (default: 8080)")
+    parser.add_argument("--host", default="127.0.0.1", help="to listen on; 0.0.0.0 lets others in (default: 127.0.0.1)")
 
 
 def _add_scene(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +119,10 @@ def _add_bench(commands: Any) -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
     parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
     parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
+    parser.add_argument(
+        "--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns"
+    )
+    parser.add_argument("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
     parser.set_defaults(run=_bench)
 
 
@@ -121,6 +132,21 @@ def _add_stability(commands: Any) -> None:
     parser.add_argument("--output", default="stability", metavar="FOLDER", help="for figure and CSV file")
     parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figure beside it")
     parser.set_defaults(run=_stability)
+
+
+def _add_joint(commands: Any) -> None:
+    parser = commands.add_parser("joint", help="a page: one joint's PID response as its gains move; without ROS")
+    _add_address(parser)
+    parser.add_argument(
+        "--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help="a law of your own, see docs/joint_page.md"
+    )
+    parser.set_defaults(run=_joint)
+
+
+def _add_planar(commands: Any) -> None:
+    parser = commands.add_parser("planar", help="a page: a planar arm to drag, its law, a wall; without ROS")
+    _add_address(parser)
+    parser.set_defaults(run=_planar)
 
 
 def _add_doctor(commands: Any) -> None:
@@ -211,7 +237,11 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     from .bench import bench
+    from .page_bench import page_bench
 
+    if options.page:
+        _need_ros("bench --page")
+        return page_bench(options.seconds, options.browser)
     if not options.no_ros:
         _need_ros("bench without --no-ros")
     return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
@@ -221,6 +251,24 @@ def _stability(options: argparse.Namespace) -> int:
     from .stability import stability
 
     return stability(options.robot, Path(options.output), Path(options.page) if options.page else None)
+
+
+def _joint(options: argparse.Namespace) -> int:
+    from .dashboard.extra import viser_needed
+
+    with viser_needed("the joint page"):
+        from .dashboard.joint_page import serve_joint
+
+    return serve_joint(options.host, options.port, options.callback)
+
+
+def _planar(options: argparse.Namespace) -> int:
+    from .dashboard.extra import viser_needed
+
+    with viser_needed("the planar page"):
+        from .dashboard.planar_page import serve_planar
+
+    return serve_planar(options.host, options.port)
 
 
 def _doctor(options: argparse.Namespace) -> int:

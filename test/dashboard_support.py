@@ -2,6 +2,7 @@
 
 import socket
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("viser", reason="the page needs viser")
 
 import viser
+import zstandard
 from viser import _messages as messages
 from viser.infra import _messages as wire
 
@@ -39,7 +41,7 @@ class FakeLink:
         self.robot, self.urdf = ROBOT, ROBOT.urdf()
         self.refusal = ""
         self.states = []  # blocks; `come` adds to them
-        self.asked, self.targets, self.pushes, self.places = [], [], [], []
+        self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.now = Telemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
         self.running = "impedance"
@@ -109,6 +111,9 @@ class FakeLink:
     def lead_tip(self, pose):
         self.targets.append(pose)
 
+    def lead_wrench(self, wrench):
+        self.wrenches.append(wrench)
+
     def push(self, link, force):
         self.pushes.append((link, force))
 
@@ -122,7 +127,9 @@ class Browser:
     def __init__(self, page):
         self.page = page
         address = f"ws://127.0.0.1:{page.port}"
-        self.socket = websocket.connect(address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None)
+        self.socket = websocket.connect(
+            address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None, max_queue=None
+        )
         camera = messages.ViewerCameraMessage(
             (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.8, 0.01, 1000.0, 720, 1280, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         )
@@ -144,6 +151,19 @@ class Browser:
     def set(self, label, value):
         self.send(messages.GuiUpdateMessage(self.handle(label)._impl.uuid, {"value": value}))
 
+    def sees(self, text):
+        """Whether what the page sends, from the beginning on, comes to have these bytes in it."""
+        with suppress(TimeoutError):
+            while text not in unpacked(self.socket.recv(timeout=LIMIT)):
+                pass
+            return True
+        return False
+
+    def drag_node(self, name, phase, point):
+        """A drag of a node itself, not of a gizmo."""
+        point = tuple(float(part) for part in point)
+        self.send(messages.SceneNodeDragMessage(phase, name, None, point, (0.5, 0.5), point, (0.5, 0.5), "left", None))
+
     def begin_drag(self, name):
         self.send(messages.TransformControlsDragStartMessage(name))
 
@@ -153,6 +173,12 @@ class Browser:
 
     def end_drag(self, name):
         self.send(messages.TransformControlsDragEndMessage(name))
+
+
+def unpacked(message):
+    """The part of a message of viser that isn't numbers: its sizes unpacked and packed, then msgpack in zstd."""
+    packed = int.from_bytes(message[8:16], "little")
+    return zstandard.ZstdDecompressor().decompress(message[16 : 16 + packed])
 
 
 def free_port():

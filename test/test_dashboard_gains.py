@@ -38,7 +38,7 @@ def gains_of(robot, law):
 def test_axes_are_linked_by_their_unit():
     linear, turns = controls(stiffness(), per_axis=False)
     assert (linear.label, linear.indices) == ("Stiffness [N/m]", (0, 1, 2))
-    assert (turns.label, turns.indices) == ("Stiffness (turns) [N·m/rad]", (3, 4, 5))
+    assert (turns.label, turns.indices) == ("Stiffness (rot.) [N·m/rad]", (3, 4, 5))
     assert (linear.lower, linear.upper, linear.step) == (0.0, 2000.0, 10.0)
     assert (turns.upper, turns.step) == (200.0, 1.0)
 
@@ -49,6 +49,15 @@ def test_a_linked_slider_sets_its_axes_and_no_others():
     assert value == (700.0, 700.0, 700.0, 50.0, 50.0, 50.0)
     assert changed(value, turns, 5.0) == (700.0, 700.0, 700.0, 5.0, 5.0, 5.0)
     assert shown(stiffness(value), linear) == 700.0
+
+
+def test_the_axes_of_a_place_are_never_linked_and_reach_to_both_sides():
+    center = Parameter("wrench.payload_center", (0.0,) * 3, (0.0,) * 3, "Centre.", "m", -2.0, 2.0, (), AXES[:3])
+    found = controls(center, per_axis=False)
+    assert [(each.label, each.indices) for each in found] == [
+        (f"Payload center {axis} [m]", (index,)) for index, axis in enumerate("xyz")
+    ]
+    assert all(each.lower == -each.upper and 0.1 <= each.upper <= 2.0 for each in found)
 
 
 def test_values_that_differ_have_a_slider_each():
@@ -135,6 +144,16 @@ def test_a_saved_file_starts_a_law_with_the_same_gains(tmp_path):
     started = running_law(load_robot("ur5"), "impedance", str(path)).gains.target
     np.testing.assert_allclose(started.stiffness, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     assert gains_file.read(text, "impedance") == {name: each.value for name, each in values.items()}
+
+
+def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
+    values = {"stiffness": stiffness(), "wrench.low_pass": Parameter("wrench.low_pass", 20.0, 0.0)}
+    text = gains_file.write("own.laws:Spring", values)
+    parameters = yaml.safe_load(text)["/**"]["ros__parameters"]
+    assert parameters["wrench"] == {"low_pass": 20.0}
+    assert gains_file.read(text, "own.laws:Spring") == {name: each.value for name, each in values.items()}
+    with pytest.raises(ConfigError, match=r"no gains of impedance in the file; it has: own\.laws:Spring"):
+        gains_file.read(text, "impedance")
 
 
 def test_both_forms_of_names_are_read_and_the_node_prevails():

@@ -12,9 +12,12 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from ros_support import Ros
+from std_srvs.srv import Trigger
 
 from robot_control_ros.bringup import simulation
+from robot_control_ros.dashboard import gains_file
 from robot_control_ros.nodes.robot_link import RosLink
 from robot_control_ros.robots import load_robot
 from robot_control_ros.spatial import make_pose
@@ -105,6 +108,24 @@ def test_what_others_change_arrives(active):
     active.until(lambda: active.link.parameters()["stiffness"].value == (321.0,) * 6, "the change")
 
 
+def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused_alike(active):
+    link, settings = active.link, {"wrench.low_pass": 20.0, "wrench.payload_center": (0.0, 0.0, 0.05)}
+    low_pass = link.parameters()["wrench.low_pass"]
+    assert (low_pass.unit, low_pass.lower, low_pass.upper, low_pass.default) == ("Hz", 0.0, 1000.0, 0.0)
+    assert link.parameters()["wrench.payload_center"].axes == ("x", "y", "z")
+    names = list(link.parameters())
+    assert names == sorted(names, key=lambda name: name.startswith("wrench."))
+    assert active.answer(link.set_gains, settings).accepted
+    assert {name: link.parameters()[name].value for name in settings} == settings
+    assert active.ros.get("controller", "wrench.low_pass") == 20.0
+    answer = active.answer(link.set_gains, {"wrench.low_pass": 2000.0})
+    assert not answer.accepted
+    assert "wrench.low_pass" in answer.words
+    assert "1000" in answer.words
+    assert link.parameters()["wrench.low_pass"].value == 20.0
+    assert active.answer(link.set_gains, {"wrench.low_pass": 0.0, "wrench.payload_center": 0.0}).accepted
+
+
 def test_a_law_brings_its_own_gains_and_a_wrong_one_is_refused_in_words(active):
     link = active.link
     assert active.answer(link.set_law, "joint_impedance").accepted
@@ -172,6 +193,69 @@ def test_a_killed_controller_is_told_within_a_second_and_found_again(active):
     active.until(lambda: link.parameters()["stiffness"].value == (500.0,) * 3 + (50.0,) * 3, "its gains")
 
 
+def test_a_controller_restarted_at_once_with_another_law_and_a_saved_file_is_known_anew(active, tmp_path):
+    link = active.link
+    assert active.answer(link.set_law, "joint_impedance").accepted
+    assert active.answer(link.set_gains, {"stiffness": 77.0, "wrench.dead_band_force": 2.0}).accepted
+    saved = tmp_path / "gains.yaml"
+    saved.write_text(gains_file.write(link.law(), link.parameters()), encoding="utf-8")
+    assert active.answer(link.set_law, "impedance").accepted
+    active.children["controller"].process.send_signal(signal.SIGKILL)
+    active.children["controller"].process.wait()
+    spec = active.specs["controller"]
+    active.children["controller"] = active.ros.start(
+        "controller",
+        {**spec.parameters, "law": "joint_impedance"},
+        remappings=dict(spec.remappings),
+        parameter_files=(str(saved),),
+    )
+    active.until(lambda: link.law() == "joint_impedance", "the law of the new one")
+    active.until(lambda: link.parameters()["stiffness"].value == (77.0,) * 6, "the saved gains")
+    assert link.parameters()["wrench.dead_band_force"].value == 2.0
+    active.until(lambda: link.health().commands, "it to be active")
+    assert active.answer(link.set_gains, {"wrench.dead_band_force": 0.0}).accepted
+
+
+def test_drives_are_told_and_asked_for(tmp_path):
+    """With a node that has the names of ours."""
+    with Ros(tmp_path) as ros:
+        asked = []
+        link = RosLink(ros.node, ROBOT, ROBOT.urdf())
+
+        def answer(name):
+            def take(request, response):
+                asked.append(name)
+                response.success, response.message = name != "enable", f"{name} isn't possible"
+                return response
+
+            return take
+
+        names = ("enable", "disable", "quick_stop", "reset_fault")
+        for name in names:
+            ros.node.create_service(Trigger, f"/ethercat/{name}", answer(name))
+        publisher = ros.publisher(DiagnosticArray, "/diagnostics")
+        said = {"bus": "stopped", "elbow_joint": "fault", "wrist_1_joint": "fault", "wrist_2_joint": "switched on"}
+        status = [DiagnosticStatus(name=f"ethercat: {name}", message=words) for name, words in said.items()]
+        try:
+            ros.until(lambda: {f"ethercat/{name}" for name in names} <= link.requests(), "the services")
+            words = "stopped · elbow, wrist 1: fault · wrist 2: switched on"
+            ros.until(
+                lambda: link.health().drives == words,
+                "the drives",
+                lambda: publisher.publish(DiagnosticArray(status=status)),
+            )
+            for name in names:
+                answers = []
+                link.request(f"ethercat/{name}", answers.append)
+                ros.until(lambda answers=answers: answers, "an answer")
+                assert (answers[0].accepted, answers[0].words) == (name != "enable", f"{name} isn't possible")
+            link.stop(lambda answer: None)
+            ros.until(lambda: len(asked) == 5, "the quick stop")
+            assert asked == [*names, "quick_stop"]
+        finally:
+            link.close()
+
+
 def test_objects_of_a_scene_are_seen_and_led(tmp_path):
     with Ros(tmp_path) as ros:
         system = System(ros, scene="ball")
@@ -207,6 +291,21 @@ def test_the_program_prints_its_address_serves_the_page_and_ends(tmp_path):
             assert b"<html" in page.read(2000).lower()
         assert child.end(signal.SIGTERM) == 0
         assert "Traceback" not in child.err
+
+
+def test_the_description_comes_from_its_topic_where_it_shall(tmp_path):
+    pytest.importorskip("viser", reason="the page needs viser")
+    from std_msgs.msg import String
+
+    with Ros(tmp_path) as ros:
+        child = ros.start("dashboard", {"robot": "ur5", "port": 8490, "description": "topic"})
+        publisher = ros.publisher(String, "robot_description", latched=True)
+        ros.until(lambda: publisher.get_subscription_count() > 0, "the dashboard")
+        publisher.publish(String(data="<robot name='another'><link name='base'/></robot>"))
+        ros.until(lambda: "not in the robot description" in child.err, "words on another robot's")
+        assert "http://" not in child.out
+        publisher.publish(String(data=ROBOT.urdf()))
+        ros.until(lambda: "dashboard of ur5: http://127" in child.out, "an address")
 
 
 def test_without_viser_one_line_says_what_to_install(tmp_path):

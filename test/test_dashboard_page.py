@@ -1,16 +1,18 @@
 """The page over its real websocket, with a robot that only the test knows."""
 
+import socket
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import trimesh
 from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until
 
-from robot_control_ros.dashboard.link import Health, SceneObject
+from robot_control_ros.dashboard.link import Health, Parameter, SceneObject, Telemetry
 from robot_control_ros.dashboard.page import Page
+from robot_control_ros.dashboard.placing import pose_of, rgb
 from robot_control_ros.dashboard.robot_view import add_shape
 from robot_control_ros.dashboard.shapes import Shape
-from robot_control_ros.errors import ConfigError
 from robot_control_ros.model import RobotModel
 from robot_control_ros.spatial import make_pose, rotation_exp
 
@@ -40,6 +42,15 @@ def said(page):
 
 def node(page, name):
     return page.server.scene._handle_from_node_name[name]
+
+
+def placed_at(page, link):
+    """Where a link is drawn: the poses of its node and those above it in the tree, one after the other."""
+    name, pose = page._robot.node(link), np.eye(4)
+    while name not in ("", "/robot"):
+        pose = pose_of(node(page, name)) @ pose
+        name = name.rpartition("/")[0]
+    return pose
 
 
 # --- gains ---
@@ -85,6 +96,45 @@ def test_a_preset_sets_springs(browser, link):
     assert link.asked[0][1]["stiffness"] == (1500.0, 1500.0, 1500.0, 150.0, 150.0, 150.0)
 
 
+def test_gains_cant_be_moved_while_the_controller_doesnt_answer(browser, link):
+    assert not browser.handle("Stiffness [N/m]").disabled
+    link.state = Health(answers=False, silence=1.0)
+    until(lambda: browser.handle("Stiffness [N/m]").disabled and browser.handle("Law").disabled, "them to be disabled")
+    link.refusal = "/controller doesn't answer"  # somebody was quicker
+    browser.set("Stiffness [N/m]", 700)
+    until(lambda: "refused: /controller doesn&#x27;t answer" in said(browser.page), "the words")
+    until(lambda: browser.handle("Stiffness [N/m]").value == 500.0, "the slider to go back")
+    link.state, link.refusal = Health(answers=True, lifecycle="active"), ""
+    until(lambda: not browser.handle("Stiffness [N/m]").disabled, "them to be enabled")
+
+
+def test_a_page_that_is_there_before_its_controller(link, browser):
+    link.state, link.running, gains = Health(silence=5.0), "", link.gains
+    link.gains = {}
+    link.now = Telemetry()
+    other = Browser(other_page := Page(link, port=free_port()))
+    try:
+        until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in said(other_page), "what to do")
+        assert other.handle("Law").value == "…"
+        link.state, link.running, link.gains = Health(answers=True, lifecycle="active"), "impedance", gains
+        assert other.handle("Stiffness [N/m]").value == 500.0
+        until(lambda: other.handle("Law").value == "impedance", "the law")
+        link.running, link.gains = "joint_pid", {"p": Parameter("p", 2.0, 2.0, upper=10.0)}
+        assert other.handle("P").value == 2.0
+        until(lambda: other.handle("Law").value == "joint_pid", "the law of the next controller")
+    finally:
+        other.socket.close()
+        other_page.close()
+
+
+def test_settings_of_the_wrench_have_a_folder_and_their_own_names(browser, link):
+    low_pass = Parameter("wrench.low_pass", 0.0, 0.0, "Corner.", "Hz", 0.0, 1000.0)
+    link.gains = link.gains | {"wrench.low_pass": low_pass}
+    browser.set("Low pass [Hz]", 20.0)
+    until(lambda: link.asked, "the change")
+    assert link.asked == [("gains", {"wrench.low_pass": 20.0})]
+
+
 def test_the_law_is_chosen_or_goes_back(browser, link):
     browser.set("Law", "joint_pid")
     until(lambda: link.running == "joint_pid", "the law")
@@ -121,6 +171,72 @@ def test_a_browser_that_dies_while_it_drags_lets_go(browser, link):
     until(lambda: link.targets, "a target")
     browser.socket.close()
     until(lambda: np.allclose(node(browser.page, "/target").position, HOME[:3, 3]), "the gizmo at the reference")
+
+
+@pytest.mark.parametrize("how", ["STOP", "deactivated", "gone"])
+def test_a_drag_is_over_once_the_controller_has_stopped(browser, page, link, how):
+    """Also after it is activated again: whoever drags must grasp the target anew."""
+    browser.begin_drag("/target")
+    browser.drag("/target", aside(0.05, 0.0, 0.0))
+    until(lambda: link.targets, "a target")
+    active = link.state
+    if how == "STOP":
+        browser.set("STOP", True)
+        until(lambda: not page._target._drag.held, "the drag to be dropped")
+    else:
+        link.state = replace(active, answers=how != "gone", lifecycle="inactive")
+        until(lambda: not node(page, "/target").visible, "the gizmo to go")
+        link.state = active
+    until(lambda: node(page, "/target").visible, "the gizmo")
+    until(lambda: np.allclose(node(page, "/target").position, HOME[:3, 3]), "the gizmo at the reference")
+    count = len(link.targets)
+    browser.drag("/target", aside(0.1, 0.0, 0.0))
+    until(lambda: np.allclose(node(page, "/target").position[0], HOME[0, 3] + 0.1), "the move to be known")
+    browser.set("Coriolis", True)
+    until(lambda: ("gains", {"coriolis": True}) in link.asked, "another turn of the page")
+    assert len(link.targets) == count
+    browser.end_drag("/target")
+    browser.begin_drag("/target")
+    until(lambda: len(link.targets) > count, "a target of the new drag")
+
+
+def test_of_two_browsers_that_drag_the_target_the_first_has_it(browser, page, link):
+    other = Browser(page)
+    browser.begin_drag("/target")
+    browser.drag("/target", aside(0.05, 0.0, 0.0))
+    until(lambda: link.targets, "a target")
+    other.begin_drag("/target")
+    for _ in range(20):
+        other.drag("/target", aside(-0.05, 0.0, 0.0))
+    until(lambda: np.allclose(node(page, "/target").position, aside(0.05, 0.0, 0.0)[:3, 3]), "the first one's place")
+    assert all(target[0, 3] > HOME[0, 3] - 1e-6 for target in link.targets)
+    browser.end_drag("/target")
+    until(lambda: not page._target._drag.held, "the end")
+    other.end_drag("/target")
+    other.begin_drag("/target")
+    other.drag("/target", aside(-0.05, 0.0, 0.0))
+    until(lambda: np.allclose(link.targets[-1], aside(-0.05, 0.0, 0.0), atol=1e-6), "the other's turn")
+    other.socket.close()
+
+
+def test_ten_browsers_see_the_same_and_one_that_is_cut_while_it_drags_disturbs_none(page, link):
+    browsers = [Browser(page) for _ in range(10)]
+    until(lambda: len(page.server.get_clients()) == 10, "ten clients")
+    browsers[3].begin_drag("/target")
+    browsers[3].drag("/target", aside(0.05, 0.0, 0.0))
+    until(lambda: link.targets, "a target")
+    browsers[3].socket.socket.shutdown(socket.SHUT_RDWR)  # as if the machine had died: no farewell
+    until(lambda: len(page.server.get_clients()) == 9, "its end to be seen")
+    until(lambda: not page._target._drag.held, "the drag to end")
+    for each in (browsers[0], browsers[9]):
+        asked = len(link.asked)
+        each.set("Coriolis", not link.gains["coriolis"].value)
+        until(lambda asked=asked: len(link.asked) > asked, "the change of another")
+    link.state = replace(link.state, lifecycle="inactive")
+    until(lambda: "controller inactive" in said(page), "the state")
+    for each in browsers[:3] + browsers[4:]:
+        assert each.sees(b"controller inactive")
+        each.socket.close()
 
 
 @pytest.mark.parametrize("ends", ["released", "killed"])
@@ -165,18 +281,31 @@ def test_the_links_are_where_the_model_has_them(page, link):
     link.now = replace(link.now, q=q)
     model = RobotModel.of(ROBOT)
     model.update(q, np.zeros(6))
-    until(lambda: np.allclose(node(page, "/robot/tool0").position, model.frame_pose("tool0")[:3, 3]), "the tip")
-    for name in ("upper_arm_link", "wrist_2_link"):
-        np.testing.assert_allclose(node(page, f"/robot/{name}").position, model.frame_pose(name)[:3, 3], atol=1e-9)
+    until(lambda: np.allclose(placed_at(page, "tool0"), model.frame_pose("tool0"), atol=1e-6), "the tip")
+    for name in ("base_link", "upper_arm_link", "wrist_2_link", "ft_frame"):
+        np.testing.assert_allclose(placed_at(page, name), model.frame_pose(name), atol=1e-6)
 
 
 def test_a_joint_near_its_limit_shows_a_ring(page, link):
-    until(lambda: np.linalg.norm(node(page, "/robot/tool0").position) > 0.1, "the arm at home")
+    until(lambda: page._robot._q is not None, "the arm at home")
     assert not node(page, "/robot/forearm_link/limit").visible
     q = np.array(ROBOT.home)
     q[2] = RobotModel.of(ROBOT).limits.upper[2] - 0.05
     link.now = replace(link.now, q=q)
     until(lambda: node(page, "/robot/forearm_link/limit").visible, "the ring")
+    until(lambda: "elbow_joint: 0.05 rad before its limit" in said(page), "its words")
+
+
+def test_the_rings_of_all_joints_show_on_demand_and_are_green_far_from_a_limit(browser, page):
+    rings = [f"/robot/{joint.link}/limit" for joint in page._description.joints.values()]
+    until(lambda: page._robot._q is not None, "the arm at home")
+    assert len(rings) == 6
+    assert not any(node(page, name).visible for name in rings)
+    browser.set("Joint limits", True)
+    until(lambda: all(node(page, name).visible for name in rings), "the rings")
+    assert all(node(page, name).color == rgb((0.3, 0.68, 0.42)) for name in rings)
+    browser.set("Joint limits", False)
+    until(lambda: not any(node(page, name).visible for name in rings), "no rings")
 
 
 def test_the_wrench_is_an_arrow_in_newtons(page, link):
@@ -186,7 +315,11 @@ def test_the_wrench_is_an_arrow_in_newtons(page, link):
     np.testing.assert_allclose(start, HOME[:3, 3], atol=1e-6)
     assert end[2] < start[2]
     np.testing.assert_allclose(end[:2], start[:2])
+    assert start[2] - end[2] == pytest.approx(page._reach / 10, abs=1e-3)  # half the reach at 60 N
     assert node(page, "/wrench/label").text == "wrench 12 N"
+    link.now = replace(link.now, wrench=np.array([0.0, 0.0, -200.0, 0.0, 0.0, 0.0]))
+    until(lambda: node(page, "/wrench/label").text == "wrench 200 N", "the larger one")
+    assert np.ptp(node(page, "/wrench").points[0], axis=0)[2] == pytest.approx(page._reach / 2, abs=1e-3)
     link.now = replace(link.now, wrench=np.full(6, np.nan))
     until(lambda: not node(page, "/wrench").visible, "no arrow for no wrench")
 
@@ -219,15 +352,16 @@ def test_stop_is_asked_for_at_once(browser, link):
 def test_a_silent_controller_and_an_inactive_one_are_told(page, link):
     link.state = Health(answers=False, silence=3.0)
     until(lambda: "the controller doesn&#x27;t answer for 3 s" in said(page), "its silence")
-    link.state = Health(answers=True, lifecycle="inactive")
+    link.state = Health(answers=True, lifecycle="inactive", problem="no joint states")
     until(lambda: "controller inactive: the robot isn&#x27;t commanded" in said(page), "its state")
+    assert "no joint states" not in said(page)  # it has no use for them
 
 
 def test_rate_response_and_refusals_are_told(page, link):
     values = {"rate [Hz]": "499.6", "response p99 [us]": "210", "refusals": "3"}
     link.state = Health(True, 0.0, "active", diagnosis=values, problem="no wrench")
     until(lambda: "500 Hz · response p99 0.21 ms · 3 refusals" in said(page), "the line")
-    assert "no wrench" in said(page)
+    assert said(page).index("no wrench") < said(page).index("500 Hz")  # what matters most is in sight
 
 
 def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):
@@ -235,6 +369,31 @@ def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):
     until(lambda: tuple(browser.handle("Controller").options) == ("Activate", "Clean up"), "the buttons")
     browser.set("Controller", "Activate")
     until(lambda: "activate" in link.asked, "the transition")
+
+
+def test_drives_have_buttons_where_there_are_some(browser, page, link, monkeypatch):
+    until(lambda: not page._drives.visible, "no drives")
+    names = {"enable", "disable", "quick_stop", "reset_fault"}
+    monkeypatch.setattr(link, "requests", lambda: frozenset(f"ethercat/{name}" for name in names))
+    link.state = replace(link.state, drives="shoulder_pan_joint: fault")
+    until(lambda: page._drives.visible, "the buttons")
+    until(lambda: "drives: shoulder_pan_joint: fault" in said(page), "their state")
+    for label in browser.handle("Drives").options:
+        browser.set("Drives", label)
+    until(lambda: set(link.asked) == {f"ethercat/{name}" for name in names}, "each request")
+
+
+def test_nothing_is_sent_while_nothing_changes(browser, page, link):
+    until(lambda: browser.handle("Stiffness [N/m]") and node(page, "/target").visible, "all of it")
+    page._turns.close()
+    page._draw()
+    sent = page.server._websock_server._broadcast_buffer.message_counter
+    for _ in range(5):
+        page._draw()
+    assert page.server._websock_server._broadcast_buffer.message_counter == sent
+    link.now = replace(link.now, q=np.array(ROBOT.home) + 0.1)
+    page._draw()
+    assert page.server._websock_server._broadcast_buffer.message_counter > sent
 
 
 def test_a_taken_port_gives_way_to_the_next_free_one(page, link):
@@ -247,30 +406,23 @@ def test_a_taken_port_gives_way_to_the_next_free_one(page, link):
 
 # --- meshes ---
 
-STL = """solid part
-facet normal 0 0 1
-outer loop
-vertex 0 0 0
-vertex 1 0 0
-vertex 0 1 0
-endloop
-endfacet
-endsolid part
-"""
-
 
 @pytest.mark.parametrize("colour", [None, (1.0, 0.0, 0.0)])
-def test_a_mesh_is_drawn_at_its_scale(page, tmp_path, colour):
-    path = tmp_path / "part.stl"
-    path.write_text(STL)
-    shape = Shape("mesh", (0.5, 0.5, 0.5), make_pose(np.array([1.0, 2.0, 3.0])), colour, path)
+def test_a_mesh_is_drawn_at_its_scale(page, colour):
+    mesh = trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    shape = Shape("mesh", (0.5, 0.5, 0.5), make_pose(np.array([1.0, 2.0, 3.0])), colour, mesh)
     drawn = add_shape(page.server.scene, "/part", shape)
     assert tuple(drawn.scale) == (0.5, 0.5, 0.5)
     np.testing.assert_allclose(drawn.position, [1.0, 2.0, 3.0])
 
 
-def test_a_mesh_that_cant_be_read_is_named(page, tmp_path):
-    path = tmp_path / "part.stl"
-    path.write_text("nothing")
-    with pytest.raises(ConfigError, match=r"the mesh .*part\.stl can't be read"):
-        add_shape(page.server.scene, "/part", Shape("mesh", (1.0, 1.0, 1.0), np.eye(4), None, path))
+def test_a_page_opens_without_a_mesh_and_names_it(link, tmp_path, caplog):
+    (tmp_path / "bad.stl").write_text("nothing")
+    bad = f'<visual><geometry><mesh filename="file://{tmp_path}/bad.stl"/></geometry></visual>'
+    link.urdf = link.urdf.replace('<link name="forearm_link">', f'<link name="forearm_link">{bad}', 1)
+    page = Page(link, port=free_port())
+    try:
+        assert f"the mesh {tmp_path}/bad.stl can't be read" in caplog.text
+        assert node(page, "/robot/forearm_link/0").visible
+    finally:
+        page.close()

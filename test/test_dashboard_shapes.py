@@ -21,6 +21,18 @@ ARM = """<robot name="arm">
 </robot>"""
 
 
+STL = """solid part
+facet normal 0 0 1
+outer loop
+vertex 0 0 0
+vertex 1 0 0
+vertex 0 1 0
+endloop
+endfacet
+endsolid part
+"""
+
+
 def described(upper="", folder=Path("/nowhere")):
     return Description(ARM.format(upper=upper), folder)
 
@@ -53,15 +65,34 @@ def test_meshes_are_found_in_the_ament_index_or_beside_the_file(tmp_path, monkey
     places = {"ament": prefix / "share/my_arm/meshes/a.stl", "beside": tmp_path / "my_arm/meshes/a.stl"}
     if found in places:
         places[found].parent.mkdir(parents=True)
-        places[found].touch()
+        places[found].write_text(STL)
+    pytest.importorskip("trimesh", reason="meshes need trimesh")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
     upper = """<visual><geometry><mesh filename="package://my_arm/meshes/a.stl" scale="2 2 2"/></geometry></visual>
       <collision><geometry><box size="1 2 3"/></geometry></collision>"""
     (shape,) = described(upper, folder).shapes["upper"]
     if found in places:
-        assert (shape.kind, shape.path, shape.size) == ("mesh", places[found], (2.0, 2.0, 2.0))
+        assert (shape.kind, len(shape.mesh.faces), shape.size) == ("mesh", 1, (2.0, 2.0, 2.0))
     else:
         assert (shape.kind, shape.size) == ("box", (1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize("text", ["nothing", "solid empty\nendsolid empty\n"])
+def test_a_mesh_that_cant_be_read_is_named_and_the_rest_is_drawn(tmp_path, text):
+    (tmp_path / "bad.stl").write_text(text)
+    upper = """<visual><geometry><mesh filename="bad.stl"/></geometry></visual>
+      <collision><geometry><box size="1 2 3"/></geometry></collision>"""
+    description = described(upper, tmp_path)
+    assert [shape.kind for shape in description.shapes["upper"]] == ["box"]
+    (problem,) = description.problems
+    assert f"the mesh {tmp_path / 'bad.stl'} can't be read" in problem
+
+
+def test_links_that_are_fixed_are_carried_by_the_last_that_moves():
+    description = described()
+    carriers = {link: description.carrier(link, ("a", "b")) for link in ("base", "upper", "lower", "tip")}
+    assert carriers == {"base": "base", "upper": "upper", "lower": "lower", "tip": "lower"}
+    assert description.carrier("tip", ("a",)) == "upper"  # a joint that isn't the robot's stands still
 
 
 def test_an_arm_that_nobody_has_drawn_gets_housings_and_bars_that_join_its_joints():

@@ -11,7 +11,6 @@ from .placing import rgb
 
 SHOWN_FROM = 1.0  # N
 LONGEST = 0.5  # share of the reach
-FORCE_AT_LONGEST = 100.0  # N
 MOVED = 5e-4  # m, from which an arrow is drawn anew
 
 
@@ -24,10 +23,21 @@ class ForceArrow:
         colour: (3,) from 0 to 1.
         word: in front of the newtons.
         reach: of the arm [m].
+        anchor: the side of the label that is at the arrow's head; arrows that may coincide have different ones.
+        full: the force [N] from which the arrow is half as long as the reach.
     """
 
-    def __init__(self, scene: Any, name: str, colour: tuple[float, float, float], word: str, reach: float) -> None:
-        self._scale, self._word = LONGEST * reach / FORCE_AT_LONGEST, word
+    def __init__(
+        self,
+        scene: Any,
+        name: str,
+        colour: tuple[float, float, float],
+        word: str,
+        reach: float,
+        anchor: str = "bottom-center",
+        full: float = 60.0,
+    ) -> None:
+        self._longest, self._full, self._word = LONGEST * reach, full, word
         self._points = np.zeros((1, 2, 3))
         self._arrow = scene.add_arrows(
             name,
@@ -38,7 +48,7 @@ class ForceArrow:
             head_length=0.045 * reach,
             visible=False,
         )
-        self._label = scene.add_label(f"{name}/label", "", anchor="bottom-center", visible=False)
+        self._label = scene.add_label(f"{name}/label", "", anchor=anchor, visible=False)
 
     def draw(self, origin: Array, force: Array | None) -> None:
         """A force (3,) [N] at a point (3,), both in the base; None hides it, and so does a small one."""
@@ -46,7 +56,7 @@ class ForceArrow:
         shown = bool(size >= SHOWN_FROM)  # false for NaN as well
         if shown:
             assert force is not None
-            points = np.array([[origin, origin + min(self._scale, LONGEST * 100 * self._scale / size) * force]])
+            points = np.array([[origin, origin + self._longest / max(size, self._full) * force]])
             if np.abs(points - self._points).max() > MOVED:
                 self._points = points
                 self._arrow.points = points.astype(np.float32)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
 from ..errors import ConfigError
-from .link import Parameter, Value
+from .link import WRENCH, Parameter, Value
 
 SECTIONS = ("/**", "controller", "/controller")  # later ones prevail
 
 
 def write(law: str, parameters: Mapping[str, Parameter]) -> str:
     """The text of the file."""
-    gains = {name: list(p.value) if isinstance(p.value, tuple) else p.value for name, p in parameters.items()}
+    content: dict[str, dict[str, Any]] = {law: {}}
+    for name, each in parameters.items():
+        section, gain = (WRENCH[:-1], name.removeprefix(WRENCH)) if name.startswith(WRENCH) else (law, name)
+        content.setdefault(section, {})[gain] = list(each.value) if isinstance(each.value, tuple) else each.value
     head = f"# Gains of {law}, as a ROS parameter file: gains:=FILE (launch) or --gains FILE (robot_control demo).\n"
-    content = {"/**": {"ros__parameters": {law: gains}}}
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    file = {"/**": {"ros__parameters": content}}
+    return head + yaml.safe_dump(file, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
 def read(text: str, law: str) -> dict[str, Value]:
-    """The gains of a law in the text of a file.
+    """The gains of a law, and the wrench's settings, in the text of a file.
 
     Raises:
         ConfigError: not a ROS parameter file, or nothing for the law; names the laws that it is for.
@@ -31,20 +34,25 @@ def read(text: str, law: str) -> dict[str, Value]:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"not valid YAML: {error}") from error
-    found: dict[str, Any] = {}
-    laws: set[str] = set()
+    given: dict[str, Any] = {}
     for section in SECTIONS:
         parameters = _mapping(_mapping(content, "the file").get(section, {}), section).get("ros__parameters", {})
-        for name, value in _mapping(parameters, "ros__parameters").items():
-            prefix, dot, gain = name.rpartition(".")
-            laws.add(prefix if dot else name)
-            if name == law:
-                found.update(_mapping(value, law))
-            elif prefix == law:
-                found[gain] = value
-    if not found:
-        raise ConfigError(f"no gains of {law} in the file; it has: {', '.join(sorted(laws)) or 'nothing'}")
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+        given.update(_flat(_mapping(parameters, "ros__parameters")))
+    gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
+    if not gains:
+        others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(WRENCH)})
+        raise ConfigError(f"no gains of {law} in the file; it has: {', '.join(others) or 'nothing'}")
+    gains.update((name, value) for name, value in given.items() if name.startswith(WRENCH))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in gains.items()}
+
+
+def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Nested names as one, with dots."""
+    for name, value in parameters.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{inner}", each) for inner, each in _flat(value))
+        else:
+            yield name, value
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from . import gains_file
-from .link import Answer, Parameter, RobotLink, Value
+from .link import WRENCH, Answer, Parameter, RobotLink, Value
 from .presets import SCALES, preset
 from .sliders import Control, can_show, changed, controls, shown
 from .turns import Turns
@@ -33,44 +33,54 @@ class GainsPanel:
         self._parameters: Mapping[str, Parameter] = {}
         self._controls: list[tuple[str, Control, Any]] = []
         self._chosen: object = None
+        self._drawn: object = None  # of what the controls are as they must be
         self._edits: dict[str, Value] = {}  # not yet sent
         self._asking = False  # an answer is under way
         self._law = gui.add_dropdown("Law", ("…",), hint="The control law that runs; a refusal says why.")
-        self._law.on_update(turns.callback(self._choose_law))
+        self._law.on_update(turns.choice(self._choose_law))
         self._presets = gui.add_button_group(
             "Preset",
             tuple(SCALES),
             hint="Stiffness as a multiple of the robot's own: 0.2, 1, 3, and 0 to lead it by hand.",
         )
-        self._presets.on_click(turns.callback(self._apply_preset))
+        self._presets.on_click(turns.choice(self._apply_preset))
         self._first = gui.add_folder(None)
-        self._rest = gui.add_folder("More gains", expand_by_default=False)
-        with gui.add_folder("Gains: axes and files", expand_by_default=False):
+        with gui.add_folder("More gains, wrench, files", expand_by_default=False):
             self._per_axis = gui.add_checkbox("Per axis", False, hint="A slider for each axis or joint.")
-            self._per_axis.on_update(turns.callback(self.draw))
+            self._rest = gui.add_folder(None)
+            self._wrench = gui.add_folder("Measured wrench", expand_by_default=False)
             save = gui.add_button("Save as a ROS parameter file", hint="The controller can start with it: gains:=FILE")
             save.on_click(self._save)
             load = gui.add_upload_button("Load a ROS parameter file")
-            load.on_upload(turns.callback(lambda: self._load(load.value.content)))
+            load.on_upload(turns.choice(lambda file: self._load(file.content)))
 
-    def draw(self) -> None:
-        """As the node has it now, but for what is being changed here."""
+    def draw(self, answers: bool) -> None:
+        """As the node has it now, but for what is being changed here; disabled where the node doesn't answer."""
         if self._asking or self._edits:
             return
+        touched = any(_touched(handle, LEFT_ALONE) for handle in self._handles())
+        state = (self._link.parameters(), self._link.law(), self._per_axis.value, answers)
+        if state == self._drawn and not touched:
+            return
+        self._parameters, law, per_axis, _ = state
         self._draw_law()
-        parameters = self._link.parameters()
-        chosen = (self._link.law(), tuple(parameters), self._per_axis.value)
-        self._parameters = parameters
-        if chosen != self._chosen or not self._fits():
+        chosen = (law, tuple(self._parameters), per_axis)
+        if chosen != self._chosen or not self._fits(touched):
             self._chosen = chosen
             self._build()
         for name, control, handle in self._controls:
             if not _touched(handle):
-                handle.value = shown(parameters[name], control)
+                handle.value = shown(self._parameters[name], control)
+        for handle in self._handles():
+            handle.disabled = not answers
+        self._drawn = None if touched else state
 
-    def _fits(self) -> bool:
+    def _handles(self) -> list[Any]:
+        return [self._law, *(handle for _, _, handle in self._controls)]
+
+    def _fits(self, touched: bool) -> bool:
         """Whether the controls are those for the present values; while somebody moves one, they only must show them."""
-        if any(_touched(handle, LEFT_ALONE) for _, _, handle in self._controls):
+        if touched:
             return all(can_show(self._parameters[name], control) for name, control, _ in self._controls)
         wanted = [c for each in self._parameters.values() for c in controls(each, self._per_axis.value)]
         return wanted == [control for _, control, _ in self._controls]
@@ -83,21 +93,22 @@ class GainsPanel:
         if law and law != self._law.value and not _touched(self._law):
             self._law.value = law
 
-    def _choose_law(self) -> None:
+    def _choose_law(self, law: str) -> None:
         self._asking = True
-        self._link.set_law(self._law.value, self._turns.reply(self._settle))
+        self._link.set_law(law, self._turns.reply(self._settle))
 
     def _build(self) -> None:
         for _, _, handle in self._controls:
             handle.remove()
         self._controls = []
         for number, (name, parameter) in enumerate(self._parameters.items()):
-            with self._first if number < FIRST else self._rest:
+            folder = self._wrench if name.startswith(WRENCH) else self._first if number < FIRST else self._rest
+            with folder:
                 for control in controls(parameter, self._per_axis.value):
                     handle = self._make(parameter, control)
-                    handle.on_update(self._turns.callback(self._edit(name, control, handle)))
+                    handle.on_update(self._turns.choice(self._edit(name, control)))
                     self._controls.append((name, control, handle))
-        self._rest.visible = len(self._parameters) > FIRST
+        self._wrench.visible = any(name.startswith(WRENCH) for name in self._parameters)
 
     def _make(self, parameter: Parameter, control: Control) -> Any:
         gui, value = self._gui, shown(parameter, control)
@@ -119,11 +130,11 @@ class GainsPanel:
 
     # --- changes ---
 
-    def _edit(self, name: str, control: Control, handle: Any) -> Any:
-        def edit() -> None:
+    def _edit(self, name: str, control: Control) -> Any:
+        def edit(new: Any) -> None:
             if name in self._parameters:
                 value = self._edits.get(name, self._parameters[name].value)
-                self._edits[name] = changed(value, control, handle.value)
+                self._edits[name] = changed(value, control, new)
                 self._send()
 
         return edit
@@ -146,8 +157,8 @@ class GainsPanel:
             self._refuse(str(error))
         self._send()
 
-    def _apply_preset(self) -> None:
-        self._apply(lambda: preset(self._presets.value, self._link.law(), self._parameters))
+    def _apply_preset(self, name: str) -> None:
+        self._apply(lambda: preset(name, self._link.law(), self._parameters))
 
     def _save(self, event: Any) -> None:
         law = self._link.law()

@@ -9,6 +9,7 @@ from typing import Protocol
 from ..robots import RobotConfig
 from ..types import Array
 
+WRENCH = "wrench."  # in front of the names of the wrench's settings
 Value = bool | float | str | tuple[float, ...]
 
 
@@ -30,10 +31,10 @@ Reply = Callable[[Answer], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A gain of the running law, as its node declares it.
+    """A gain of the running law, or a setting of the wrench, as its node declares it.
 
     Attributes:
-        name: without the law's name.
+        name: without the law's name; of the wrench's settings with WRENCH in front.
         value: at the node; a tuple where it is one number per axis or joint.
         default: of this law on this robot; the first value heard where nobody knows.
         text: one sentence.
@@ -122,6 +123,11 @@ class Health:
     problem: str = ""
     drives: str = ""
 
+    @property
+    def commands(self) -> bool:
+        """Whether the controller commands the robot."""
+        return self.answers and self.lifecycle == "active"
+
 
 class RobotLink(Protocol):
     """One robot under one controller. Every method returns at once, from any thread; replies come in another thread.
@@ -150,13 +156,13 @@ class RobotLink(Protocol):
         """Laws to choose from."""
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """Gains of the running law; another object after each change."""
+        """Gains of the running law, then the wrench's settings, by name; another object after each change."""
 
     def set_law(self, name: str, reply: Reply) -> None:
         """Go on with another law."""
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
-        """Change gains of the running law, all or none."""
+        """Change gains of the running law and settings of the wrench, all or none."""
 
     def requests(self) -> frozenset[str]:
         """What can be asked for now: controller/hold, simulator/reset, ethercat/enable, …"""
@@ -178,6 +184,9 @@ class RobotLink(Protocol):
 
     def lead_tip(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""
+
+    def lead_wrench(self, wrench: Array) -> None:
+        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next: zeros end it."""
 
     def push(self, link: str, force: Array) -> None:
         """Push a link at its origin with a force (3,) [N] in its axes, for 0.2 s; zeros end it."""

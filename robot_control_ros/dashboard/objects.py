@@ -9,7 +9,7 @@ import numpy as np
 from .dragging import Drag
 from .link import RobotLink, SceneObject
 from .placing import place
-from .robot_view import add_shape
+from .robot_view import RobotView, add_shape
 from .shapes import Shape
 
 MOVED = 1e-4
@@ -21,10 +21,11 @@ class SceneObjects:
     Args:
         scene: of viser.
         link: that takes their targets.
+        robot: that carries some.
     """
 
-    def __init__(self, scene: Any, link: RobotLink) -> None:
-        self._scene, self._link = scene, link
+    def __init__(self, scene: Any, link: RobotLink, robot: RobotView) -> None:
+        self._scene, self._link, self._robot = scene, link, robot
         self._drawn: dict[str, SceneObject] = {}
         self._nodes: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
@@ -50,14 +51,14 @@ class SceneObjects:
         if handle is None:
             return
         if self._drags[item.name].moved():
-            self._link.lead_object(item.name, np.array(handle.position))
+            self._link.lead_object(item.name, self._drags[item.name].pose[:3, 3])
         elif np.abs(np.array(handle.position) - item.pose[:3, 3]).max() > MOVED:
             handle.position = item.pose[:3, 3]
 
     def _make(self, item: SceneObject) -> None:
         self._remove(item.name)
         size = item.size
-        folder = "/objects" if item.frame == self._link.robot.base else f"/robot/{item.frame}"
+        folder = "/objects" if item.frame == self._link.robot.base else self._robot.node(item.frame)
         kinds = {
             "box": Shape("box", tuple(size), item.pose, item.colour),
             "sphere": Shape("sphere", (size[0] / 2.0,), item.pose, item.colour),
@@ -67,7 +68,9 @@ class SceneObjects:
         if item.led:
             handle = self._scene.add_transform_controls(
                 f"/lead/{item.name}",
-                scale=0.15 + float(max(size)),
+                scale=0.1 + float(max(size)),
+                line_width=4.0,
+                disable_sliders=True,
                 disable_rotations=True,
                 depth_test=False,
                 position=item.pose[:3, 3],

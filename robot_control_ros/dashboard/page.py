@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
+import html
+import logging
 from typing import Any
 
 import numpy as np
-import viser
 
 from ..model import RobotModel
 from ..types import Array
@@ -15,16 +14,17 @@ from .arrows import ForceArrow
 from .gains_panel import GainsPanel
 from .link import RobotLink
 from .objects import SceneObjects
+from .plots import Plots
 from .pushing import Push
+from .response_panel import ResponsePanel
 from .robot_view import RobotView
+from .server import open_server
 from .shapes import Description
-from .state_panel import StatePanel
+from .state_panel import AMBER, GREY, StatePanel
 from .target import Target
 from .trail import Trail
 from .turns import Turns
 
-BRAND = (33, 110, 190)
-WIDTH = 330  # px, of the control panel
 WRENCH, CONTACT = (0.12, 0.55, 0.25), (0.85, 0.33, 0.1)
 POSES = 2000  # at random, to find how far the arm reaches
 ACTIONS = {
@@ -32,7 +32,13 @@ ACTIONS = {
     "Go home": "controller/go_home",
     "Zero wrench": "controller/zero_wrench",
 }
-DRIVES = {"Enable": "ethercat/enable", "Disable": "ethercat/disable", "Reset fault": "ethercat/reset_fault"}
+DRIVES = {
+    "Enable": "ethercat/enable",
+    "Disable": "ethercat/disable",
+    "Quick stop": "ethercat/quick_stop",
+    "Reset fault": "ethercat/reset_fault",
+}
+HINT = "Drag the arrows and rings at the tip: the arm follows. Point at a name to see what it means."
 
 
 class Page:
@@ -51,8 +57,7 @@ class Page:
     def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080) -> None:
         self._link, robot = link, link.robot
         self._model = RobotModel.of(robot, link.urdf)
-        with contextlib.redirect_stdout(io.StringIO()):  # viser greets in a frame of its own
-            self.server = viser.ViserServer(host, port, label=robot.description or robot.name, verbose=False)
+        self.server = open_server(robot.description or robot.name, host, port)
         self.port = self.server.get_port()
         self._turns = Turns(self._draw, self._refuse)
         self._description = Description(link.urdf, robot.urdf_path.parent)
@@ -66,6 +71,7 @@ class Page:
     def close(self) -> None:
         """End it."""
         self._turns.close()
+        self._response.close()
         self.server.stop()
 
     def _refuse(self, words: str) -> None:
@@ -90,55 +96,57 @@ class Page:
             shadow_opacity=0.3,
         )
         camera = self.server.initial_camera
-        camera.look_at = reach * np.array([0.25, 0.0, 0.0] if flat else [0.3, 0.0, 0.32])
-        camera.position = reach * np.array([0.25, -0.01, 3.0] if flat else [1.5, -1.45, 1.0])
+        camera.look_at = reach * np.array([-0.1, 0.0, 0.0] if flat else [0.3, 0.0, 0.32])
+        camera.position = reach * np.array([-0.1, -0.01, 3.0] if flat else [1.5, -1.45, 1.0])
         camera.fov = 0.75
         self._robot = RobotView(scene, self._model, self._description, reach)
         self._target = Target(scene, self._link, reach, robot.axes)
-        self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach)
-        self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach)
+        self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach, anchor="center-right")
+        self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="center-left")
         self._trail = Trail(scene)
-        self._objects = SceneObjects(scene, self._link)
+        self._objects = SceneObjects(scene, self._link, self._robot)
         self._push = Push(scene, self._link, self._model, reach)
-        self._workspace = scene.add_icosphere(
-            "/workspace",
-            reach,
-            (90, 140, 200),
-            opacity=0.12,
-            side="double",
-            cast_shadow=False,
-            receive_shadow=False,
-            position=self._shoulder,
-            visible=False,
-        )
+        self._workspace = self._make_workspace(flat)
+
+    def _make_workspace(self, flat: bool) -> Any:
+        """What the tip can't leave: a ball, or a disc."""
+        looks: dict[str, Any] = {"opacity": 0.15, "side": "back", "cast_shadow": False, "receive_shadow": False}
+        looks |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
+        scene, reach = self.server.scene, self._reach
+        if flat:
+            return scene.add_cylinder("/workspace", reach, 0.002 * reach, radial_segments=96, **looks)
+        return scene.add_icosphere("/workspace", reach, subdivisions=5, **looks)
 
     # --- the panels ---
 
     def _make_panels(self) -> None:
         gui, turns = self.server.gui, self._turns
-        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium")
-        gui.main_panel.dock_right()
-        gui.main_panel.set_width(WIDTH)
-        self._state = StatePanel(gui, self._link, turns, self._link.robot.name)
+        self._state = StatePanel(gui, self._link, turns, self._link.robot.name, self._target.stop)
+        gui.add_html(_note(HINT, GREY))
         self._actions = self._group("Robot", ACTIONS, "Make the present pose the target; move the joints home; tare.")
         self._gains = GainsPanel(gui, self._link, turns, self._refuse)
-        with gui.add_folder("View"):
-            self._make_view_panel(gui)
+        self._response = ResponsePanel(gui, self._link, turns, self._model)
+        self._plots = Plots(gui, self._link, turns, self._refuse, self._model.limits)
         self._simulation = gui.add_folder("Simulation", visible=False)
         with self._simulation:
             self._make_simulation_panel(gui)
+        with gui.add_folder("View"):
+            self._make_view_panel(gui)
+            for problem in self._description.problems:
+                logging.getLogger(__name__).warning(problem)
+                gui.add_html(_note(problem, AMBER))
         self._drives = gui.add_folder("Drives", visible=False)
         with self._drives:
-            self._group("Drives", DRIVES, "EtherCAT: power on and off, and acknowledge a fault.")
+            self._group("Drives", DRIVES, "EtherCAT: power on and off, brake, and acknowledge a fault.")
 
     def _group(self, label: str, actions: dict[str, str], hint: str) -> Any:
         group = self.server.gui.add_button_group(label, tuple(actions), hint=hint)
 
-        def ask() -> None:
+        def ask(label: str) -> None:
             self._target.release()
-            self._link.request(actions[group.value], self._turns.reply())
+            self._link.request(actions[label], self._turns.reply())
 
-        group.on_click(self._turns.callback(ask))
+        group.on_click(self._turns.choice(ask))
         return group
 
     def _make_view_panel(self, gui: Any) -> None:
@@ -149,12 +157,16 @@ class Page:
         clear.on_click(turns.callback(self._trail.clear))
         frames = gui.add_checkbox("Link frames", False, hint="x red, y green, z blue.")
         frames.on_update(turns.callback(lambda: self._robot.show_frames(frames.value)))
+        limits = gui.add_checkbox("Joint limits", False, hint="A ring for each joint: amber near a limit, red at it.")
+        limits.on_update(turns.callback(lambda: self._robot.show_limits(limits.value)))
         reach = gui.add_checkbox(f"Reach ({self._reach:.2f} m)", False, hint="The sphere that the tip stays in.")
         reach.on_update(turns.callback(lambda: setattr(self._workspace, "visible", reach.value)))
 
     def _make_simulation_panel(self, gui: Any) -> None:
         turns, link = self._turns, self._link
-        push = gui.add_checkbox("Push mode", False, hint="Drag the small arrows on the robot: 2 N per centimetre.")
+        push = gui.add_checkbox(
+            "Push mode", False, hint="Drag the arrows on the link: 2 N per centimetre. The target hides meanwhile."
+        )
         where = gui.add_dropdown(
             "Push on", self._robot.links, initial_value=link.robot.tip, hint="The link that is pushed."
         )
@@ -168,10 +180,12 @@ class Page:
     # --- every drawing ---
 
     def _draw(self) -> None:
-        telemetry, requests = self._link.telemetry(), self._link.requests()
+        telemetry, requests, health = self._link.telemetry(), self._link.requests(), self._link.health()
         with self.server.atomic():
-            self._state.draw()
-            self._gains.draw()
+            self._state.draw(health, self._robot.near)
+            self._gains.draw(health.answers)
+            self._response.draw()
+            self._plots.draw()
             for folder, there in (
                 (self._actions, "controller/hold" in requests),
                 (self._simulation, self._link.can_push()),
@@ -180,7 +194,8 @@ class Page:
                 if folder.visible != there:
                     folder.visible = there
             self._objects.draw(telemetry.objects)
-            self._target.draw(telemetry.reference, shown=not self._push.on)  # the two would overlap
+            reference = telemetry.reference if health.commands else None
+            self._target.draw(reference, shown=not self._push.on)  # the two would overlap
             if telemetry.q is None:
                 return
             self._robot.draw(telemetry.q)
@@ -189,6 +204,11 @@ class Page:
             self._contact.draw(tip, None if telemetry.contact is None else telemetry.contact[:3])
             self._trail.draw(tip)
             self._push.draw()
+
+
+def _note(words: str, colour: str) -> str:
+    style = f"color:{colour};font-size:0.85em;line-height:1.4;padding:0 0.9em 0.6em"
+    return f'<div style="{style}">{html.escape(words)}</div>'
 
 
 def _reach(model: RobotModel, shoulder: Array) -> float:

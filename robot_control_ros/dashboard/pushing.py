@@ -13,7 +13,6 @@ from .link import RobotLink
 
 SPRING = 200.0  # N/m between link and handle
 LARGEST = 150.0  # N
-EVERY = 2  # drawings for one message: 15 Hz, where a push lasts 0.2 s
 COLOUR = (0.85, 0.2, 0.55)
 
 
@@ -33,16 +32,23 @@ class Push:
     def __init__(self, scene: Any, link: RobotLink, model: RobotModel, reach: float) -> None:
         self._link, self._model = link, model
         self.on = False
-        self._frame, self._drawings = model.tip, 0
+        self._frame = model.tip
         self._pushed = ""  # the link that is being pushed
         self.handle = scene.add_transform_controls(
-            "/push", scale=0.16 * reach, disable_rotations=True, depth_test=False, line_width=3.0, visible=False
+            "/push",
+            scale=0.16 * reach,
+            disable_sliders=True,
+            disable_rotations=True,
+            depth_test=False,
+            line_width=4.0,
+            visible=False,
         )
-        self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach)
+        self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach, anchor="top-center")
         self._drag = Drag(self.handle)
 
     def choose(self, on: bool, frame: str) -> None:
-        """Show the handle, at this link, or hide it."""
+        """Show the handle, at this link, or hide it; a push that goes on ends."""
+        self._drag.drop()
         self.on, self._frame = on, frame
         self.handle.visible = on
 
@@ -50,14 +56,12 @@ class Push:
         """Send the force while the handle is dragged; else keep the handle at its link."""
         pose = self._model.frame_pose(self._frame)
         origin = pose[:3, 3]
-        self._drawings += 1
-        if self.on and self._drag.held:
-            force = SPRING * (np.array(self.handle.position) - origin)
+        if self._drag.moved() and self._drag.held and self.on:
+            force = SPRING * (self._drag.pose[:3, 3] - origin)
             force *= min(1.0, LARGEST / max(float(np.linalg.norm(force)), 1e-9))
             self._arrow.draw(origin, force)
-            if self._drawings % EVERY == 0:
-                self._pushed = self._frame
-                self._link.push(self._frame, pose[:3, :3].T @ force)
+            self._pushed = self._frame
+            self._link.push(self._frame, pose[:3, :3].T @ force)
             return
         self.handle.position = origin
         self._arrow.draw(origin, None)

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError
 from ..model import RobotModel
 from ..types import Array
 from .placing import place, placed, rgb
 from .shapes import Description, Shape, along
 
 NEAR = 0.25  # rad or m before a limit from which a joint shows it; at the limit it is red
-AMBER, RED = np.array([1.0, 0.72, 0.1]), np.array([0.9, 0.1, 0.1])
+GREEN, AMBER, RED = np.array([0.3, 0.68, 0.42]), np.array([1.0, 0.72, 0.1]), np.array([0.9, 0.1, 0.1])
 UNMOVED = 1e-4  # rad or m
 
 
@@ -25,30 +24,38 @@ class RobotView:
         model: gives where the links are; its limits are the joints'.
         description: gives what they look like.
         reach: of the arm [m], for the sizes of frames and rings.
+
+    Attributes:
+        near: the joints that are near a limit, in words.
     """
 
     def __init__(self, scene: Any, model: RobotModel, description: Description, reach: float) -> None:
-        self._scene, self._model = scene, model
+        self._model = model
         self._q: Array | None = None
-        moving = [joint for joint in description.joints.values() if joint.name in model.joints]
-        self._links = {
-            link: scene.add_frame(
-                f"/robot/{link}",
-                show_axes=False,
-                axes_length=0.09 * reach,
-                axes_radius=0.003 * reach,
-                origin_radius=0.006 * reach,
-            )
-            for link in model.frames()
-        }
+        self.near: list[str] = []
+        self._all_rings = False
+        self._moving = [joint for joint in description.joints.values() if joint.name in model.joints]
+        sizes = {"axes_length": 0.09 * reach, "axes_radius": 0.003 * reach, "origin_radius": 0.006 * reach}
+        self._frames = {}
+        carriers = {link: description.carrier(link, model.joints) for link in model.frames()}
+        for link, carrier in carriers.items():
+            name = f"/robot/{link}" if link == carrier else f"/robot/{carrier}/{link}"
+            self._frames[link] = scene.add_frame(name, show_axes=False, **sizes)
+            if link != carrier:
+                offset: Array = np.asarray(np.linalg.solve(model.frame_pose(carrier), model.frame_pose(link)), float)
+                place(self._frames[link], offset)
+        self._carriers = sorted(set(carriers.values()))
         for link, shapes in description.shapes.items():
             for number, shape in enumerate(shapes):
-                add_shape(scene, f"/robot/{link}/{number}", shape)
-        self._moving, self._rings = moving, {}
-        for joint in moving:
-            name = f"/robot/{joint.link}/limit"
-            ring = _ring(scene, name, along(joint.axis), 0.085 * reach, 0.008 * reach)
-            self._rings[model.joints.index(joint.name)] = ring
+                add_shape(scene, f"{self.node(link)}/{number}", shape)
+        self._rings = [
+            _ring(scene, f"{self.node(joint.link)}/limit", along(joint.axis), 0.085 * reach, 0.008 * reach)
+            for joint in self._moving
+        ]
+
+    def node(self, link: str) -> str:
+        """Name of the node in the scene that moves with a link."""
+        return str(self._frames[link].name)
 
     @property
     def links(self) -> list[str]:
@@ -58,8 +65,12 @@ class RobotView:
 
     def show_frames(self, shown: bool) -> None:
         """The axes of every link."""
-        for frame in self._links.values():
+        for frame in self._frames.values():
             frame.show_axes = shown
+
+    def show_limits(self, shown: bool) -> None:
+        """The rings of all joints, green far from their limits; else of those near one."""
+        self._all_rings, self._q = shown, None
 
     def draw(self, q: Array) -> bool:
         """At joint positions (n,) [rad]; returns whether anything has moved."""
@@ -67,21 +78,23 @@ class RobotView:
             return False
         self._q = q
         self._model.update(q, np.zeros(self._model.n))
-        for link, frame in self._links.items():
-            place(frame, self._model.frame_pose(link))
+        for link in self._carriers:
+            place(self._frames[link], self._model.frame_pose(link))
         self._draw_limits(q)
         return True
 
     def _draw_limits(self, q: Array) -> None:
-        limits = self._model.limits
-        left = np.minimum(q - limits.lower, limits.upper - q)
-        for index, ring in self._rings.items():
-            near = bool(left[index] < NEAR)
+        limits, self.near = self._model.limits, []
+        for joint, ring in zip(self._moving, self._rings, strict=True):
+            index = self._model.joints.index(joint.name)
+            left = float(min(q[index] - limits.lower[index], limits.upper[index] - q[index]))
+            near = left < NEAR
+            colour = RED + max(left / NEAR, 0.0) * (AMBER - RED) if near else GREEN
             if near:
-                share = float(np.clip(left[index] / NEAR, 0.0, 1.0))
-                ring.color = rgb(tuple(RED + share * (AMBER - RED)))
-            if ring.visible != near:
-                ring.visible = near
+                self.near.append(f"{joint.name}: {left:.2f} {joint.unit} before its limit")
+            for name, value in (("color", rgb(tuple(colour))), ("visible", near or self._all_rings)):
+                if getattr(ring, name) != value:
+                    setattr(ring, name, value)
 
 
 def add_shape(scene: Any, name: str, shape: Shape) -> Any:
@@ -100,21 +113,12 @@ def add_shape(scene: Any, name: str, shape: Shape) -> Any:
 
 
 def _add_mesh(scene: Any, name: str, shape: Shape) -> Any:
-    try:
-        import trimesh
-
-        mesh: Any = trimesh.load_mesh(shape.path)
-        if isinstance(mesh, trimesh.Scene):
-            mesh = mesh.to_geometry()
-    except Exception as error:  # whatever a reader of one of the many formats raises
-        raise ConfigError(f"the mesh {shape.path} can't be read: {type(error).__name__}: {error}") from error
-    if not len(mesh.faces):
-        raise ConfigError(f"the mesh {shape.path} can't be read: it has no triangles")
     where = placed(shape.pose)
     if shape.colour is None:
-        return scene.add_mesh_trimesh(name, mesh, scale=shape.size, **where)
+        return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)
+    vertices, faces = shape.mesh.vertices, shape.mesh.faces
     return scene.add_mesh_simple(
-        name, mesh.vertices, mesh.faces, color=rgb(shape.colour), scale=shape.size, flat_shading=True, **where
+        name, vertices, faces, color=rgb(shape.colour), scale=shape.size, flat_shading=True, **where
     )
 
 

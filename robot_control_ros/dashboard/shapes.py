@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..spatial import make_pose, rotation_from_rpy
 from ..types import Array
 
@@ -26,23 +28,24 @@ class Shape:
         size: [m] edges; radius and length; radius; scale of a mesh along its axes.
         pose: (4, 4) in the link.
         colour: (3,) from 0 to 1; None where a mesh has its own.
-        path: of a mesh.
+        mesh: of trimesh.
     """
 
     kind: str
     size: tuple[float, ...]
     pose: Array
     colour: tuple[float, float, float] | None
-    path: Path | None = None
+    mesh: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint that moves: its link (whose origin and axes are the joint's) and its axis (3,) there."""
+    """A joint that moves: its link (whose origin and axes are the joint's), its axis (3,) there, rad or m."""
 
     name: str
     link: str
     axis: Array
+    unit: str
 
 
 class Description:
@@ -55,6 +58,7 @@ class Description:
     Attributes:
         shapes: by link; only links that have some.
         joints: that move, by name.
+        problems: with meshes that are there and can't be read; the link's other shapes are drawn.
     """
 
     def __init__(self, urdf: str, folder: Path) -> None:
@@ -64,7 +68,9 @@ class Description:
             for material in self._root.iter("material")
             if (colour := _colour(material)) is not None
         }
+        self.problems: list[str] = []
         self._tree = list(self._root.findall("joint"))
+        self._parents = {_link(joint, "child"): joint for joint in self._tree}
         self.joints = {joint.name: joint for joint in self._moving()}
         links = self._root.findall("link")
         drawn = {link.get("name", ""): list(self._drawn(link)) for link in links}
@@ -75,7 +81,8 @@ class Description:
             if joint.get("type") in ("revolute", "continuous", "prismatic"):
                 axis = joint.find("axis")
                 xyz = _numbers("1 0 0" if axis is None else axis.get("xyz", "1 0 0"))
-                yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz))
+                unit = "m" if joint.get("type") == "prismatic" else "rad"
+                yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
 
     def _drawn(self, link: ElementTree.Element) -> Iterator[Shape]:
         """The visuals of a link; the collision shapes where no visual can be shown."""
@@ -99,10 +106,18 @@ class Description:
         if solid.tag == "cylinder":
             size = float(solid.get("radius", 0)), float(solid.get("length", 0))
             return Shape("cylinder", size, pose, colour or SHELL)
-        path = self._find(solid.get("filename", "")) if solid.tag == "mesh" else None
-        if path is None:
+        mesh = self._mesh(solid.get("filename", "")) if solid.tag == "mesh" else None
+        if mesh is None:
             return None
-        return Shape("mesh", tuple(_numbers(solid.get("scale", "1 1 1"))), pose, colour, path)
+        return Shape("mesh", tuple(_numbers(solid.get("scale", "1 1 1"))), pose, colour, mesh)
+
+    def _mesh(self, name: str) -> Any:
+        path = self._find(name)
+        try:
+            return None if path is None else read_mesh(path)
+        except ConfigError as error:
+            self.problems.append(str(error))
+            return None
 
     def _find(self, name: str) -> Path | None:
         """The file of a mesh: in the ament index, or beside the description."""
@@ -135,15 +150,45 @@ class Description:
             if shapes:
                 yield link, shapes
 
+    def carrier(self, link: str, moving: Collection[str]) -> str:
+        """The link that this one is fixed to, as its joint moves or it is the root; itself where it is such a link.
+
+        Args:
+            link: any.
+            moving: the joints that move.
+        """
+        joint = self._parents.get(link)
+        if joint is None or joint.get("name") in moving:
+            return link
+        return self.carrier(_link(joint, "parent"), moving)
+
     def _depths(self) -> dict[str, int]:
         """Number of joints that move before each link."""
-        parents = {_link(joint, "child"): joint for joint in self._tree}
 
         def depth(link: str) -> int:
-            joint = parents.get(link)
+            joint = self._parents.get(link)
             return 0 if joint is None else depth(_link(joint, "parent")) + (joint.get("name") in self.joints)
 
         return {link.get("name", ""): depth(link.get("name", "")) for link in self._root.findall("link")}
+
+
+def read_mesh(path: Path) -> Any:
+    """A mesh of trimesh.
+
+    Raises:
+        ConfigError: it can't be read, or has no triangles; names it.
+    """
+    try:
+        import trimesh
+
+        mesh: Any = trimesh.load_mesh(path)
+        if isinstance(mesh, trimesh.Scene):
+            mesh = mesh.to_geometry()
+    except Exception as error:  # whatever a reader of one of the many formats raises
+        raise ConfigError(f"the mesh {path} can't be read: {type(error).__name__}: {error}") from error
+    if not len(mesh.faces):
+        raise ConfigError(f"the mesh {path} can't be read: it has no triangles")
+    return mesh
 
 
 def _capsule(end: Array, radius: float) -> list[Shape]:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .link import Parameter, Value
+from .link import WRENCH, Parameter, Value
 
 ROOM = 4.0  # a slider goes to so many times the default, where the bound is further
 SHARE = 0.1  # and to this share of the bound where the default is 0
 STEPS = 200  # of a slider, about
+PLACE = 3  # values of a place, whose axes are never set together
 MOST = 12  # values that are worth controls; a full 6x6 matrix has 36
 
 
@@ -33,7 +34,7 @@ class Control:
 
 def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
     """The controls of a gain, one per group of axes; or per axis, also where the values of a group differ."""
-    value, label = parameter.value, parameter.name.replace("_", " ").capitalize()
+    value, label = parameter.value, parameter.name.removeprefix(WRENCH).replace("_", " ").capitalize()
     if not isinstance(value, tuple):
         return [_control(parameter, label, None, parameter.unit)]
     if len(value) > MOST:
@@ -41,7 +42,7 @@ def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
     found = []
     for group, unit, word in _groups(parameter):
         alike = len({value[index] for index in group}) == 1
-        if alike and not per_axis:
+        if alike and not per_axis and len(value) != PLACE:
             found.append(_control(parameter, f"{label}{word}", group, unit))
         else:
             names = parameter.axes or tuple(str(number + 1) for number in range(len(value)))
@@ -78,7 +79,7 @@ def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
     units, count = parameter.unit.split(", "), len(parameter.value)
     if count == 6 and (len(units) == 2 or parameter.axes[3:] == ("rx", "ry", "rz")):
         yield (0, 1, 2), units[0], ""
-        yield (3, 4, 5), units[-1], " (turns)"
+        yield (3, 4, 5), units[-1], " (rot.)"
     else:
         yield tuple(range(count)), parameter.unit, ""
 
@@ -96,6 +97,7 @@ def _control(parameter: Parameter, label: str, indices: tuple[int, ...] | None, 
     usual = ROOM * largest(parameter.default) or SHARE * upper
     if upper > ROOM * usual:
         upper = min(upper, nice(max(usual, largest(parameter.value))))
+        lower = max(lower, -upper)
     return Control(label, indices, lower, upper, nice(max(upper - lower, 1e-6) / STEPS))
 
 

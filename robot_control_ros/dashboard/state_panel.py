@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .link import Health, RobotLink
@@ -29,9 +30,10 @@ class StatePanel:
         link: of the robot.
         turns: of the page.
         title: of the window.
+        stopped: called in the page's thread after STOP.
     """
 
-    def __init__(self, gui: Any, link: RobotLink, turns: Turns, title: str) -> None:
+    def __init__(self, gui: Any, link: RobotLink, turns: Turns, title: str, stopped: Callable[[], None]) -> None:
         self._link, self._turns = link, turns
         self._refusal, self._refused_at = "", -REFUSAL_SHOWN
         panel = gui.add_panel()
@@ -40,44 +42,51 @@ class StatePanel:
                 "STOP", color="red", icon="hand-stop", hint="Safe output, then no more commands; drives are braked."
             )
             self._stop.on_click(lambda event: link.stop(turns.reply()))
+            self._stop.on_click(turns.callback(stopped))
             self._text = gui.add_html("")
             self._lifecycle = gui.add_button_group(
                 "Controller", NONE, hint="Lifecycle: activate lets it command the robot."
             )
-            self._lifecycle.on_click(turns.callback(self._change_state))
+            self._lifecycle.on_click(turns.choice(self._change_state))
         panel.float(x=15, y=-15, width=WIDTH)  # viser's own notes come at the top left
 
     def refuse(self, words: str) -> None:
         """Show words of a refusal for some seconds."""
         self._refusal, self._refused_at = words, time.monotonic()
 
-    def draw(self) -> None:
-        """As it is now."""
-        health = self._link.health()
+    def draw(self, health: Health, warnings: Sequence[str] = ()) -> None:
+        """As it is now, with what else there is to say."""
         refusal = self._refusal if time.monotonic() - self._refused_at < REFUSAL_SHOWN else ""
-        content = _content(health, refusal)
+        content = self._content(health, warnings, refusal)
         if content != self._text.content:
             self._text.content = content
         options = tuple(TRANSITIONS.get(health.lifecycle, NONE)) if health.answers else NONE
         if options != tuple(self._lifecycle.options):
             self._lifecycle.options = options
 
-    def _change_state(self) -> None:
+    def _content(self, health: Health, warnings: Sequence[str], refusal: str) -> str:
+        """In the order in which it matters, as only four lines are in sight."""
+        colour, head = headline(health)
+        lines = [f'<span style="color:{colour};font-weight:700">● {html.escape(head)}</span>']
+        if refusal:
+            lines.append(_line(f"refused: {refusal}", RED))
+        if health.problem and health.commands:
+            lines.append(_line(health.problem, AMBER))
+        if not health.answers and (start := self._link.robot.profile.start):
+            lines.append(_line(f"is it running? {start}", GREY))
+        lines += [_line(words, AMBER) for words in warnings]
+        lines += [_line(words, GREY) for words in details(health)]
+        style = f"height:{HEIGHT}em;overflow-y:auto;font-size:0.85em;line-height:1.45;padding:0.2em 0.8em"
+        return f'<div style="{style}">{"<br>".join(lines)}</div>'
+
+    def _change_state(self, label: str) -> None:
         for transitions in TRANSITIONS.values():
-            if self._lifecycle.value in transitions:
-                self._link.change_state(transitions[self._lifecycle.value], self._turns.reply())
+            if label in transitions:
+                self._link.change_state(transitions[label], self._turns.reply())
 
 
-def _content(health: Health, refusal: str) -> str:
-    colour, head = headline(health)
-    lines = [f'<span style="color:{colour};font-weight:700">● {html.escape(head)}</span>']
-    lines += [f'<span style="color:{GREY}">{html.escape(line)}</span>' for line in details(health)]
-    if health.problem and health.answers:
-        lines.append(f'<span style="color:{AMBER}">{html.escape(health.problem)}</span>')
-    if refusal:
-        lines.append(f'<span style="color:{RED}">refused: {html.escape(refusal)}</span>')
-    style = f"height:{HEIGHT}em;overflow-y:auto;font-size:0.85em;line-height:1.45;padding:0.2em 0.8em"
-    return f'<div style="{style}">{"<br>".join(lines)}</div>'
+def _line(words: str, colour: str) -> str:
+    return f'<span style="color:{colour}">{html.escape(words)}</span>'
 
 
 def headline(health: Health) -> tuple[str, str]:

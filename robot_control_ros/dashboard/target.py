@@ -10,7 +10,7 @@ from ..spatial import pose_error
 from ..types import Array
 from .dragging import Drag
 from .link import RobotLink
-from .placing import place, pose_of
+from .placing import place
 
 AT_REST = 15  # drawings without a move of the reference after which the gizmo goes where it is
 MOVED = 1e-4  # m, rad
@@ -32,7 +32,7 @@ class Target:
     def __init__(self, scene: Any, link: RobotLink, reach: float, axes: tuple[float, ...]) -> None:
         self._link = link
         self._led = False  # the gizmo is ahead of the reference
-        self._reference: Array | None = None
+        self._reference: Array | None = None  # where the ghost is
         self._still = 0
         x, y, z = (bool(axis) for axis in axes[:3])
         self.gizmo = scene.add_transform_controls(
@@ -57,13 +57,31 @@ class Target:
         """Follow the reference again: it is led by something else now."""
         self._led = False
 
+    def stop(self) -> None:
+        """Whoever drags it must grasp it anew; until then it is where the reference is."""
+        self._drag.drop()
+        self._led, self._reference = False, None
+
     def draw(self, reference: Array | None, shown: bool) -> None:
-        """Send the target while it is dragged; else let the gizmo follow the reference (4, 4), where it is shown."""
+        """Send the target while it is dragged; else let the gizmo follow the reference (4, 4), where it is shown.
+
+        None: nothing is commanded, and there is nothing to drag.
+        """
+        if reference is None:
+            self.stop()
+        else:
+            self._lead()
+            self._follow(reference)
+        for handle, seen in ((self._ghost, reference is not None), (self.gizmo, shown and reference is not None)):
+            if handle.visible != seen:
+                handle.visible = seen
+
+    def _lead(self) -> None:
         if self._drag.moved():
             self._led, self._still = True, 0
-            self._link.lead_tip(pose_of(self.gizmo))
-        if reference is None:
-            return
+            self._link.lead_tip(self._drag.pose)
+
+    def _follow(self, reference: Array) -> None:
         moved = self._reference is None or np.abs(pose_error(reference, self._reference)).max() > MOVED
         self._still = 0 if moved else self._still + 1
         if moved:
@@ -73,7 +91,3 @@ class Target:
             if moved or self._led:
                 place(self.gizmo, reference)
             self._led = False
-        if not self._ghost.visible:
-            self._ghost.visible = True
-        if self.gizmo.visible != shown:
-            self.gizmo.visible = shown

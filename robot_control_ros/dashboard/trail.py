@@ -43,8 +43,7 @@ class Trail:
         if len(self._points) == 2:
             self._begin_piece(segments)
         else:
-            piece = self._pieces[-1]
-            piece.points, piece.colors = segments.astype(np.float32), np.full(segments.shape, COLOUR, np.uint8)
+            self._pieces[-1].points = segments.astype(np.float32)
 
     def clear(self) -> None:
         """Forget it."""

@@ -38,12 +38,22 @@ class Turns:
         self._waiting.put(lambda: None)
         self._thread.join()
 
-    def callback(self, action: Callable[[], Any]) -> Callable[[Any], None]:
-        """For viser's handles: the action waits for its turn. What this program itself assigns is no event."""
+    def post(self, action: Callable[[], Any]) -> None:
+        """Let the action wait for its turn."""
+        self._waiting.put(action)
 
-        def take(event: Any) -> None:
+    def callback(self, action: Callable[[], Any]) -> Callable[[Any], Any]:
+        """For viser's handles: the action waits for its turn. What this program itself assigns is no event."""
+        return self.choice(lambda value: action())
+
+    def choice(self, action: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The same; the action gets the handle's value of when it happened, as for the button that was clicked."""
+
+        async def take(event: Any) -> None:
+            """In viser's own thread, so that nothing overtakes."""
             if event.client_id is not None:
-                self._waiting.put(action)
+                value = event.target.value
+                self._waiting.put(lambda: action(value))
 
         return take
 

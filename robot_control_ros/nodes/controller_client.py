@@ -6,6 +6,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from lifecycle_msgs.msg import Transition
@@ -18,11 +20,11 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from ..dashboard.link import Answer, Parameter, Reply, Value
-from ..errors import RobotControlError
-from ..gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, plain_value
+from ..dashboard.link import WRENCH, Answer, Parameter, Reply, Value
+from ..gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, Tuning, plain_value
 from ..robots import RobotConfig
 from ..running_law import RunningLaw
+from ..wrench import WrenchSettings
 from .entities import Entities
 
 LATE = 2.0  # s after which a request counts as unanswered
@@ -83,7 +85,7 @@ class ControllerClient:
 
     Attributes:
         law: that runs; empty until it is known.
-        parameters: its gains; replaced, never changed.
+        parameters: its gains and the wrench's settings; replaced, never changed.
         lifecycle: the last state heard of.
     """
 
@@ -194,14 +196,16 @@ class ControllerClient:
         self._set([RosParameter("law", value=name)], self._learn, reply)
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
-        """Change gains of the running law, all or none."""
-        law = self.law
+        """Change gains of the running law and settings of the wrench, all or none."""
+        names = [_full_name(self.law, name) for name in values]
         try:
-            parameters = [RosParameter(f"{law}.{name}", value=_ros_value(value)) for name, value in values.items()]
+            parameters = [
+                RosParameter(name, value=_ros_value(value)) for name, value in zip(names, values.values(), strict=True)
+            ]
         except (TypeError, ValueError) as error:
             reply(Answer(False, f"{dict(values)}: {error}"))
             return
-        self._set(parameters, lambda then: self._read([f"{law}.{name}" for name in values], then), reply)
+        self._set(parameters, lambda then: self._read(names, then), reply)
 
     def _set(self, parameters: list[RosParameter], then: Callable[[Callable[[], None]], None], reply: Reply) -> None:
         """Set parameters together; what the controller made of them is known before the reply."""
@@ -232,11 +236,12 @@ class ControllerClient:
             if not law:
                 then()
                 return
-            request = ListParameters.Request(prefixes=[law], depth=ListParameters.Request.DEPTH_RECURSIVE)
+            prefixes = [law, WRENCH.rstrip(".")]
+            request = ListParameters.Request(prefixes=prefixes, depth=ListParameters.Request.DEPTH_RECURSIVE)
             calls.call(clients["list_parameters"], request, lambda found: take_names(law, found))
 
         def take_names(law: str, answer: ListParameters.Response | None) -> None:
-            names = [] if answer is None else [name for name in answer.result.names if name.startswith(f"{law}.")]
+            names = [] if answer is None else list(answer.result.names)
             request = DescribeParameters.Request(names=names)
             calls.call(clients["describe_parameters"], request, lambda found: take_descriptions(law, names, found))
 
@@ -274,15 +279,23 @@ class ControllerClient:
     def _take_values(self, values: Any) -> None:
         new = dict(self.parameters)
         for name, value in values:
-            prefix, _, gain = name.rpartition(".")
-            if prefix == self.law and gain in new and value is not None:
-                known = new[gain]
-                new[gain] = Parameter(**{**vars(known), "value": _plain(value)})
+            gain = _short_name(self.law, name)
+            if gain in new and value is not None:
+                new[gain] = replace(new[gain], value=_plain(value))
         self.parameters = new
 
     def _on_log(self, message: Log) -> None:
         if message.name == self._name.strip("/") and message.level >= ERROR:
             self._error = message.msg
+
+
+def _short_name(law: str, name: str) -> str:
+    """Without the law; the wrench's settings keep their prefix."""
+    return name.removeprefix(f"{law}.")
+
+
+def _full_name(law: str, name: str) -> str:
+    return name if name.startswith(WRENCH) else f"{law}.{name}"
 
 
 def _plain(value: Any) -> Value:
@@ -303,17 +316,12 @@ def _describe(
 ) -> dict[str, Parameter]:
     """The gains by name; from the law's own declarations, where it can be imported here, comes what a descriptor lacks.
 
-    Order: that of the declarations.
+    Order: that of the declarations, the law's first.
     """
-    try:
-        tuning = RunningLaw(robot, law).gains
-        specs = {spec.name: spec for spec in tuning.specs}
-        defaults = {name: _plain(plain_value(spec, tuning.target)) for name, spec in specs.items()}
-    except (RobotControlError, Exception):  # another's law: only the controller needs it
-        specs, defaults = {}, {}
+    specs, defaults = _declared(robot, law)
     found = {}
     for descriptor, value in zip(descriptors, values, strict=True):
-        name = descriptor.name[len(law) + 1 :]
+        name = _short_name(law, descriptor.name)
         spec, constraints = specs.get(name), descriptor.additional_constraints
         unit, choices = _UNIT.search(constraints), _CHOICES.search(constraints)
         bounds = descriptor.floating_point_range[0] if descriptor.floating_point_range else None
@@ -330,7 +338,21 @@ def _describe(
             _axes(robot, spec),
         )
     order = [*(name for name in specs if name in found), *(name for name in found if name not in specs)]
-    return {name: found[name] for name in order}
+    return {name: found[name] for name in sorted(order, key=lambda name: name.startswith(WRENCH))}
+
+
+def _declared(robot: RobotConfig, law: str) -> tuple[dict[str, GainSpec], dict[str, Value]]:
+    """Declarations and defaults by name, as far as they are known here."""
+    tunings = {WRENCH: Tuning(WrenchSettings, robot.n, {})}
+    with suppress(Exception):  # another's law: only the controller needs it
+        tunings = {"": RunningLaw(robot, law).gains, **tunings}
+    specs = {f"{prefix}{spec.name}": spec for prefix, tuning in tunings.items() for spec in tuning.specs}
+    defaults = {
+        f"{prefix}{spec.name}": _plain(plain_value(spec, tuning.target))
+        for prefix, tuning in tunings.items()
+        for spec in tuning.specs
+    }
+    return specs, defaults
 
 
 def _axes(robot: RobotConfig, spec: GainSpec | None) -> tuple[str, ...]:

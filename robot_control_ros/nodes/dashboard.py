@@ -12,7 +12,8 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from ..errors import ConfigError
+from ..dashboard.extra import viser_needed
+from ..errors import ConfigError, RobotControlError
 from ..robots import load_robot, robot_names
 from .robot_link import RosLink
 from .ros_params import declare_number
@@ -41,7 +42,7 @@ class DashboardNode(Node):
         if source == "config":
             self._open(self._robot.urdf())
         elif source == "topic":
-            self.create_subscription(String, "robot_description", lambda text: self._open(text.data), LATCHED_QOS)
+            self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         else:
             raise ConfigError(f"description = {source!r}; choices: config, topic")
 
@@ -51,13 +52,23 @@ class DashboardNode(Node):
             if part is not None:
                 part.close()
 
+    def _on_description(self, text: String) -> None:
+        """The first that is this robot's opens the page."""
+        if self._page is None:
+            try:
+                self._open(text.data)
+            except RobotControlError as error:
+                self.get_logger().error(f"robot_description: {error}; waiting for another")
+
     def _open(self, urdf: str) -> None:
-        """The page, at the first description."""
-        if self._link is not None:
-            return
         host, port = self._value("host"), int(self._port)
-        self._link = RosLink(self, self._robot, urdf)
-        self._page = self._page_type(self._link, host, port)
+        link = RosLink(self, self._robot, urdf)
+        try:
+            self._page = self._page_type(link, host, port)
+        except RobotControlError:
+            link.close()
+            raise
+        self._link = link
         if self._page.port != port:
             print(f"port {port} is taken: {self._page.port} it is", flush=True)
         print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
@@ -74,12 +85,8 @@ class DashboardNode(Node):
 
 
 def _page_type() -> Any:
-    try:
+    with viser_needed("the dashboard"):
         from ..dashboard.page import Page
-    except ModuleNotFoundError as error:
-        if error.name != "viser":
-            raise
-        raise ConfigError("the dashboard needs viser: pip install 'robot_control_ros[dashboard]'") from error
     return Page
 
 

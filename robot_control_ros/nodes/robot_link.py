@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ..dashboard.link import Answer, Health, Parameter, Reply, SceneObject, Telemetry, Value
 from ..laws import law_names
 from ..robots import RobotConfig
+from ..spatial import make_pose, wrench_at
 from ..types import Array
 from .controller_client import ControllerClient
 from .entities import Entities
-from .messages import JointStateReader, fill_pose, read_blocks, read_pose
+from .messages import JointStateReader, fill_pose, fill_wrench, read_blocks, read_pose
 from .polled import PolledSubscriptions
 from .running import LATCHED_QOS
 
@@ -35,6 +37,7 @@ SERVICES = (
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
+BUS = "ethercat: "  # in front of the names in its diagnostics
 _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylinder"}
 
 
@@ -50,10 +53,11 @@ class RosLink:
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
         self.robot, self.urdf, self._node = robot, urdf, node
         self._telemetry = Telemetry()
-        self._recent: deque[Mapping[str, Array]] = deque(maxlen=RECENT)
+        self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
         self._leads: dict[str, Any] = {}  # by object, the publisher of its targets; None where nobody takes them
         self._diagnosis: dict[str, str] = {}
-        self._problem, self._drives = "", ""
+        self._problem, self._bus = "", ""
+        self._drives: dict[str, str] = {}  # what each says, by joint
         self._executing: bool | None = None
         self._ready: frozenset[str] = frozenset()
         self._simulated = False
@@ -85,6 +89,7 @@ class RosLink:
     def _make_outputs(self) -> None:
         entities = self._entities
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
+        self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
         self._clients: dict[str, Any] = {name: self._node.create_client(Trigger, f"/{name}") for name in SERVICES}
         self._pausing: Any = self._node.create_client(SetBool, "/simulator/pause")
@@ -95,9 +100,10 @@ class RosLink:
         """What has come of the states, and the newest of everything else."""
         new: dict[str, Any] = {}
         if taken := self._take_states():
-            self._recent.extend(read_blocks(deserialize_message(each, Float64MultiArray)) for each in taken)
-            blocks = self._recent[-1]
-            new = {"blocks": blocks, "q": blocks["position"], "samples": self._telemetry.samples + len(taken)}
+            states = (read_blocks(deserialize_message(each, Float64MultiArray)) for each in taken)
+            self._recent.extend(enumerate(states, self._telemetry.samples + 1))
+            samples, blocks = self._recent[-1]
+            new = {"blocks": blocks, "q": blocks["position"], "samples": samples}
             new["wrench"] = None if np.isnan(blocks["wrench"]).any() else blocks["wrench"]
             self._controller.telemetry_came()
         taken = self._take_joint_states()
@@ -155,8 +161,10 @@ class RosLink:
             if status.name == "controller: control loop":
                 self._diagnosis = {item.key: item.value for item in status.values}
                 self._problem = "" if status.level == DiagnosticStatus.OK else status.message
-            elif status.name == "ethercat: bus":
-                self._drives = status.message
+            elif status.name == f"{BUS}bus":
+                self._bus = status.message
+            elif status.name.startswith(BUS):
+                self._drives[status.name.removeprefix(BUS)] = status.message
 
     def _on_running(self, message: Bool) -> None:
         self._executing = message.data
@@ -171,8 +179,8 @@ class RosLink:
         return self._telemetry
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
-        states = tuple(self._recent)
-        return states[max(len(states) - (self._telemetry.samples - after), 0) :]
+        new = takewhile(lambda numbered: numbered[0] > after, reversed(tuple(self._recent)))
+        return [blocks for _, blocks in new][::-1]
 
     def health(self) -> Health:
         controller = self._controller
@@ -183,7 +191,7 @@ class RosLink:
             self._executing,
             self._diagnosis,
             self._problem,
-            self._drives,
+            in_words(self._bus, self._drives) if "ethercat/enable" in self._ready else "",
         )
 
     def law(self) -> str:
@@ -230,6 +238,14 @@ class RosLink:
         fill_pose(message.pose, pose)
         self._target.publish(message)
 
+    def lead_wrench(self, wrench: Array) -> None:
+        pose = self._telemetry.blocks.get("pose")
+        if pose is not None:
+            message = WrenchStamped()
+            message.header.frame_id = self.robot.base
+            fill_wrench(message.wrench, wrench_at(wrench, make_pose(pose.reshape(3, 4)[:, 3])))
+            self._wrenches.publish(message)
+
     def push(self, link: str, force: Array) -> None:
         message = WrenchStamped()
         message.header.frame_id = link
@@ -241,3 +257,13 @@ class RosLink:
         message.header.frame_id = self.robot.base
         message.point.x, message.point.y, message.point.z = position.tolist()
         self._leads[name].publish(message)
+
+
+def in_words(bus: str, drives: Mapping[str, str]) -> str:
+    """What the bus says, and the drives by joint: those that say the same together."""
+    said: dict[str, list[str]] = {}
+    for joint, words in drives.items():
+        said.setdefault(words, []).append(joint.removesuffix("_joint").replace("_", " "))
+    if len(said) == 1:
+        return f"{bus} · all: {next(iter(said))}"
+    return " · ".join([bus, *(f"{', '.join(joints)}: {words}" for words, joints in said.items())])

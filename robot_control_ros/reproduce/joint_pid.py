@@ -4,104 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..gains import make_gains
+from ..joint_step.callbacks import Pid
+from ..joint_step.response import DURATION, SIMULATION_STEP, STEP, Run, Step, T, respond
+from ..joint_step.source import LINES, Line
 from ..laws.joint_pid import JointPid, JointPidEffort
 from ..model import Kinematics, RobotModel
 from ..plants.mujoco import MujocoPlant
 from ..robots import load_robot
-from ..types import Array, Command, CommandMode, Reference, RobotState
+from ..types import Command, CommandMode, Reference, RobotState
 from .case import Result, Row
 from .two_link import TwoLink
 
-T = 0.005  # s, the physics step
-SIMULATION_STEP = 0.05  # s: the controller's; the law is called at each physics step within
-DURATION = 1.0  # s
-STEP = 10.0  # deg
 WEIGHTLESS = TwoLink(gravity=0.0)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the source's table, each figure as there: times [s], overshoot [%], velocities [deg/s].
-
-    Attributes:
-        pid: P, I, D.
-        limit: of the velocity; None: none.
-        rise: when 10 % and 90 % are reached, 10 % None where the source gives none.
-        t95: when 95 % are reached.
-        overshoot: and when it is largest, None where there is none.
-        settled: to 5 % and 2 %.
-        peak: largest command.
-        samples: angle [deg] by time.
-    """
-
-    pid: tuple[float, float, float]
-    limit: float | None
-    rise: tuple[float | None, float]
-    t95: float
-    overshoot: tuple[float, float | None]
-    settled: tuple[float, float]
-    peak: float
-    samples: Mapping[float, float] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        p, i, d = self.pid
-        return f"({p:g}, {i:g}, {d:g}), " + ("no limit" if self.limit is None else f"{self.limit:g} deg/s")
-
-    @property
-    def gains(self) -> dict[str, Any]:
-        """Of the law."""
-        gains: dict[str, Any] = {"profile": "legacy", **dict(zip("pid", self.pid, strict=True))}
-        return gains if self.limit is None else {**gains, "velocity_limit": math.radians(self.limit)}
-
-
-SAMPLES = {0.005: 1.1, 0.05: 9.2453, 0.1: 12.9199, 0.3: 9.5349, 1.0: 9.9997}
-LINES = (
-    Line((0.1, 2.0, 0.0), None, (0.005, 0.050), 0.055, (30.72, 0.115), (0.215, 0.365), 220.0, SAMPLES),
-    Line((0.1, 2.0, 0.0), 90.0, (0.015, 0.100), 0.110, (59.51, None), (0.430, 0.465), 90.0),
-    Line((0.1, 0.0, 0.0), None, (0.005, 0.110), 0.145, (0.0, None), (0.145, 0.190), 200.0, {0.05: 6.5132, 0.1: 8.7842}),
-    Line((0.1, 0.0, 0.0), 90.0, (0.015, 0.135), 0.170, (0.0, None), (0.170, 0.210), 90.0),
-    Line((1.0, 0.0, 0.0), None, (0.005, 0.005), 0.005, (0.0, None), (0.005, 0.005), 2000.0),
-    Line((1.0, 0.0, 0.0), 360.0, (None, 0.025), 0.030, (0.0, None), (0.030, 0.030), 360.0),
-)
 WINDUP = LINES[1]
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A step of STEP degrees: time (k + 1,) [s], angle (k + 1,) [deg], commands (k,) [deg/s]."""
-
-    time: Array
-    angle: Array
-    command: Array
-
-    def reached(self, percent: float) -> float:
-        """Time of the first sample at or beyond `percent` of the step; infinite where there is none."""
-        beyond = np.flatnonzero(self.angle >= percent / 100.0 * STEP - 1e-9)
-        return float(self.time[beyond[0]]) if beyond.size else math.inf
-
-    def settled(self, percent: float) -> float:
-        """Time of the first sample from which the angle stays within `percent` of the step; infinite where none is."""
-        outside = np.flatnonzero(np.abs(self.angle - STEP) > percent / 100.0 * STEP + 1e-9)
-        after = outside[-1] + 1 if outside.size else 0
-        return float(self.time[after]) if after < self.time.size else math.inf
-
-    @property
-    def overshoot(self) -> float:
-        """In percent of the step."""
-        return float(max(self.angle.max() / STEP - 1.0, 0.0) * 100.0)
-
-    def at(self, time: float) -> float:
-        """Angle [deg] at the sample nearest to a time [s]."""
-        return float(self.angle[round(time / self.time[1])])
-
 
 Law = JointPid | JointPidEffort
 
@@ -142,16 +63,8 @@ class Held:
 
 def step(gains: Mapping[str, Any], dt: float = T, duration: float = DURATION, size: float = STEP) -> Run:
     """A step [deg] of a joint that has any velocity within the step, under `joint_pid`: q += v dt at each call."""
-    law, target = Held(JointPid(), gains, dt=dt), math.radians(size)
-    q = v = 0.0
-    angles, commands = [q], []
-    for _ in range(round(duration / dt)):
-        v = law.call(target, q, v)
-        q += dt * v
-        angles.append(q)
-        commands.append(v)
-    time = np.asarray(dt * np.arange(len(angles)), dtype=float)
-    return Run(time, np.degrees(angles), np.degrees(commands))
+    limit = math.degrees(gains.get("velocity_limit", math.inf))
+    return respond(Pid(gains), Step(target=size, velocity_limit=limit, duration=duration, dt=dt))
 
 
 class WatchedPid(JointPid):
@@ -222,12 +135,12 @@ def _line_rows(line: Line, run: Run) -> list[Row]:
     if line.rise[0] is not None:
         times.insert(0, ("10 %", run.reached(10.0), line.rise[0]))
     if top is not None:
-        times.append(("largest angle", float(run.time[run.angle.argmax()]), top))
+        times.append(("largest angle", run.top, top))
     for percent, figure in zip((5.0, 2.0), line.settled, strict=True):
         times.append((f"settled to {percent:g} %", run.settled(percent), figure))
     rows = [Row.near(f"{line.name}: {what}", measured, figure, T, "s") for what, measured, figure in times]
     rows.append(Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%"))
-    rows.append(Row.near(f"{line.name}: peak command", np.abs(run.command).max(), line.peak, 1e-6, "deg/s"))
+    rows.append(Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s"))
     for time, angle in line.samples.items():
         rows.append(Row.near(f"{line.name}: at {time:g} s", run.at(time), angle, 1e-4, "deg"))
     return rows

@@ -10,20 +10,17 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..gains import make_gains
 from ..laws.impedance import Impedance
 from ..model import Kinematics, RobotModel
+from ..planar_arm import DAMPING, DT, STIFFNESS, UPRIGHT, page_gains
 from ..spatial import make_pose
 from ..types import Array, Reference, RobotState
 from .case import Result, Row
 from .two_link import Pair, TwoLink
 
 ARM = TwoLink()
-DT = 0.01  # s
 DURATION = 20.0  # s
-STIFFNESS, DAMPING = 50.0, 5.0  # N/m, N·s/m
 TARGET = (1.2, 0.8)  # m
-UPRIGHT = (math.pi / 2.0, 0.0)  # rad
 PUSH = (10.0, -5.0)  # N
 STATES = 2000  # random ones, for identities
 
@@ -89,19 +86,6 @@ class Run:
         if outside.size == 0:
             return float(self.time[0])
         return float(self.time[outside[-1] + 1]) if outside[-1] + 1 < self.time.size else math.inf
-
-
-def page_gains(stiffness: float = STIFFNESS, damping: float = DAMPING, inertia: float = 0.0) -> Impedance.Gains:
-    """The gains that make `impedance` the page's law: Kp, Kd and M, each the same in x and y, and gravity."""
-    values = {
-        "stiffness": stiffness,
-        "damping": damping,
-        "inertia": inertia,
-        "damping_ratio": 0.0,
-        "axes": [1, 1, 0, 0, 0, 0],
-    }
-    gains: Impedance.Gains = make_gains(Impedance.Gains, values, 2)
-    return gains
 
 
 def drive(

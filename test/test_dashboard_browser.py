@@ -1,0 +1,148 @@
+"""The page in a real browser, in front of a simulated arm under a real controller."""
+
+import signal
+import time
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+pytest.importorskip("viser", reason="the page needs viser")
+
+from browser import chromium
+from camera import Camera
+from dashboard_support import HOME
+from dashboard_system import ACTIVE, GONE, SLIDER, STOPPED, System
+from ros_support import Ros
+
+from robot_control_ros.nodes.messages import read_pose
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.sim,
+    pytest.mark.alone,
+    pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM"),
+]
+
+SIDE = Camera((0.0, -2.0, 0.25), (0.0, 0.0, 0.25))  # x to the right, z up
+STIFFNESS = [500.0] * 3 + [50.0] * 3
+CONNECTING = "document.querySelector('.mantine-Loader-root') !== null"
+
+
+def shown(browser):
+    """The stiffness, as it is written on the page."""
+    return browser.find(SLIDER, "input", "found.value")
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """The system, and a browser with its page."""
+    with Ros(tmp_path_factory.mktemp("browser")) as ros:
+        system = System(ros, SIDE, 800, 500)
+        with system.open() as browser:
+            yield system, browser
+
+
+@pytest.fixture
+def home(opened):
+    """The same, with every node, and the arm at rest at home under its usual gains."""
+    system, browser = opened
+    system.start_missing()
+    browser.wait(lambda: browser.shows(ACTIVE) and not browser.evaluate(CONNECTING), "a page of an active controller")
+    system.ros.set("controller", impedance__stiffness=STIFFNESS)
+    system.ros.trigger("/controller/go_home")
+    for topic in ("reference_pose", "pose"):
+        system.ros.until(lambda topic=topic: np.abs(system.pose(topic) - HOME).max() < 0.005, f"{topic} at home")
+    return opened
+
+
+def test_it_loads_without_any_request_to_elsewhere(opened):
+    _, browser = opened
+    addresses = [urlsplit(each) for each in browser.requests]
+    assert {each.scheme for each in addresses} >= {"http", "ws"}
+    assert {each.hostname for each in addresses if each.scheme not in ("data", "blob")} == {"127.0.0.1"}
+    assert browser.complaints == []
+
+
+def test_the_arm_follows_the_dragged_target(home):
+    system, browser = home
+    system.targets.messages.clear()
+    ways = [system.grip(browser, (0.0, 0.0, height)) for height in (0.0, 0.03, 0.06, 0.1)]
+    with browser.holding(*ways[0]) as move:
+        for place in ways[1:]:
+            move(*place)
+        system.ros.until(lambda: system.targets.messages, "a target")
+    goal = HOME[:3, 3] + [0.0, 0.0, 0.1]
+    system.ros.until(lambda: np.abs(last_target(system) - goal).max() < 0.005, f"a target at {goal}")
+    system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}")
+
+
+def last_target(system):
+    return read_pose(system.targets.last.pose)[:3, 3]
+
+
+def test_a_slider_changes_the_parameter_of_the_node(home):
+    system, browser = home
+    thumb, track = browser.box(SLIDER, "[role=slider]"), browser.box(SLIDER, ".mantine-Slider-track")
+    with browser.holding(*thumb.centre) as move:
+        move(track.x + 0.75 * track.width, track.centre[1])
+    system.ros.until(lambda: system.stiffness()[0] != 500.0, "another stiffness")
+    system.ros.until(lambda: system.stiffness()[0] == float(shown(browser)), "the one shown")
+    assert system.stiffness()[3:] == STIFFNESS[3:]
+    assert system.stiffness()[:3] == pytest.approx([1500.0] * 3, abs=30.0)
+
+
+def test_stop_deactivates_the_controller_and_activate_starts_it(home):
+    system, browser = home
+    browser.click("STOP")
+    system.ros.until(lambda: system.lifecycle() == "inactive", "an inactive controller")
+    system.ros.until(lambda: browser.shows(STOPPED), "a page that says so")
+    browser.click("Activate")
+    system.ros.until(lambda: system.lifecycle() == "active", "an active controller")
+    system.ros.until(lambda: browser.shows(ACTIVE), "a page that says so")
+
+
+def test_a_killed_controller_shows_within_a_second_and_a_new_one_is_found(home):
+    system, browser = home
+    browser.click("Soft")
+    system.ros.until(lambda: system.stiffness()[0] == 100.0, "a soft arm")
+    system.ros.until(lambda: shown(browser) == "100", "a page that says so")
+    began = time.monotonic()
+    system.children["controller"].process.send_signal(signal.SIGKILL)
+    browser.wait(lambda: browser.shows(GONE), "a page that says so")
+    assert time.monotonic() - began < 1.0
+    system.start_missing()
+    system.ros.until(lambda: browser.shows(ACTIVE), "a page that has found it")
+    system.ros.until(lambda: shown(browser) == "500", "the new one's stiffness")
+
+
+def test_a_browser_finds_a_page_that_was_started_again(home):
+    system, browser = home
+    assert system.children["dashboard"].end(signal.SIGTERM) == 0
+    browser.wait(lambda: browser.evaluate(CONNECTING), "a page that looks for its server")
+    system.start_missing()
+    browser.wait(lambda: not browser.evaluate(CONNECTING) and browser.shows(ACTIVE), "a page that has found it")
+    browser.click("Soft")
+    system.ros.until(lambda: system.stiffness()[0] == 100.0, "a soft arm")
+
+
+def test_a_second_browser_sees_what_the_first_does_and_dies_while_dragging(home):
+    system, first = home
+    with system.open() as second:
+        first.click("Stiff")
+        system.ros.until(lambda: shown(second) == "1500", "the second to tell of it")
+        system.targets.messages.clear()
+        start, end = system.grip(second), system.grip(second, (0.0, 0.0, 0.05))
+        second.mouse("Moved", *start)
+        second.mouse("Pressed", *start, held=True)
+        second.mouse("Moved", *end, held=True)
+        system.ros.until(lambda: system.targets.messages, "a target")
+    goal = HOME[:3, 3] + [0.0, 0.0, 0.05]
+    system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}")
+    count = len(system.targets)
+    first.click("Go home")
+    system.ros.until(lambda: np.abs(system.tip() - HOME[:3, 3]).max() < 0.005, "the arm at home")
+    assert len(system.targets) == count
+    assert system.lifecycle() == "active"

@@ -1,0 +1,224 @@
+"""The planar arm's page over its real websocket."""
+
+import signal
+import subprocess
+import sys
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+from dashboard_support import Browser, free_port, until
+
+from robot_control_ros.dashboard.planar_page import PlanarPage
+from robot_control_ros.dashboard.server import open_server
+from robot_control_ros.errors import ConfigError
+
+KINEMATICS, PD = "○ Kinematics", "○ PD"  # as they are to be chosen
+
+
+@pytest.fixture
+def page():
+    made = PlanarPage(port=free_port())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def browser(page):
+    made = Browser(page)
+    yield made
+    made.socket.close()
+
+
+def node(page, name):
+    return page.server.scene._handle_from_node_name[name]
+
+
+def readings(page):
+    return page._text.content
+
+
+def drag(browser, name, *points):
+    browser.drag_node(name, "start", (*points[0], 0.0))
+    for point in points:
+        browser.drag_node(name, "update", (*point, 0.0))
+    browser.drag_node(name, "end", (*points[-1], 0.0))
+
+
+def draggable(page):
+    return [name for name in ("/B", "/E", "/target") if node(page, name)._impl.drag_cb]
+
+
+def choose_pd(browser, page):
+    browser.set("Mode", PD)
+    until(lambda: draggable(page) == ["/target"], "the target to be free")
+
+
+def at(page, name, point, within=1e-6):
+    return np.allclose(node(page, name).position[:2], point, atol=within)
+
+
+def test_in_kinematics_mode_the_joints_are_dragged_and_the_target_follows(browser, page):
+    assert "kinematics: drag the joints B and E" in until(lambda: readings(page), "the first drawing")
+    drag(browser, "/B", (0.5, 0.9), (2.0, 0.0))
+    until(lambda: at(page, "/B", (1.0, 0.0)) and at(page, "/E", (2.0, 0.0)), "B at the right")
+    drag(browser, "/E", (1.0, -3.0))
+    until(lambda: at(page, "/E", (1.0, -1.0)) and at(page, "/target", (1.0, -1.0)), "E below, with its target")
+    np.testing.assert_allclose(node(page, "/BE").position[:2], [1.0, 0.0], atol=1e-6)
+    half = -np.pi / 4.0  # of the second link's angle to x
+    np.testing.assert_allclose(node(page, "/BE").wxyz, [np.cos(half), 0.0, 0.0, np.sin(half)], atol=1e-6)
+
+
+def test_in_pd_mode_the_arm_follows_the_dragged_target(browser, page):
+    choose_pd(browser, page)
+    until(lambda: "PD: drag the target" in readings(page), "its words")
+    drag(browser, "/target", (0.5, 1.5), (1.2, 0.8))
+    until(lambda: at(page, "/target", (1.2, 0.8)), "the target there")
+    until(lambda: at(page, "/E", (1.2, 0.8), 1e-3), "the tip there, too")
+    drag(browser, "/target", (6.0, 8.0))
+    until(lambda: at(page, "/target", (1.2, 1.6)), "the target at the rim")
+
+
+def test_only_what_the_mode_allows_is_dragged(browser, page):
+    until(lambda: draggable(page) == ["/B", "/E"], "the joints")
+    choose_pd(browser, page)
+    browser.set("Mode", KINEMATICS)
+    until(lambda: draggable(page) == ["/B", "/E"], "the joints again")
+
+
+def test_the_torques_have_two_decimals(browser, page):
+    browser.set("Pause", True)
+    until(lambda: "(paused)" in readings(page), "the pause")
+    browser.set("Mode", PD)
+    until(lambda: not browser.handle("Target [m]").disabled, "a target to type")
+    browser.set("Target [m]", (1.2, 0.8))
+    until(lambda: ">-120.00, -60.00<" in readings(page), "the source's torques")
+    assert ">0.00<" in readings(page)  # time stands still
+    browser.set("Pause", False)
+    until(lambda: page.arm.time > 0.1, "time to go on")
+
+
+def test_the_targets_numbers_are_typed_one_after_the_other(browser, page):
+    choose_pd(browser, page)
+    field = browser.handle("Target [m]")
+    browser.set("Target [m]", (1.2, 2.0))  # out of reach as long as the second isn't typed
+    until(lambda: at(page, "/target", 2.0 * np.array([1.2, 2.0]) / np.hypot(1.2, 2.0)), "the target at the rim")
+    assert field.value == (1.2, 2.0)
+    browser.set("Target [m]", (1.2, 0.8))
+    until(lambda: at(page, "/target", (1.2, 0.8)), "the target there")
+    drag(browser, "/target", (-0.25, 0.5))
+    until(lambda: field.value == (-0.25, 0.5), "the numbers of where it was dragged")
+
+
+def test_sliders_and_choices_are_the_settings(browser, page):
+    for label, value in (
+        ("Kp [N/m]", 300),
+        ("Kd [N·s/m]", 30),
+        ("M [kg]", 2.5),
+        ("Wall", True),
+        ("Wall at x [m]", 0.5),
+        ("Stiffness [N/m]", 1000),
+        ("Inertia [kg·m²]", "1/12"),
+        ("Integrator", "with a dt²/2"),
+    ):
+        browser.set(label, value)
+    until(lambda: page.arm.settings.taylor, "the last one")
+    settings = page.arm.settings
+    assert (settings.stiffness, settings.damping, settings.inertia) == (300.0, 30.0, 2.5)
+    assert (settings.wall, settings.wall_x, settings.wall_stiffness) == (True, 0.5, 1000.0)
+    assert settings.link_inertia == 1.0 / 12.0
+
+
+@pytest.mark.parametrize(
+    ("label", "lower", "upper", "step", "start"), [("Kp [N/m]", 0, 300, 5, 50), ("Kd [N·s/m]", 0, 30, 1, 5)]
+)
+def test_ranges_are_the_sources(browser, label, lower, upper, step, start):
+    slider = browser.handle(label)
+    assert (slider.min, slider.max, slider.step, slider.value) == (lower, upper, step, start)
+
+
+def test_the_wall_shows_and_its_force_is_an_arrow(browser, page):
+    browser.set("Wall", True)
+    until(lambda: node(page, "/wall").visible, "the wall")
+    browser.set("Wall at x [m]", 0.5)
+    until(lambda: node(page, "/wall").position[0] == 0.7, "its left side there")
+    choose_pd(browser, page)
+    drag(browser, "/target", (1.05, 0.8))
+    until(lambda: 'Contact force [N]</td><td style="text-align:right">25.0' in readings(page), "50 * 0.55 / 1.1 N")
+    start, end = node(page, "/contact").points[0]
+    np.testing.assert_allclose(end - start, [-0.5, 0.0, 0.0], atol=0.01)  # 1 m for 50 N
+    assert node(page, "/contact/label").text == "contact 25 N"
+
+
+def test_the_trajectory_is_drawn_and_cleared(browser, page):
+    def pieces():
+        return [name for name in list(page.server.scene._handle_from_node_name) if name.startswith("/trail/")]
+
+    browser.set("Show trajectory", True)
+    until(lambda: page._view.trail.shown, "the trail")
+    choose_pd(browser, page)
+    drag(browser, "/target", (1.2, 0.8))
+    until(lambda: len(pieces()) > 1, "two pieces of it")
+    browser.set("Show trajectory", False)
+    until(lambda: not page._view.trail.shown, "its end")
+    browser.set("Trajectory", "Clear")
+    until(lambda: not pieces(), "none")
+
+
+def test_reset_brings_the_arm_upright_and_keeps_the_target(browser, page):
+    choose_pd(browser, page)
+    drag(browser, "/target", (1.2, 0.8))
+    until(lambda: page.arm.tip[1] < 1.5, "some motion")
+    browser.set("Pause", True)
+    browser.set("Arm", "Reset")
+    until(lambda: at(page, "/E", (0.0, 2.0)), "the arm upright")
+    assert at(page, "/target", (1.2, 0.8))
+
+
+def test_an_arm_that_got_too_fast_is_told(browser, page):
+    page._turns.post(lambda: page.arm.change(wall=True, wall_x=-1.5, wall_stiffness=1e6))
+    browser.set("Mode", PD)
+    until(lambda: "10 ms are too long a step" in readings(page), "the words")
+    page._turns.post(lambda: page.arm.change(wall=False))
+    browser.set("Arm", "Reset")
+    until(lambda: "PD: drag the target" in readings(page), "all well again")
+
+
+# --- the server ---
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "words"),
+    [("127.0.0.1", 70000, r"port = 70000: must be within \[1, 65535\]"), ("192.0.2.1", 8080, r"host = 192\.0\.2\.1")],
+)
+def test_where_nobody_can_listen_is_told(host, port, words):
+    with pytest.raises(ConfigError, match=words):
+        open_server("title", host, port)
+
+
+def test_the_command_prints_its_address_serves_the_page_and_ends():
+    command = [sys.executable, "-m", "robot_control_ros.cli", "planar", "--port", str(free_port())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            line = program.stdout.readline()
+            address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
+            with urlopen(address) as served:
+                assert b"<html" in served.read(2000).lower()
+            program.send_signal(signal.SIGINT)
+            assert program.wait(20) == 0
+            assert "Traceback" not in program.stderr.read()
+        finally:
+            program.kill()
+
+
+def test_without_viser_one_line_says_what_to_install():
+    text = "import sys; sys.modules['viser'] = None; from robot_control_ros.cli import main; sys.exit(main(['planar']))"
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "robot_control: the planar page needs viser: pip install 'robot_control_ros[dashboard]'\n"
+
+
+def test_it_needs_neither_ros_nor_a_simulator_nor_plots():
+    text = "import robot_control_ros.dashboard.planar_page, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"rclpy", "mujoco", "matplotlib"} & {name.split(".")[0] for name in loaded}

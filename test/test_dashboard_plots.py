@@ -1,0 +1,555 @@
+"""The plots: what is kept of what came, what is drawn of it, and what the files have."""
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until, viser
+
+from robot_control_ros.dashboard import export, plots
+from robot_control_ros.dashboard.charts import COMMAND, LOOP, POSE, POSITIONS, QUANTITIES, WRENCH, Charts
+from robot_control_ros.dashboard.history import ROWS, History, Record
+from robot_control_ros.dashboard.link import Health
+from robot_control_ros.dashboard.page import Page
+from robot_control_ros.dashboard.thinning import MOST, thin
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot
+from robot_control_ros.types import CommandMode
+
+EFFORT = CommandMode.EFFORT
+RNG = np.random.default_rng(5)
+SPAN = 60.0
+
+
+def history(times, **blocks):
+    made = History(SPAN)
+    for row, time in enumerate(times):
+        made.add(time, {name: values[row] for name, values in blocks.items()})
+    return made
+
+
+# --- history ---
+
+
+def test_a_record_has_what_came_in_its_order():
+    t, q = 1e9 + 0.02 * np.arange(200), RNG.standard_normal((200, 6))
+    record = history(t, position=q).record()
+    np.testing.assert_array_equal(record.t, t)
+    np.testing.assert_array_equal(record.blocks["position"], q)
+
+
+def test_what_a_sample_lacks_is_nan():
+    made = History(SPAN)
+    made.add(0.0, {"a": np.ones(2)})
+    made.add(1.0, {"b": np.ones(3)})
+    record = made.record()
+    np.testing.assert_array_equal(record.blocks["a"], [[1, 1], [np.nan, np.nan]])
+    np.testing.assert_array_equal(record.blocks["b"], [[np.nan] * 3, [1, 1, 1]])
+    np.testing.assert_array_equal(record.block("c", 2), np.full((2, 2), np.nan))
+
+
+def test_time_that_jumps_back_begins_a_new_history_and_one_of_the_same_time_is_left_out():
+    made = history([5.0, 5.02, 5.02, 5.04], a=np.array([[1.0], [2.0], [3.0], [4.0]]))
+    np.testing.assert_array_equal(made.record().blocks["a"], [[1], [2], [4]])
+    made.add(0.0, {"b": np.ones(1)})
+    assert made.record().t.tolist() == [0.0]
+    assert set(made.record().blocks) == {"b"}
+
+
+def test_a_minute_is_kept_whatever_the_rate_and_old_records_stay_as_they_are():
+    count = 3 * ROWS
+    t = np.arange(count) * 0.001 * 10.0  # 100 Hz, longer than the span
+    made = History(SPAN)
+    early = None
+    for row, time in enumerate(t):
+        made.add(time, {"a": [float(row)]})
+        if row == ROWS - 1:
+            early = made.record()
+    record = made.record()
+    kept = t >= t[-1] - SPAN
+    np.testing.assert_array_equal(record.t[-kept.sum() :], t[kept])
+    np.testing.assert_array_equal(record.blocks["a"][-kept.sum() :, 0], np.flatnonzero(kept))
+    assert len(record.t) < count
+    np.testing.assert_array_equal(early.blocks["a"][:, 0], np.arange(ROWS))
+
+
+def test_the_last_seconds():
+    record = history(np.arange(100) * 0.1, a=np.arange(100.0)[:, None]).record()
+    last = record.last(2.0)
+    np.testing.assert_allclose([last.t[0], last.t[-1]], [7.9, 9.9], atol=0.1 + 1e-9)
+    assert np.all(last.t >= last.t[-1] - 2.0)
+    np.testing.assert_array_equal(last.blocks["a"][:, 0], np.arange(100.0)[-len(last.t) :])
+    assert len(History(SPAN).record().last(2.0).t) == 0
+
+
+# --- thinning ---
+
+
+def uneven(count, span=SPAN):
+    t = np.sort(RNG.uniform(0.0, span, count))
+    return t, np.cumsum(RNG.standard_normal((count, 3)), axis=0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 300, 3000, 30000])
+def test_few_points_remain_and_the_extremes_with_them(count):
+    t, values = uneven(count)
+    times, drawn = thin(t, values, SPAN)
+    assert len(times) <= MOST
+    assert np.all(np.diff(times) >= 0.0)
+    assert times[0] >= -SPAN
+    assert times[-1] == 0.0
+    np.testing.assert_array_equal(np.nanmax(drawn, axis=0), values.max(axis=0))
+    np.testing.assert_array_equal(np.nanmin(drawn, axis=0), values.min(axis=0))
+
+
+def test_the_whole_span_is_shown_though_nothing_came_in_its_beginning():
+    for t in (np.zeros(0), np.array([3.0]), np.arange(10.0)):
+        times, drawn = thin(t, np.ones((len(t), 2)), SPAN)
+        assert (times[0], times[-1]) == (-SPAN, 0.0)
+        assert np.isnan(drawn[0]).all()
+
+
+def test_a_curve_that_moves_along_keeps_its_shape():
+    t = 100.0 + 0.004 * np.arange(20000)
+    values = RNG.standard_normal((20000, 1))
+    drawn = []
+    for end in (16000, 16001, 16037):
+        chosen = (t <= t[end]) & (t >= t[end] - SPAN)
+        times, curve = thin(t[chosen], values[chosen], SPAN)
+        drawn.append(set(zip(np.round(times + t[end], 6).tolist(), curve[:, 0].tolist(), strict=True)))
+    assert len(drawn[0] & drawn[1]) > 0.98 * len(drawn[0])
+    assert len(drawn[0] & drawn[2]) > 0.98 * len(drawn[0])
+
+
+def test_few_samples_are_drawn_as_they_are():
+    t = np.arange(0.0, 10.0, 0.02)
+    values = RNG.standard_normal((len(t), 2))
+    times, drawn = thin(t, values, 10.0)
+    np.testing.assert_array_equal(drawn[1:], values)
+    np.testing.assert_allclose(times[1:], t - t[-1])
+
+
+@pytest.mark.parametrize("rate", [2.0, 50.0, 1000.0])
+def test_a_pause_is_a_gap_and_nothing_else_is(rate):
+    t = np.arange(0.0, SPAN, 1.0 / rate)
+    t = t[(t < 20.0) | (t > 30.0)]
+    times, drawn = thin(t, np.ones((len(t), 1)), SPAN)
+    at = times[np.isnan(drawn[:, 0])] + t[-1]
+    inside = at[at > t[0]]
+    assert len(inside) == 1
+    assert 20.0 < inside[0] < 30.0
+
+
+def test_nan_stays_a_gap_between_what_is_beside_it():
+    t = np.arange(0.0, SPAN, 0.02)
+    values = np.column_stack([np.where((t > 20.0) & (t < 25.0), np.nan, 1.0), np.full(len(t), np.nan), t])
+    times, drawn = thin(t, values, SPAN)
+    missing = times[np.isnan(drawn[:, 0])] + t[-1]
+    np.testing.assert_allclose([missing[missing > 0.0].min(), missing.max()], [20.0, 25.0], atol=0.4)
+    assert np.isnan(drawn[:, 1]).all()
+    assert np.isfinite(drawn[1:, 2]).all()
+
+
+# --- charts ---
+
+
+def state(robot=ROBOT, terms=("stiffness", "damping")):
+    n = robot.n
+    parts = {f"term.{name}": RNG.standard_normal(n) for name in terms}
+    return {
+        "pose": HOME[:3].ravel(),
+        "pose_error": RNG.standard_normal(6),
+        "twist": RNG.standard_normal(6),
+        "wrench": RNG.standard_normal(6),
+        "position": RNG.standard_normal(n),
+        "velocity": RNG.standard_normal(n),
+        "effort": np.full(n, np.nan),
+        "command": sum(parts.values(), np.zeros(n)),
+        "saturated": np.zeros(n),
+        "rate_limited": np.zeros(n),
+        **parts,
+    }
+
+
+def record_of(samples):
+    made = History(SPAN)
+    for row, blocks in enumerate(samples):
+        made.add(0.02 * row, blocks)
+    return made.record()
+
+
+def charts_of(robot, quantity, record, mode=EFFORT, joint=0):
+    charts = Charts(robot, RobotModel.of(robot).limits)
+    return charts.of(quantity, charts.joints[joint], mode, record)
+
+
+def names(chart):
+    return [curve.name for curve in chart.curves]
+
+
+def test_errors_are_in_millimetres_and_degrees():
+    samples = [state() for _ in range(4)]
+    linear, angular = charts_of(ROBOT, POSE, record_of(samples))
+    errors = np.array([each["pose_error"] for each in samples])
+    assert (linear.label, angular.label) == ("position error [mm]", "rotation error [deg]")
+    np.testing.assert_allclose(linear.values, 1000.0 * errors[:, :3])
+    np.testing.assert_allclose(angular.values, errors[:, 3:] * 180.0 / np.pi)
+    assert names(linear) == ["x", "y", "z"]
+
+
+def test_a_planar_arm_has_errors_on_its_own_axes_only():
+    robot = load_robot("planar_two_link")
+    (chart,) = charts_of(robot, POSE, record_of([state(robot)]))
+    assert names(chart) == ["x", "y"]
+
+
+def test_terms_of_a_joint_stand_beside_their_total():
+    samples = [state() for _ in range(3)]
+    of_joint, total = charts_of(ROBOT, COMMAND, record_of(samples), joint=2)
+    assert names(of_joint) == ["total", "stiffness", "damping"]
+    values = of_joint.values
+    np.testing.assert_allclose(values[:, 0], values[:, 1:].sum(axis=1))
+    np.testing.assert_array_equal(values[:, 1], [each["term.stiffness"][2] for each in samples])
+    np.testing.assert_array_equal(total.values, [each["command"] for each in samples])
+    assert of_joint.label == "elbow: torque [N·m]"
+
+
+def test_terms_of_a_law_that_no_longer_runs_go_with_its_last_sample():
+    samples = [state(terms=("old",)) for _ in range(3)] + [state(terms=("new",)) for _ in range(60)]
+    record = record_of(samples)
+    assert names(charts_of(ROBOT, COMMAND, record)[0]) == ["total", "old", "new"]
+    assert names(charts_of(ROBOT, COMMAND, record.last(1.0))[0]) == ["total", "new"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "label"),
+    [
+        (CommandMode.POSITION, "commanded position [rad]"),
+        (CommandMode.VELOCITY, "commanded velocity [rad/s]"),
+        (None, "command"),
+    ],
+)
+def test_a_command_that_is_no_torque_is_apart_from_the_terms(mode, label):
+    of_joint, every = charts_of(ROBOT, COMMAND, record_of([state()]), mode)
+    assert names(of_joint) == ["stiffness", "damping"]
+    assert "N·m" not in of_joint.label
+    assert every.label == label
+
+
+def test_positions_have_their_limits():
+    record = record_of([state()])
+    limits = RobotModel.of(ROBOT).limits
+    one, share = charts_of(ROBOT, POSITIONS, record, joint=2)
+    assert names(one) == ["position", "upper limit", "lower limit"]
+    q = record.blocks["position"]
+    np.testing.assert_array_equal(one.values, [[q[0, 2], limits.upper[2], limits.lower[2]]])
+    np.testing.assert_allclose(limits.lower + share.values / 100.0 * (limits.upper - limits.lower), q)
+
+
+def test_joints_without_limits_have_none():
+    robot = load_robot("gen3")
+    unlimited = int(np.flatnonzero(np.isinf(RobotModel.of(robot).limits.upper))[0])
+    one, share = charts_of(robot, POSITIONS, record_of([state(robot)]), joint=unlimited)
+    assert names(one) == ["position"]
+    assert f"joint {unlimited + 1}" not in names(share)
+    assert np.isfinite(share.values).all()
+
+
+def test_the_loops_percentiles_are_in_milliseconds():
+    blocks = {"rate [Hz]": [499.0], "response p99 [us]": [420.0], "period_p50 [us]": [2000.0], "refusals": [1.0]}
+    rate, period, latency = charts_of(ROBOT, LOOP, record_of([blocks, blocks]))
+    np.testing.assert_array_equal(rate.values, [[499.0, ROBOT.profile.rate]] * 2)
+    assert names(period) == ["period median"]
+    np.testing.assert_allclose(period.values, 2.0)
+    assert names(latency) == ["response 99 %"]
+    np.testing.assert_allclose(latency.values, 0.42)
+
+
+@pytest.mark.parametrize("robot", ["ur5", "gen3", "planar_two_link"])
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_every_chart_can_be_told_by_its_names_and_colours(robot, quantity):
+    robot = load_robot(robot)
+    for chart in charts_of(robot, quantity, record_of([state(robot, ("a", "b", "c", "d", "e"))])):
+        looks = {(curve.colour, curve.dashed) for curve in chart.curves if not curve.name.endswith("limit")}
+        limits = [name for name in names(chart) if name.endswith("limit")]
+        assert len(set(names(chart))) == len(chart.curves) == len(looks) + len(limits)
+
+
+# --- files ---
+
+
+def table(content):
+    rows = list(csv.reader(io.StringIO(content.decode())))
+    return rows[0], np.array(rows[1:], dtype=float)
+
+
+def test_the_table_has_every_sample_every_column_and_the_units():
+    samples = [state() for _ in range(5)]
+    header, rows = table(export.csv(record_of(samples), ROBOT, EFFORT))
+    assert header[0] == "time [s]"
+    assert len(header) == len(set(header)) == 1 + 12 + 18 + 8 * 6
+    np.testing.assert_allclose(rows[:, 0], 0.02 * np.arange(5))
+    for column, block, index in (
+        ("wrench.z [N]", "wrench", 2),
+        ("wrench.rx [N·m]", "wrench", 3),
+        ("pose_error.x [m]", "pose_error", 0),
+        ("pose.23 [m]", "pose", 11),
+        ("position.elbow_joint [rad]", "position", 2),
+        ("command.wrist_3_joint [N·m]", "command", 5),
+        ("term.stiffness.elbow_joint [N·m]", "term.stiffness", 2),
+    ):
+        np.testing.assert_allclose(rows[:, header.index(column)], [each[block][index] for each in samples], rtol=1e-8)
+    assert np.isnan(rows[:, header.index("effort.elbow_joint [N·m]")]).all()
+
+
+def test_the_tables_units_are_those_of_the_command():
+    header, _ = table(export.csv(record_of([state()]), ROBOT, CommandMode.VELOCITY))
+    assert "command.elbow_joint [rad/s]" in header
+    assert "term.stiffness.elbow_joint" in header
+
+
+def test_the_table_of_diagnoses():
+    header, rows = table(export.csv(record_of([{"rate [Hz]": [499.5], "missed": [2.0]}]), ROBOT, EFFORT))
+    assert header == ["time [s]", "rate [Hz]", "missed"]
+    np.testing.assert_array_equal(rows, [[0.0, 499.5, 2.0]])
+
+
+@pytest.mark.parametrize("quantity", [WRENCH, COMMAND])
+def test_the_picture_has_every_curve(quantity, monkeypatch):
+    figure_class = pytest.importorskip("matplotlib.figure").Figure
+    made = []
+
+    class Figure(figure_class):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+    monkeypatch.setattr(export, "figure_class", lambda: Figure)
+    record = record_of([state() for _ in range(5)])
+    record = Record(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.blocks)  # with a pause
+    charts = charts_of(ROBOT, quantity, record)
+    assert export.png(charts, "title").startswith(b"\x89PNG")
+    (figure,) = made
+    assert len(figure.axes) == len(charts)
+    for axis, chart in zip(figure.axes, charts, strict=True):
+        assert axis.get_ylabel() == chart.label
+        assert [line.get_label() for line in axis.lines] == names(chart)
+        np.testing.assert_array_equal(
+            np.column_stack([line.get_ydata() for line in axis.lines]), np.insert(chart.values, 2, np.nan, axis=0)
+        )
+        low, high = axis.get_ylim()
+        assert low <= chart.shows[0]
+        assert chart.shows[1] <= high
+
+
+# --- the panel ---
+
+
+@pytest.fixture
+def link():
+    return FakeLink()
+
+
+@pytest.fixture
+def page(link):
+    made = Page(link, port=free_port())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def browser(page):
+    made = Browser(page)
+    yield made
+    made.socket.close()
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """What goes to the plots, as (times, values)."""
+    found = []
+    send = plots.fill
+
+    def take(plot, t, *columns):
+        found.append((t, np.transpose(columns)))
+        send(plot, t, *columns)
+
+    monkeypatch.setattr(plots, "fill", take)
+    return found
+
+
+def come(link, count, begin=0.0, **others):
+    for row in range(count):
+        link.come(**{"time": [begin + 0.02 * row], **state(), **others})
+
+
+def shown(page, quantity=POSE):
+    drawn = page._plots._drawn
+    return drawn.record if drawn is not None and drawn.quantity == quantity else Record(np.zeros(0), {})
+
+
+def open_plots(browser, quantity=POSE):
+    browser.set("Plots", True)
+    if quantity != POSE:
+        browser.set("Quantity", quantity)
+
+
+def await_drawings(link):
+    """The page has drawn again, more than once."""
+    looks, health = [], link.health
+    link.health = lambda: looks.append(None) or health()
+    until(lambda: len(looks) > 10, "drawings of the page")
+    link.health = health
+
+
+def test_closed_plots_send_nothing_and_opened_ones_know_what_came_before(browser, page, link, sent, monkeypatch):
+    monkeypatch.setattr(plots, "PERIOD", 0.0)
+    come(link, 300)
+    await_drawings(link)
+    assert not sent
+    assert not page._plots._panel.visible
+    open_plots(browser)
+    until(lambda: len(sent) >= 4, "two drawings of both plots")
+    assert page._plots._panel.visible
+    t, values = sent[0]
+    np.testing.assert_allclose((t[0], t[-1]), (-10.0, 0.0), atol=2e-6)
+    np.testing.assert_allclose(values[1:], 1e3 * np.array([each["pose_error"][:3] for each in link.states]))
+    browser.set("Plots", False)
+    until(lambda: not page._plots._panel.visible, "the panel to close")
+    until(lambda: not page._plots._plots, "the plots to go")
+    count = len(sent)
+    come(link, 50, begin=300.0)
+    await_drawings(link)
+    assert len(sent) == count
+
+
+def test_what_comes_is_shown_and_a_wrench_that_fails_is_a_gap(browser, page, link, sent):
+    open_plots(browser, WRENCH)
+    come(link, 20)
+    come(link, 20, begin=0.4, wrench=[np.nan] * 6)
+    until(lambda: len(shown(page, WRENCH).t) == 40, "the samples")
+    until(lambda: len(sent[-1][0]) == 41, "the samples on their way")
+    _, values = sent[-1]
+    assert np.isfinite(values[1:21]).all()
+    assert np.isnan(values[21:]).all()
+
+
+def test_paused_plots_stand_still_and_go_on(browser, page, link, sent, monkeypatch):
+    monkeypatch.setattr(plots, "SETTLING", 0.0)
+    monkeypatch.setattr(plots, "PERIOD", 0.0)
+    come(link, 50)
+    open_plots(browser)
+    until(lambda: len(shown(page).t) == 50, "the samples")
+    browser.set("Pause plots", True)
+    until(lambda: page._plots._paused_at is not None, "the pause")
+    count = len(sent)
+    come(link, 50, begin=1.0)
+    browser.set("Quantity", WRENCH)
+    until(lambda: shown(page, WRENCH).blocks, "the other quantity")
+    assert len(shown(page, WRENCH).t) == 50
+    await_drawings(link)
+    assert len(sent) == count + 2
+    browser.set("Pause plots", False)
+    until(lambda: len(shown(page, WRENCH).t) == 100, "what came meanwhile")
+
+
+def test_new_plots_get_their_data_again_though_they_are_paused(browser, page, link, sent):
+    come(link, 50)
+    open_plots(browser)
+    browser.set("Pause plots", True)
+    until(lambda: page._plots._paused_at is not None, "the pause")
+    browser.set("Quantity", WRENCH)
+    until(lambda: shown(page, WRENCH).blocks, "the other quantity")
+    sent.clear()
+    until(lambda: len(sent) >= 4, "two more drawings")
+    assert sent[0][0][0] != sent[2][0][0]  # another range, or uPlot may have no axes
+    np.testing.assert_array_equal(sent[0][1], sent[2][1])
+
+
+def test_plots_remain_while_their_curves_are_the_same(browser, page, link):
+    come(link, 50)
+    open_plots(browser)
+    until(lambda: len(shown(page).t) == 50, "the samples")
+    first = list(page._plots._plots)
+    come(link, 50, begin=1.0)
+    until(lambda: len(shown(page).t) == 100, "more of them")
+    assert page._plots._plots == first  # a new plot wouldn't be zoomed
+    browser.set("Quantity", COMMAND)
+    until(lambda: shown(page, COMMAND).blocks, "the other quantity")
+    assert not any(plot in first for plot in page._plots._plots)
+
+
+def test_a_restarted_controller_begins_a_new_history(browser, page, link):
+    come(link, 50, begin=100.0)
+    open_plots(browser)
+    until(lambda: len(shown(page).t) == 50, "the samples")
+    come(link, 20)
+    until(lambda: len(shown(page).t) == 20, "those since the restart alone")
+
+
+def test_a_command_of_another_unit_begins_a_new_history(browser, page, link):
+    come(link, 50)
+    open_plots(browser, COMMAND)
+    until(lambda: len(shown(page, COMMAND).t) == 50, "the samples")
+    assert page._plots._drawn.known.mode is EFFORT
+    link.gains = link.gains | {"output": replace(link.gains["output"], value="position")}
+    until(lambda: page._plots._drawn.known.mode is CommandMode.POSITION, "the mode")
+    come(link, 20, begin=1.0)
+    until(lambda: len(shown(page, COMMAND).t) == 20, "those of the new mode alone")
+
+
+def test_a_joint_is_chosen_where_there_is_a_choice(browser, page, link):
+    come(link, 5)
+    open_plots(browser)
+    assert not browser.handle("Joint").visible
+    browser.set("Quantity", COMMAND)
+    until(lambda: shown(page, COMMAND).blocks, "the other quantity")
+    assert browser.handle("Joint").visible
+    browser.set("Joint", "elbow")
+    until(lambda: page._plots._drawn.charts[0].label.startswith("elbow"), "its plot")
+
+
+def test_diagnoses_are_gathered_while_the_plots_are_closed(browser, page, link):
+    for number in range(3):
+        link.state = Health(True, 0.0, "active", diagnosis={"law": "impedance", "rate [Hz]": f"{500 + number}"})
+        until(lambda: page._plots._diagnosis is link.state.diagnosis, "the diagnosis")
+    open_plots(browser, LOOP)
+    until(lambda: len(shown(page, LOOP).t) == 3, "all of them")
+    np.testing.assert_array_equal(shown(page, LOOP).blocks["rate [Hz]"], [[500], [501], [502]])
+
+
+@pytest.mark.parametrize(("kind", "begin"), [("CSV", b"time [s],"), ("PNG", b"\x89PNG")])
+def test_files_go_to_the_browser_that_asked(browser, page, link, monkeypatch, kind, begin):
+    if kind == "PNG":
+        pytest.importorskip("matplotlib")
+    given = []
+    monkeypatch.setattr(
+        viser.ClientHandle,
+        "send_file_download",
+        lambda client, name, content, **how: given.append((client.client_id, name, content)),
+    )
+    come(link, 700)
+    open_plots(browser)
+    until(lambda: len(shown(page).t) > 0, "the samples")
+    known = set(page.server.get_clients())
+    other = Browser(page)
+    until(lambda: len(page.server.get_clients()) == 2, "another browser")
+    other.set("Export", kind)
+    until(lambda: given, "the file")
+    client, name, content = given[0]
+    assert {client} == set(page.server.get_clients()) - known
+    assert name == {"CSV": "ur5_impedance_state.csv", "PNG": "ur5_impedance_pose_error.png"}[kind]
+    assert content.startswith(begin)
+    if kind == "CSV":
+        assert content.count(b"\n") == 1 + len(shown(page).t)
+        assert len(shown(page).t) >= 500  # of the ten seconds, at 50 Hz
+    other.socket.close()
+
+
+def test_nothing_to_export_is_told(browser, page):
+    open_plots(browser)
+    until(lambda: page._plots._drawn, "the plots")
+    browser.set("Export", "CSV")
+    until(lambda: "there is nothing to export yet" in page._state._text.content, "the words")
