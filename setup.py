@@ -73,7 +73,8 @@ setup(
             "mujoco>=3.10,<4; python_version < '3.11'",  # MuJoCo 4 starts at Python 3.11, Humble has 3.10
             "matplotlib",
         ],
-        "dashboard": ["viser>=1.1,<2", "trimesh", "pycollada"],  # meshes: STL by the former, COLLADA by the latter
+        # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.
+        "dashboard": ["viser>=1.1,<2", "trimesh", "pycollada", "matplotlib"],
         "ethercat": ["pysoem>=1.1,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
@@ -81,7 +82,9 @@ setup(
             "hypothesis",
             "xacro",
             "kickcat>=2.5,<3",  # a second EtherCAT master, so that the emulator isn't tuned to one alone
-            "websockets>=11",  # the tests' own browser of the page
+            "websockets>=11",  # the tests' own browser of the page, with what it unpacks,
+            "zstandard",
+            "pillow",  # and its pictures
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.
             "setuptools>=61",

@@ -257,7 +257,7 @@ def _joint(options: argparse.Namespace) -> int:
     from .dashboard.extra import viser_needed
 
     with viser_needed("the joint page"):
-        from .dashboard.joint_page import serve_joint
+        from .dashboard.joint.page import serve_joint
 
     return serve_joint(options.host, options.port, options.callback)
 
@@ -266,7 +266,7 @@ def _planar(options: argparse.Namespace) -> int:
     from .dashboard.extra import viser_needed
 
     with viser_needed("the planar page"):
-        from .dashboard.planar_page import serve_planar
+        from .dashboard.planar.page import serve_planar
 
     return serve_planar(options.host, options.port)
 

@@ -43,7 +43,7 @@ def arm() -> None:
         save(browser, "page")
         browser.click("Push mode", CHECKBOX)
         browser.click("Plots", CHECKBOX)
-        browser.rest(2.0)
+        browser.rest(5.0)
         push(system, CAMERA, browser)
         browser.rest(2.0)
         save(browser, "page_plots")
@@ -54,16 +54,14 @@ def demo() -> None:
     with dashboard(NEAR, *SMALL) as (system, browser):
         browser.evaluate(POINTER)
         with browser.recording():
-            browser.rest(0.3)
             drag(browser, system.grip(browser), system.grip(browser, (0.0, 0.0, 0.12)))
             browser.rest(0.6)
             thumb, track = (browser.box(SLIDER, part) for part in ("[role=slider]", ".mantine-Slider-track"))
             assert thumb is not None
             assert track is not None
             drag(browser, thumb.centre, (track.x + 0.05 * track.width, thumb.centre[1]))
-            browser.rest(0.3)
             browser.click("Push mode", CHECKBOX)
-            browser.rest(0.3)
+            browser.rest(0.8)
             push(system, NEAR, browser)
             browser.rest(1.0)
         animate(browser.frames, "demo")
@@ -178,9 +176,11 @@ def animate(frames: Sequence[tuple[float, bytes]], name: str) -> None:
     """What was recorded, as fast as it was."""
     kept = dict(sorted((round(1e3 * at), content) for at, content in frames))
     times = [*kept, max(kept) + 500]
-    first, *others = (Image.open(io.BytesIO(content)).convert("RGB") for content in kept.values())
+    pictures = [Image.open(io.BytesIO(content)).convert("RGB") for content in kept.values()]
+    palette = pictures[-len(pictures) // 5].quantize(200)  # during the push, when every colour is there
+    first, *others = (picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures)
     durations = [int(length) for length in np.diff(times)]
-    write(first, f"{name}.webp", save_all=True, append_images=others, duration=durations, loop=0, quality=80, method=6)
+    write(first, f"{name}.gif", save_all=True, append_images=others, duration=durations, loop=0)
     print(f"{len(durations)} frames, {sum(durations) / 1e3:.1f} s")
 
 

@@ -5,10 +5,10 @@ import pytest
 import yaml
 
 from robot_control_ros.bringup.ours import running_law
-from robot_control_ros.dashboard import gains_file
+from robot_control_ros.dashboard.gains import gains_file
+from robot_control_ros.dashboard.gains.presets import SCALES, preset
+from robot_control_ros.dashboard.gains.sliders import can_show, changed, controls, nice, shown
 from robot_control_ros.dashboard.link import Parameter
-from robot_control_ros.dashboard.presets import SCALES, preset
-from robot_control_ros.dashboard.sliders import can_show, changed, controls, nice, shown
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.gains import AXES, plain_value
 from robot_control_ros.laws import law_names

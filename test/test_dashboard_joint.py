@@ -11,8 +11,8 @@ import pytest
 from dashboard_support import Browser, free_port, until
 from viser import _messages as messages
 
-from robot_control_ros.dashboard.joint_curves import ROOM, Curves
-from robot_control_ros.dashboard.joint_page import JointPage
+from robot_control_ros.dashboard.joint.curves import ROOM, Curves
+from robot_control_ros.dashboard.joint.page import JointPage
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.joint_step.callbacks import Pid
 from robot_control_ros.joint_step.response import Step, T, respond

@@ -17,7 +17,7 @@ from ros_support import Ros
 from std_srvs.srv import Trigger
 
 from robot_control_ros.bringup import simulation
-from robot_control_ros.dashboard import gains_file
+from robot_control_ros.dashboard.gains import gains_file
 from robot_control_ros.nodes.robot_link import RosLink
 from robot_control_ros.robots import load_robot
 from robot_control_ros.spatial import make_pose

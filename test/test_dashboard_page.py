@@ -10,9 +10,9 @@ from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until
 
 from robot_control_ros.dashboard.link import Health, Parameter, SceneObject, Telemetry
 from robot_control_ros.dashboard.page import Page
-from robot_control_ros.dashboard.placing import pose_of, rgb
-from robot_control_ros.dashboard.robot_view import add_shape
-from robot_control_ros.dashboard.shapes import Shape
+from robot_control_ros.dashboard.view.placing import pose_of, rgb
+from robot_control_ros.dashboard.view.robot_view import add_shape
+from robot_control_ros.dashboard.view.shapes import Shape
 from robot_control_ros.model import RobotModel
 from robot_control_ros.spatial import make_pose, rotation_exp
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dashboard_support import Browser, free_port, until
 
-from robot_control_ros.dashboard.planar_page import PlanarPage
+from robot_control_ros.dashboard.planar.page import PlanarPage
 from robot_control_ros.dashboard.server import open_server
 from robot_control_ros.errors import ConfigError
 
@@ -219,6 +219,6 @@ def test_without_viser_one_line_says_what_to_install():
 
 
 def test_it_needs_neither_ros_nor_a_simulator_nor_plots():
-    text = "import robot_control_ros.dashboard.planar_page, sys; print(*sys.modules)"
+    text = "import robot_control_ros.dashboard.planar.page, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
     assert not {"rclpy", "mujoco", "matplotlib"} & {name.split(".")[0] for name in loaded}

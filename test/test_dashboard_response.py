@@ -10,13 +10,13 @@ import pytest
 from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until
 from scipy.integrate import solve_ivp
 
-from robot_control_ros.dashboard.closed_loop import closed_loop
-from robot_control_ros.dashboard.evaluation import effect_shown, table
-from robot_control_ros.dashboard.experiment import Experiment, Plan, expect
 from robot_control_ros.dashboard.link import Health, Parameter
 from robot_control_ros.dashboard.page import Page
-from robot_control_ros.dashboard.response_figures import FrequencyFigures, StepFigures, measured_response, phase
-from robot_control_ros.dashboard.second_order import SecondOrder
+from robot_control_ros.dashboard.response.closed_loop import closed_loop
+from robot_control_ros.dashboard.response.evaluation import effect_shown, table
+from robot_control_ros.dashboard.response.experiment import Experiment, Plan, expect
+from robot_control_ros.dashboard.response.figures import FrequencyFigures, StepFigures, measured_response, phase
+from robot_control_ros.dashboard.response.second_order import SecondOrder
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.loop import ControlLoop
 from robot_control_ros.model import RobotModel
@@ -361,8 +361,8 @@ def test_the_table_has_every_point_in_si_units(stepped):
 
 
 def test_a_chirp_is_measured_against_the_ideal(monkeypatch):
-    monkeypatch.setattr("robot_control_ros.dashboard.experiment.BAND", (0.7, 5.0))
-    monkeypatch.setattr("robot_control_ros.dashboard.experiment.SWEEP", 6.0)
+    monkeypatch.setattr("robot_control_ros.dashboard.response.experiment.BAND", (0.7, 5.0))
+    monkeypatch.setattr("robot_control_ros.dashboard.response.experiment.SWEEP", 6.0)
     result = run(Arm(**SPRING), Plan(5, True, 1.0)).result
     assert np.isfinite(result.measured).sum() > 20
     good = np.isfinite(result.measured)
@@ -546,7 +546,7 @@ class LiveArm(Arm):
 @pytest.fixture
 def live(monkeypatch):
     for name, value in (("BASELINE", 0.4), ("SHORTEST", 0.3), ("ROOM", 1.0), ("ENDING", 0.1)):
-        monkeypatch.setattr(f"robot_control_ros.dashboard.experiment.{name}", value)
+        monkeypatch.setattr(f"robot_control_ros.dashboard.response.experiment.{name}", value)
     return LiveArm(stiffness=(2000.0,) * 3 + (200.0,) * 3, damping_ratio=(0.7,) * 6)
 
 

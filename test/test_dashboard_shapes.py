@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_control_ros.dashboard.shapes import HOUSING, SHELL, Description, along
+from robot_control_ros.dashboard.view.shapes import HOUSING, SHELL, Description, along
 from robot_control_ros.robots import load_robot, robot_names
 
 ARM = """<robot name="arm">

@@ -37,6 +37,7 @@ ROSDEP_KEYS = {
     "mpl_toolkits": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",
     "numpy": "python3-numpy",
+    "PIL": "python3-pil",
     "pytest": "python3-pytest",
     "scipy": "python3-scipy",
     "setuptools": "python3-setuptools",
@@ -49,6 +50,7 @@ EXTRAS_WITHOUT_KEY = {
     "trimesh": "dashboard",
     "viser": "dashboard",
     "websockets": "test",
+    "zstandard": "test",
 }
 
 

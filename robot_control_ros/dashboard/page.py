@@ -10,20 +10,20 @@ import numpy as np
 
 from ..model import RobotModel
 from ..types import Array
-from .arrows import ForceArrow
-from .gains_panel import GainsPanel
+from .gains.panel import GainsPanel
 from .link import RobotLink
-from .objects import SceneObjects
-from .plots import Plots
-from .pushing import Push
-from .response_panel import ResponsePanel
-from .robot_view import RobotView
+from .plots.panel import Plots
+from .response.panel import ResponsePanel
 from .server import open_server
-from .shapes import Description
 from .state_panel import AMBER, GREY, StatePanel
-from .target import Target
-from .trail import Trail
 from .turns import Turns
+from .view.arrows import ForceArrow
+from .view.objects import SceneObjects
+from .view.pushing import Push
+from .view.robot_view import RobotView
+from .view.shapes import Description
+from .view.target import Target
+from .view.trail import Trail
 
 WRENCH, CONTACT = (0.12, 0.55, 0.25), (0.85, 0.33, 0.1)
 POSES = 2000  # at random, to find how far the arm reaches

@@ -30,7 +30,7 @@ from .entities import Entities
 LATE = 2.0  # s after which a request counts as unanswered
 TELEMETRY_LATE = 0.3  # s without telemetry after which the controller is asked how it is
 ASK_PERIOD, ASK_LATE = 0.25, 0.5  # s between two such questions, and for the answer
-SILENT = 0.8  # s without a sign of life after which it doesn't answer
+SILENT = 0.5  # s without a sign of life after which it doesn't answer
 RETRY = 0.5  # s between two attempts to learn the gains
 ERROR = 40  # level of a log message; Log.ERROR is a number or bytes, as the version has it
 PERIOD = 0.05  # s between two looks at all this

@@ -1,0 +1,1 @@
+"""The running law and its gains: sliders, presets, files."""

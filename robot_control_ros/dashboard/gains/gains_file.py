@@ -1,0 +1,61 @@
+"""Gains as a ROS parameter file, which the controller can start with (``gains:=FILE``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from ...errors import ConfigError
+from ..link import WRENCH, Parameter, Value
+
+SECTIONS = ("/**", "controller", "/controller")  # later ones prevail
+
+
+def write(law: str, parameters: Mapping[str, Parameter]) -> str:
+    """The text of the file."""
+    content: dict[str, dict[str, Any]] = {law: {}}
+    for name, each in parameters.items():
+        section, gain = (WRENCH[:-1], name.removeprefix(WRENCH)) if name.startswith(WRENCH) else (law, name)
+        content.setdefault(section, {})[gain] = list(each.value) if isinstance(each.value, tuple) else each.value
+    head = f"# Gains of {law}, as a ROS parameter file: gains:=FILE (launch) or --gains FILE (robot_control demo).\n"
+    file = {"/**": {"ros__parameters": content}}
+    return head + yaml.safe_dump(file, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+
+
+def read(text: str, law: str) -> dict[str, Value]:
+    """The gains of a law, and the wrench's settings, in the text of a file.
+
+    Raises:
+        ConfigError: not a ROS parameter file, or nothing for the law; names the laws that it is for.
+    """
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not valid YAML: {error}") from error
+    given: dict[str, Any] = {}
+    for section in SECTIONS:
+        parameters = _mapping(_mapping(content, "the file").get(section, {}), section).get("ros__parameters", {})
+        given.update(_flat(_mapping(parameters, "ros__parameters")))
+    gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
+    if not gains:
+        others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(WRENCH)})
+        raise ConfigError(f"no gains of {law} in the file; it has: {', '.join(others) or 'nothing'}")
+    gains.update((name, value) for name, value in given.items() if name.startswith(WRENCH))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in gains.items()}
+
+
+def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Nested names as one, with dots."""
+    for name, value in parameters.items():
+        if isinstance(value, dict):
+            yield from ((f"{name}.{inner}", each) for inner, each in _flat(value))
+        else:
+            yield name, value
+
+
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{what} = {value!r}: must be a mapping: node, then ros__parameters, then law")
+    return value

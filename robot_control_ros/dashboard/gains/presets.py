@@ -1,0 +1,52 @@
+"""How stiff: soft, medium, stiff, hand guiding, each made of the robot's own gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...errors import ConfigError
+from ..link import Parameter, Value
+
+SCALES = {"Soft": 0.2, "Medium": 1.0, "Stiff": 3.0, "Hand guiding": 0.0}
+LEFT_DAMPING = 0.04  # s: hand guiding keeps this times the robot's stiffness as damping, or
+LEFT_SHARE = 0.2  # this share of the robot's damping, whichever is more
+DAMPER = {"N/m": "N·s/m", "N·m/rad": "N·m·s/rad", "N/m, N·m/rad": "N·s/m, N·m·s/rad"}  # of each spring
+
+
+def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str, Value]:
+    """Gains of a preset: springs times its scale, dampers with the root of that, so that the damping ratio stays.
+
+    Args:
+        name: of SCALES.
+        law: for the error.
+        parameters: of the law.
+
+    Raises:
+        ConfigError: the law has no stiffness.
+    """
+    scale = SCALES[name]
+    springs = {each.unit: each for each in reversed(list(parameters.values())) if each.unit in DAMPER}
+    if not springs:
+        raise ConfigError(f"{law} has no stiffness: presets are for laws with gains in N/m or N·m/rad")
+    values: dict[str, Value] = {}
+    for each in parameters.values():
+        default = np.asarray(each.default, dtype=float) if each.unit else np.zeros(0)
+        spring = next((springs[unit] for unit in springs if DAMPER[unit] == each.unit), None)
+        if each.unit in DAMPER:
+            new = scale * default
+        elif spring is not None:
+            new = math.sqrt(scale) * default if scale else _left(default, np.asarray(spring.default, dtype=float))
+        else:
+            continue
+        new = np.clip(new, each.lower, each.upper)
+        values[each.name] = tuple(new.tolist()) if isinstance(each.default, tuple) else float(new)
+    return values
+
+
+def _left(damping: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+    if damping.shape != stiffness.shape:
+        return LEFT_SHARE * damping
+    return np.maximum(LEFT_SHARE * damping, LEFT_DAMPING * stiffness)

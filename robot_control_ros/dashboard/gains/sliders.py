@@ -1,0 +1,107 @@
+"""One gain as the controls that a person sees: what each is called, which of the gain's values it sets, its range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..link import WRENCH, Parameter, Value
+
+ROOM = 4.0  # a slider goes to so many times the default, where the bound is further
+SHARE = 0.1  # and to this share of the bound where the default is 0
+STEPS = 200  # of a slider, about
+PLACE = 3  # values of a place, whose axes are never set together
+MOST = 12  # values that are worth controls; a full 6x6 matrix has 36
+
+
+@dataclass(frozen=True)
+class Control:
+    """One control for one or more values of a gain.
+
+    Attributes:
+        label: with the unit.
+        indices: of the values; None where the gain is a single one.
+        lower, upper, step: of a slider.
+    """
+
+    label: str
+    indices: tuple[int, ...] | None
+    lower: float = 0.0
+    upper: float = 1.0
+    step: float = 0.01
+
+
+def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
+    """The controls of a gain, one per group of axes; or per axis, also where the values of a group differ."""
+    value, label = parameter.value, parameter.name.removeprefix(WRENCH).replace("_", " ").capitalize()
+    if not isinstance(value, tuple):
+        return [_control(parameter, label, None, parameter.unit)]
+    if len(value) > MOST:
+        return []
+    found = []
+    for group, unit, word in _groups(parameter):
+        alike = len({value[index] for index in group}) == 1
+        if alike and not per_axis and len(value) != PLACE:
+            found.append(_control(parameter, f"{label}{word}", group, unit))
+        else:
+            names = parameter.axes or tuple(str(number + 1) for number in range(len(value)))
+            found += [_control(parameter, f"{label} {names[i]}", (i,), unit) for i in group]
+    return found
+
+
+def shown(parameter: Parameter, control: Control) -> bool | float | str:
+    """The value that a control shows."""
+    value = parameter.value
+    return value[(control.indices or (0,))[0]] if isinstance(value, tuple) else value
+
+
+def can_show(parameter: Parameter, control: Control) -> bool:
+    """Whether it shows the present value: one value, within the range of a slider."""
+    value = parameter.value
+    if isinstance(value, (bool, str)):
+        return True
+    values = {value[index] for index in control.indices or ()} if isinstance(value, tuple) else {value}
+    return len(values) == 1 and control.lower <= min(values) and max(values) <= control.upper
+
+
+def changed(value: Value, control: Control, new: bool | float | str) -> Value:
+    """A gain's value after its control was set to `new`."""
+    if control.indices is None or not isinstance(value, tuple):
+        return new
+    assert not isinstance(new, str)
+    return tuple(float(new) if index in control.indices else each for index, each in enumerate(value))
+
+
+def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Indices, unit and a word for each group of values that are set together."""
+    assert isinstance(parameter.value, tuple)
+    units, count = parameter.unit.split(", "), len(parameter.value)
+    if count == 6 and (len(units) == 2 or parameter.axes[3:] == ("rx", "ry", "rz")):
+        yield (0, 1, 2), units[0], ""
+        yield (3, 4, 5), units[-1], " (rot.)"
+    else:
+        yield tuple(range(count)), parameter.unit, ""
+
+
+def _control(parameter: Parameter, label: str, indices: tuple[int, ...] | None, unit: str) -> Control:
+    label = f"{label} [{unit}]" if unit else label
+    if isinstance(parameter.value, (bool, str)):
+        return Control(label, indices)
+
+    def largest(value: Value) -> float:
+        values = value if isinstance(value, tuple) else (value,)
+        return max(abs(float(values[i])) for i in (indices or (0,)))
+
+    lower, upper = parameter.lower, parameter.upper
+    usual = ROOM * largest(parameter.default) or SHARE * upper
+    if upper > ROOM * usual:
+        upper = min(upper, nice(max(usual, largest(parameter.value))))
+        lower = max(lower, -upper)
+    return Control(label, indices, lower, upper, nice(max(upper - lower, 1e-6) / STEPS))
+
+
+def nice(value: float) -> float:
+    """The next of 1, 2, 5, 10, … times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(float(f"{factor * power:.6g}") for factor in (1, 2, 5, 10) if factor * power >= value * (1 - 1e-9))

@@ -1,0 +1,161 @@
+"""The planar arm as a drawing: links, joints, target, wall and force, in a plane that is looked at squarely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...planar_arm import PlanarArm
+from ...reproduce.two_link import Pair
+from ...types import Array
+from ..turns import Turns
+from ..view.arrows import ForceArrow
+from ..view.trail import Trail
+
+FIELD = 0.1  # rad, of view: nearly parallel
+HEIGHT = 4.7  # m, that are seen
+PAPER, LINES, WALL, LINK, JOINT, TRAIL, TARGET, FORCE = -0.2, -0.1, 0.0, 0.02, 0.04, 0.07, 0.09, 0.12  # m, to the eye
+THIN = 0.01  # m
+WALL_DEPTH = 0.4  # m that are drawn
+FULL = 50.0  # N, of the longest arrow
+FLAT = {"cast_shadow": False, "receive_shadow": False}
+GREY, DARK, BLUE, ORANGE = (90, 105, 125), (55, 62, 72), (33, 110, 190), (214, 90, 30)
+GREEN, BROWN, RED = (40, 150, 80), (190, 160, 125), (0.75, 0.15, 0.15)
+
+
+class PlanarView:
+    """Draws the arm, and leads what is dragged.
+
+    Args:
+        server: of viser.
+        arm: to draw.
+        turns: of the page.
+
+    Attributes:
+        trail: of the tip.
+    """
+
+    def __init__(self, server: Any, arm: PlanarArm, turns: Turns) -> None:
+        self._arm, self._turns = arm, turns
+        self._draggable: bool | None = None  # the target, not the joints
+        scene = self._scene = server.scene
+        scene.set_up_direction("+y")
+        scene.configure_default_lights(True, cast_shadow=False)
+        camera = server.initial_camera
+        camera.fov, camera.near = FIELD, 1.0
+        camera.look_at = np.zeros(3)
+        camera.position = np.array([0.0, 0.0, HEIGHT / 2.0 / math.tan(FIELD / 2.0)])
+        self._add_paper()
+        self._add_lines(arm.reach)
+        self._links = [self._add_link(name) for name in ("/AB", "/BE")]
+        self._add_joint("A", DARK)
+        self._elbow, self._tip = self._add_joint("B", BLUE), self._add_joint("E", ORANGE)
+        self._target = self._add_target()
+        self._wall = scene.add_box(
+            "/wall", BROWN, dimensions=(WALL_DEPTH, HEIGHT, THIN), opacity=0.6, visible=False, **FLAT
+        )
+        self._contact = ForceArrow(scene, "/contact", RED, "contact", arm.reach, anchor="top-center", full=FULL)
+        self.trail = Trail(scene)
+
+    def trace(self) -> None:
+        """Let the trail go on to where the tip is."""
+        self.trail.draw(_at(self._arm.tip, TRAIL))
+
+    def draw(self) -> None:
+        """As the arm is now."""
+        arm = self._arm
+        elbow, tip = arm.elbow, arm.tip
+        for link, start, angle in zip(self._links, (np.zeros(2), elbow), np.cumsum(arm.q), strict=True):
+            link.position = _at(start, LINK)
+            link.wxyz = np.array([math.cos(angle / 2.0), 0.0, 0.0, math.sin(angle / 2.0)])
+        self._elbow.position, self._tip.position = _at(elbow, JOINT), _at(tip, JOINT)
+        self._target.position = _at(arm.target, TARGET)
+        self._contact.draw(_at(tip, FORCE), _at(arm.contact, 0.0))
+        self._wall.position = np.array([arm.settings.wall_x + WALL_DEPTH / 2.0, 0.0, WALL])
+        if self._wall.visible != arm.settings.wall:
+            self._wall.visible = arm.settings.wall
+        if self._draggable != arm.driven:
+            self._draggable = arm.driven
+            self._let_drag()
+
+    # --- dragging ---
+
+    def _let_drag(self) -> None:
+        """The joints in kinematics mode, else the target."""
+        arm = self._arm
+        leads = ((self._elbow, arm.lead_elbow), (self._tip, arm.lead_tip), (self._target, arm.lead_target))
+        for node, lead in leads:
+            node.remove_drag_callback()
+            if arm.driven == (node is self._target):
+                node.on_drag(self._leading(lead))
+
+    def _leading(self, lead: Callable[[Pair], None]) -> Any:
+        async def dragged(event: Any) -> None:
+            """In viser's own thread, so that no place overtakes a later one."""
+            self._turns.post(lambda: lead(event.end_position[:2]))
+
+        return dragged
+
+    # --- what is drawn ---
+
+    def _add_paper(self) -> None:
+        """What a drag beside the arm takes hold of: without it, it would turn the view."""
+        white = np.full((1, 1, 3), 255, np.uint8)
+        size = 10.0 * HEIGHT
+        paper = self._scene.add_image(
+            "/paper", white, size, size, format="png", position=(0.0, 0.0, PAPER), wxyz=(0.0, 1.0, 0.0, 0.0), **FLAT
+        )
+
+        @paper.on_drag
+        async def nothing(event: Any) -> None:
+            pass
+
+    def _add_lines(self, reach: float) -> None:
+        """Grid, numbers, and how far the arm reaches."""
+        scene = self._scene
+        scene.add_grid(
+            "/grid",
+            plane="xy",
+            infinite_grid=True,
+            cell_size=0.1,
+            section_size=1.0,
+            cell_color=(235, 238, 242),
+            section_color=(200, 205, 212),
+            fade_distance=1000.0,
+            shadow_opacity=0.0,
+            position=(0.0, 0.0, LINES),
+        )
+        around = np.linspace(0.0, 2.0 * math.pi, 181)
+        rim = np.stack((reach * np.cos(around), reach * np.sin(around), np.full(around.size, LINES)), axis=1)
+        dashes = np.stack((rim[:-1], rim[1:]), axis=1)[::2]
+        scene.add_line_segments("/reach", dashes, GREY, thickness=1.0, thickness_units="screen")
+        for number in (-2, -1, 1, 2):
+            for axis, at, anchor in (("x", (number, -0.05), "top-center"), ("y", (-0.1, number), "center-right")):
+                text = f"{axis} {number} m".replace("-", "−")
+                scene.add_label(f"/{axis}{number}", text, position=_at(at, LINES), font_screen_scale=0.7, anchor=anchor)
+
+    def _add_link(self, name: str) -> Any:
+        length = self._arm.reach / 2.0
+        frame = self._scene.add_frame(name, show_axes=False)
+        middle = (length / 2.0, 0.0, 0.0)
+        self._scene.add_box(f"{name}/bar", GREY, dimensions=(length, 0.07, THIN), position=middle, **FLAT)
+        return frame
+
+    def _add_joint(self, name: str, colour: tuple[int, int, int]) -> Any:
+        disc = self._scene.add_cylinder(f"/{name}", 0.07, THIN, colour, position=(0.0, 0.0, JOINT), **FLAT)
+        self._scene.add_label(f"/{name}/name", name, position=(0.08, 0.08, 0.0), anchor="bottom-left")
+        return disc
+
+    def _add_target(self) -> Any:
+        disc = self._scene.add_cylinder("/target", 0.12, THIN, GREEN, opacity=0.35, **FLAT)
+        cross = 0.12 * np.array([[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]]])
+        self._scene.add_line_segments("/target/cross", cross, GREEN, thickness=2.0, thickness_units="screen")
+        return disc
+
+
+def _at(point: Pair, height: float) -> Array:
+    """(3,) above a point of the plane."""
+    return np.array([point[0], point[1], height])

@@ -1,0 +1,1 @@
+"""Curves of the last minute, and their files."""

@@ -1,0 +1,194 @@
+"""What the plots show: curves with their names, units and colours, of what the controller told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...gains import AXES
+from ...model import JointLimits
+from ...robots import RobotConfig
+from ...types import Array, CommandMode
+from .history import Record
+
+POSE, WRENCH, COMMAND, POSITIONS, LOOP = (
+    "Pose error",
+    "Force and torque",
+    "Command and its terms",
+    "Joint positions",
+    "Control loop",
+)
+QUANTITIES = (POSE, WRENCH, COMMAND, POSITIONS, LOOP)
+OF_ONE_JOINT = (COMMAND, POSITIONS)  # have a chart of the chosen joint
+COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8d6e3f", "#7950c8")
+GREY, RED = "#868e96", "#e03131"
+COMMANDS = {
+    CommandMode.EFFORT: ("torque", "N·m"),
+    CommandMode.POSITION: ("position", "rad"),
+    CommandMode.VELOCITY: ("velocity", "rad/s"),
+}
+PERCENTILES = {"p50": "median", "p99": "99 %"}
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One curve.
+
+    Attributes:
+        name: for the legend.
+        values: (N,); NaN is a gap.
+        colour: as in CSS.
+        width: of the line [px].
+        dashed: whether the line is.
+    """
+
+    name: str
+    values: Array
+    colour: str
+    width: float = 1.5
+    dashed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Curves over the same time.
+
+    Attributes:
+        label: with the unit.
+        t: (N,) [s].
+        curves: in the order of the legend.
+        shows: values that are in sight in any case, lowest and highest.
+    """
+
+    label: str
+    t: Array
+    curves: tuple[Curve, ...]
+    shows: tuple[float, float]
+
+    @property
+    def values(self) -> Array:
+        """Of all curves, (N, k)."""
+        return np.column_stack([curve.values for curve in self.curves])
+
+
+class Charts:
+    """Makes charts of records.
+
+    Args:
+        robot: that they are of.
+        limits: of its joints.
+    """
+
+    def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
+        self._limits, self._rate = limits, robot.profile.rate
+        self._linear, self._angular = ([i for i in part if robot.axes[i]] for part in (range(3), range(3, 6)))
+        self.joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
+
+    def of(self, quantity: str, joint: str, mode: CommandMode | None, record: Record) -> tuple[Chart, ...]:
+        """Charts of a quantity; without curves where there is nothing to show.
+
+        Args:
+            quantity: of QUANTITIES.
+            joint: of `joints`, for those OF_ONE_JOINT.
+            mode: of the command; None where nobody knows.
+            record: of the controller's ~/state, or for LOOP of its /diagnostics.
+        """
+        index = self.joints.index(joint)
+        if quantity == POSE:
+            charts = self._pose_error(record)
+        elif quantity == WRENCH:
+            charts = self._wrench(record)
+        elif quantity == COMMAND:
+            charts = self._command(record, index, mode)
+        elif quantity == POSITIONS:
+            charts = self._positions(record, index)
+        else:
+            charts = self._loop(record)
+        return tuple(chart for chart in charts if chart.curves)
+
+    def _pose_error(self, record: Record) -> Sequence[Chart]:
+        error = record.block("pose_error", 6)
+        return (
+            _of_axes("position error [mm]", record, 1e3 * error, self._linear, 0.1),
+            _of_axes("rotation error [deg]", record, np.degrees(error), self._angular, 0.01),
+        )
+
+    def _wrench(self, record: Record) -> Sequence[Chart]:
+        wrench = record.block("wrench", 6)
+        return (
+            _of_axes("force on the tip [N]", record, wrench, range(3), 1.0),
+            _of_axes("torque on the tip [N·m]", record, wrench, range(3, 6), 0.1),
+        )
+
+    def _command(self, record: Record, index: int, mode: CommandMode | None) -> Sequence[Chart]:
+        joint, command = self.joints[index], record.block("command", len(self.joints))
+        terms = [
+            Curve(name.removeprefix("term.").replace("_", " "), record.blocks[name][:, index], _colour(i))
+            for i, name in enumerate(terms_in(record))
+        ]
+        word, unit = COMMANDS[mode] if mode is not None else ("command", "")
+        if mode is CommandMode.EFFORT:
+            terms.insert(0, Curve("total", command[:, index], GREY, width=2.5))
+        of_joint = f"{joint}: torque [N·m]" if mode is CommandMode.EFFORT else f"{joint}: terms"
+        every = f"total {word}" if mode is CommandMode.EFFORT else f"commanded {word}" if mode is not None else word
+        return (
+            Chart(of_joint, record.t, tuple(terms), (-0.1, 0.1)),
+            Chart(f"{every} [{unit}]" if unit else every, record.t, self._of_joints(command), (-0.1, 0.1)),
+        )
+
+    def _positions(self, record: Record, index: int) -> Sequence[Chart]:
+        q, lower, upper = record.block("position", len(self.joints)), self._limits.lower, self._limits.upper
+        limited = np.isfinite(upper - lower)
+        curves = [Curve("position", q[:, index], _colour(index))]
+        if limited[index]:
+            curves += [
+                Curve(f"{word} limit", np.full(len(q), bound[index]), RED, dashed=True)
+                for word, bound in (("upper", upper), ("lower", lower))
+            ]
+        share = 100.0 * (q - lower) / np.where(limited, upper - lower, np.nan)
+        shares = tuple(curve for curve, is_limited in zip(self._of_joints(share), limited, strict=True) if is_limited)
+        return (
+            Chart(f"{self.joints[index]} [rad]", record.t, tuple(curves), (-0.1, 0.1)),
+            Chart("lower to upper limit [%]", record.t, shares, (0.0, 100.0)),
+        )
+
+    def _loop(self, record: Record) -> Sequence[Chart]:
+        t, rate = record.t, record.block("rate [Hz]", 1)[:, 0]
+        nominal = Curve("nominal", np.full(len(rate), self._rate), GREY, dashed=True)
+        near = 0.9 * self._rate, 1.1 * self._rate
+        period = _percentiles(record, {"period": "period"})
+        latency = _percentiles(record, {"response": "response", "compute": "computing", "state age": "age of state"})
+        return (
+            Chart("rate [Hz]", t, (Curve("rate", rate, _colour(2)), nominal), near),
+            Chart("period [ms]", t, period, (0.0, 2e3 / self._rate)),
+            Chart("latency [ms]", t, latency, (0.0, 0.1)),
+        )
+
+    def _of_joints(self, values: Array) -> tuple[Curve, ...]:
+        return tuple(Curve(name, values[:, i], _colour(i)) for i, name in enumerate(self.joints))
+
+
+def terms_in(record: Record) -> list[str]:
+    """Blocks with terms of the laws that ran meanwhile."""
+    return [name for name, each in record.blocks.items() if name.startswith("term.") and np.isfinite(each).any()]
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _of_axes(label: str, record: Record, values: Array, axes: Sequence[int], least: float) -> Chart:
+    return Chart(label, record.t, tuple(Curve(AXES[i], values[:, i], _colour(i % 3)) for i in axes), (-least, least))
+
+
+def _percentiles(record: Record, kinds: dict[str, str]) -> tuple[Curve, ...]:
+    """Median and 99th percentile [ms] of what /diagnostics has in µs, in pairs of one colour."""
+    return tuple(
+        Curve(f"{word} {name}", 1e-3 * record.blocks[key][:, 0], _colour(i), dashed=percentile == "p50")
+        for i, (kind, word) in enumerate(kinds.items())
+        for percentile, name in PERCENTILES.items()
+        for key in (f"{kind} {percentile} [us]", f"{kind}_{percentile} [us]")
+        if key in record.blocks
+    )

@@ -1,0 +1,1 @@
+"""Steps and chirps of force, measured against the ideal."""

@@ -1,0 +1,98 @@
+"""What the tip behaves as under a law, for small moves about a pose at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConfigError, RobotControlError
+from ...gains import AXES, gain_specs
+from ...laws import law_class
+from ...laws.admittance import Admittance
+from ...model import RobotModel
+from ...robots import RobotConfig
+from ...running_law import RunningLaw
+from ...types import Array, CommandMode, Reference, RobotState
+from .second_order import SecondOrder
+
+MOMENT = 1e-6  # s, that the law is told has passed: nothing within it moves on
+AWAY, SPEED = 1e-5, 1e-4  # rad, rad/s: of each joint, where the law is asked what it does
+
+
+def closed_loop(
+    robot: RobotConfig, model: RobotModel, law: str, gains: Mapping[str, Any], q: Array, axis: int
+) -> SecondOrder:
+    """How the tip moves along an axis when the law is told to exert a wrench along it (~/target_wrench).
+
+    An effort law is asked for its torques about joint angles q, and what they do to the rigid arm is reckoned by its
+    model: so the coupling of the axes is in it, and whatever the law designs for itself. Friction, and what a law does
+    against it, are left out. Of an admittance it is the virtual body, which the joints are taken to follow.
+
+    Args:
+        robot, model: the robot.
+        law: name, or ``package.module:Class``.
+        gains: by name; what this program's version of the law doesn't know is left out.
+        q: (n,) [rad].
+        axis: 0 to 5.
+
+    Raises:
+        ConfigError: the law can't be run here, or doesn't take such a wrench.
+    """
+    try:
+        known = {spec.name for spec in gain_specs(law_class(law).Gains)}
+        values = {name: gains[name] for name in gains if name in known}
+        running = RunningLaw(robot, law, values | ({"friction": False} if "friction" in known else {}))
+    except RobotControlError as error:
+        raise ConfigError(f"law {law} can't be asked what it does: {error}") from error
+    if isinstance(running.law, Admittance):
+        found = _virtual_body(running, axis)
+    elif running.mode is CommandMode.EFFORT:
+        found = _rigid_arm(running, model, "gravity" in robot.profile.own, q, axis)
+    else:
+        raise ConfigError(
+            f"law {law} commands the joints' {running.mode.value}: only effort laws and admittance can be tried"
+        )
+    if not found.input.any():
+        raise ConfigError(f"law {law} doesn't exert a target wrench along {AXES[axis]}: try impedance or admittance")
+    return found
+
+
+def _virtual_body(running: RunningLaw, axis: int) -> SecondOrder:
+    law, gains = running.law, running.gains.current
+    assert isinstance(law, Admittance)
+    law._adopt(gains)
+    body = SecondOrder.of(gains.mass[axis], law._damping[axis], gains.stiffness[axis])
+    return SecondOrder(body.inertia, body.damping, body.stiffness, law._share[axis] * body.input, body.output)
+
+
+def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q: Array, axis: int) -> SecondOrder:
+    law, gains, n = running.law, running.gains.current, model.n
+    rest = model.at(q)
+    no_motion, no_wrench, along = np.zeros(n), np.zeros(6), np.eye(6)[axis]
+    law.reset(_state(q, no_motion), rest)
+
+    def torque(away: Array, v: Array, wrench: Array) -> Array:
+        """What is left to move the arm."""
+        kin = model.at(q + away, v)
+        reference = Reference(rest.pose, no_wrench, no_wrench, wrench, q, no_motion, no_motion)
+        command = law.compute(_state(q + away, v), kin, reference, gains, MOMENT)
+        weight = 0.0 if gravity_by_robot else kin.gravity
+        return np.asarray(command.values - weight)
+
+    def slope(change: Any, size: float) -> Array:
+        columns = [(change(size * each) - change(-size * each)) / (2.0 * size) for each in np.eye(n)]
+        return np.column_stack(columns)
+
+    return SecondOrder(
+        rest.mass,
+        -slope(lambda v: torque(no_motion, v, no_wrench), SPEED),
+        -slope(lambda away: torque(away, no_motion, no_wrench), AWAY),
+        torque(no_motion, no_motion, along) - torque(no_motion, no_motion, no_wrench),
+        rest.jacobian[axis],
+    )
+
+
+def _state(q: Array, v: Array) -> RobotState:
+    return RobotState(0.0, q, v, np.zeros(len(q)), wrench_on_tip=np.zeros(6))

@@ -1,0 +1,130 @@
+"""What step and frequency responses are judged by, measured or computed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...types import Array
+
+PER_BAND = 7  # frequencies whose spectra are averaged
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """Of a step response; NaN where it doesn't come to that.
+
+    Attributes:
+        final: value in the end.
+        rise: from 10 to 90 % of it [s].
+        overshoot: beyond it [%].
+        settling_5, settling_2: since the step, until it stays within 5 and 2 % of it [s].
+    """
+
+    final: float
+    rise: float
+    overshoot: float
+    settling_5: float
+    settling_2: float
+
+    @classmethod
+    def of(cls, times: Array, values: Array, final: float) -> StepFigures:
+        """Of values (m,) at times (m,) [s], ascending from the step at 0; linear in between."""
+        part = values / final
+        return cls(
+            final,
+            _first(times, part, 0.9) - _first(times, part, 0.1),
+            100.0 * max(float(part.max()) - 1.0, 0.0),
+            _last_outside(times, part, 0.05),
+            _last_outside(times, part, 0.02),
+        )
+
+
+@dataclass(frozen=True)
+class FrequencyFigures:
+    """Of a frequency response over a band; NaN where the band doesn't hold it.
+
+    Attributes:
+        static: gain at the lowest frequency.
+        bandwidth: from where on the gain is below `static` by 3 dB [Hz].
+        resonance: largest gain, as a multiple of `static`.
+        quarter: where the response is a quarter of a period late [Hz]: the natural frequency.
+    """
+
+    static: float
+    bandwidth: float
+    resonance: float
+    quarter: float
+
+    @classmethod
+    def of(cls, frequencies: Array, response: Array) -> FrequencyFigures:
+        """Of a complex response (m,) at frequencies (m,) [Hz], ascending; linear in between."""
+        if not len(response):
+            return cls(math.nan, math.nan, math.nan, math.nan)
+        part = np.abs(response) / abs(response[0])
+        return cls(
+            float(abs(response[0])),
+            _first(frequencies, -part, -math.sqrt(0.5)),
+            float(part.max()),
+            _first(frequencies, -phase(response), 90.0),
+        )
+
+
+def phase(response: Array) -> Array:
+    """Phase (m,) of a complex response (m,) without jumps [°], from -180 to 180 at the first."""
+    return np.degrees(np.unwrap(np.angle(response)))
+
+
+def measured_response(
+    frequencies: Array, times: Array, values: Array, changes: Array, forces: Array
+) -> tuple[Array, Array]:
+    """Frequency response by the cross spectrum of a force and what it caused, both of which begin and end at 0.
+
+    As both are over within the record, their Fourier integrals need no window, and nothing leaks: the force's is exact,
+    that of the values by the trapezoidal rule. The spectra are averaged over the band about each frequency.
+
+    Args:
+        frequencies: (m,) ascending geometrically [Hz].
+        times, values: (k,) samples.
+        changes, forces: (j,) the force from each time on; the last is 0.
+
+    Returns:
+        Complex (m,), and the coherence (m,) of each band, from 0 to 1.
+    """
+    half = 0.5 * math.log(frequencies[1] / frequencies[0])
+    within = np.exp(np.linspace(-half, half, PER_BAND))
+    omega = 2.0 * np.pi * (frequencies[:, None] * within).ravel()
+    weights = np.convolve(np.diff(times), (0.5, 0.5), "full")
+    weights[[0, -1]] = 0.5 * np.diff(times)[[0, -1]]
+    output = np.exp(-1j * np.outer(omega, times)) @ (weights * values)
+    jumps = np.diff(forces, prepend=0.0)
+    force = np.exp(-1j * np.outer(omega, changes)) @ jumps / (1j * omega)
+    output, force = output.reshape(-1, PER_BAND), force.reshape(-1, PER_BAND)
+    cross, power = (output * force.conj()).sum(1), (np.abs(force) ** 2).sum(1)
+    coherence = np.abs(cross) ** 2 / (power * (np.abs(output) ** 2).sum(1))
+    return cross / power, coherence
+
+
+def _first(at: Array, values: Array, level: float) -> float:
+    """Where `values` first reach a level from below."""
+    above = values >= level
+    index = int(np.argmax(above))
+    if not above[index] or index == 0:
+        return math.nan
+    return _crossing(at, values, index, level)
+
+
+def _last_outside(times: Array, part: Array, band: float) -> float:
+    away = np.abs(part - 1.0)
+    outside = np.flatnonzero(away > band)
+    if not len(outside) or outside[-1] == len(times) - 1:
+        return math.nan
+    return _crossing(times, away, int(outside[-1]) + 1, band)
+
+
+def _crossing(at: Array, values: Array, index: int, level: float) -> float:
+    """Between the last point and this one."""
+    before, after = values[index - 1], values[index]
+    return float(at[index - 1] + (level - before) / (after - before) * (at[index] - at[index - 1]))

@@ -1,0 +1,83 @@
+"""Mass, damper and spring: what they do under a force, exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import expm
+
+from ...types import Array
+
+SINGULAR = 1e-6  # share of the largest stiffness below which a direction counts as free
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """M ẍ + D ẋ + K x = b f(t), seen as y = c x; at rest in 0 before the force begins.
+
+    Attributes:
+        inertia, damping, stiffness: (n, n) M, D and K; M regular.
+        input, output: (n,) b and c.
+    """
+
+    inertia: Array
+    damping: Array
+    stiffness: Array
+    input: Array
+    output: Array
+
+    @classmethod
+    def of(cls, mass: float, damping: float, stiffness: float) -> SecondOrder:
+        """One mass [kg] on one damper [N·s/m] and one spring [N/m]."""
+        return cls(np.array([[mass]]), np.array([[damping]]), np.array([[stiffness]]), np.ones(1), np.ones(1))
+
+    @property
+    def mobility(self) -> float:
+        """At the first moment, ÿ per newton: c M⁻¹ b."""
+        return float(self.output @ np.linalg.solve(self.inertia, self.input))
+
+    @property
+    def compliance(self) -> float:
+        """In the end, y per newton: c K⁻¹ b; infinite where nothing holds it."""
+        x, *_ = np.linalg.lstsq(self.stiffness, self.input, rcond=SINGULAR)
+        held = np.abs(self.stiffness @ x - self.input).max() < 1e-3 * np.abs(self.input).max()
+        return float(self.output @ x) if held else math.inf
+
+    def response(self, times: Array, changes: Array, forces: Array) -> Array:
+        """Under a force that is constant between its changes, without any error of discretisation.
+
+        Args:
+            times: (m,) ascending [s].
+            changes, forces: (k,) ascending [s], and the force from each of them on [N]; 0 before the first.
+
+        Returns:
+            (m,) y.
+        """
+        events = np.union1d(times, changes)
+        n = len(self.input)
+        matrix = np.zeros((2 * n + 1, 2 * n + 1))
+        matrix[:n, n:-1] = np.eye(n)
+        matrix[n:-1] = np.linalg.solve(self.inertia, np.column_stack((-self.stiffness, -self.damping, self.input)))
+        held = np.concatenate(([0.0], forces))[np.searchsorted(changes, events, side="right")]
+        transitions: dict[float, Array] = {}
+        state, found = np.zeros(2 * n + 1), np.zeros(len(events))
+        for index, duration in enumerate(np.diff(events).round(12)):
+            if duration not in transitions:
+                transitions[duration] = expm(matrix * duration)
+            state[-1] = held[index]
+            state = transitions[duration] @ state
+            found[index + 1] = self.output @ state[:n]
+        return found[np.searchsorted(events, times)]
+
+    def step(self, times: Array, force: float = 1.0) -> Array:
+        """The response (m,) at `times` (m,) [s] to a force [N] from 0 on."""
+        return self.response(times, np.zeros(1), np.array([force]))
+
+    def frequency_response(self, frequencies: Array) -> Array:
+        """Complex (m,), y per newton, at frequencies (m,) [Hz] above 0."""
+        w = 2.0 * np.pi * np.asarray(frequencies)[:, None, None]
+        matrices = self.stiffness + 1j * w * self.damping - w**2 * self.inertia
+        right = np.broadcast_to(self.input[:, None], (len(matrices), len(self.input), 1))
+        return np.asarray(np.linalg.solve(matrices, right)[:, :, 0] @ self.output)

@@ -1,0 +1,1 @@
+"""What is seen and dragged in three dimensions."""

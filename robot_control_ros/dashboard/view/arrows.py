@@ -1,0 +1,67 @@
+"""Forces as arrows with their size in newtons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...types import Array
+from .placing import rgb
+
+SHOWN_FROM = 1.0  # N
+LONGEST = 0.5  # share of the reach
+MOVED = 5e-4  # m, from which an arrow is drawn anew
+
+
+class ForceArrow:
+    """An arrow that ends nowhere else than its force says, with a label at its head.
+
+    Args:
+        scene: of viser.
+        name: of the node.
+        colour: (3,) from 0 to 1.
+        word: in front of the newtons.
+        reach: of the arm [m].
+        anchor: the side of the label that is at the arrow's head; arrows that may coincide have different ones.
+        full: the force [N] from which the arrow is half as long as the reach.
+    """
+
+    def __init__(
+        self,
+        scene: Any,
+        name: str,
+        colour: tuple[float, float, float],
+        word: str,
+        reach: float,
+        anchor: str = "bottom-center",
+        full: float = 60.0,
+    ) -> None:
+        self._longest, self._full, self._word = LONGEST * reach, full, word
+        self._points = np.zeros((1, 2, 3))
+        self._arrow = scene.add_arrows(
+            name,
+            self._points,
+            rgb(colour),
+            shaft_radius=0.008 * reach,
+            head_radius=0.02 * reach,
+            head_length=0.045 * reach,
+            visible=False,
+        )
+        self._label = scene.add_label(f"{name}/label", "", anchor=anchor, visible=False)
+
+    def draw(self, origin: Array, force: Array | None) -> None:
+        """A force (3,) [N] at a point (3,), both in the base; None hides it, and so does a small one."""
+        size = 0.0 if force is None else float(np.linalg.norm(force))
+        shown = bool(size >= SHOWN_FROM)  # false for NaN as well
+        if shown:
+            assert force is not None
+            points = np.array([[origin, origin + self._longest / max(size, self._full) * force]])
+            if np.abs(points - self._points).max() > MOVED:
+                self._points = points
+                self._arrow.points = points.astype(np.float32)
+                self._label.position = points[0, 1]
+            self._label.text = f"{self._word} {size:.0f} N"
+        for handle in (self._arrow, self._label):
+            if handle.visible != shown:
+                handle.visible = shown

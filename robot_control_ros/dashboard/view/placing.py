@@ -1,0 +1,33 @@
+"""Between our poses and viser's positions and quaternions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
+from ...types import Array
+
+_WXYZ, _XYZW = [3, 0, 1, 2], [1, 2, 3, 0]
+
+
+def placed(pose: Array) -> dict[str, Any]:
+    """Keyword arguments of a new node at a pose (4, 4)."""
+    return {"position": pose[:3, 3], "wxyz": rotation_to_quaternion(pose[:3, :3])[_WXYZ]}
+
+
+def place(handle: Any, pose: Array) -> None:
+    """Move a node to a pose (4, 4)."""
+    handle.position, handle.wxyz = pose[:3, 3], rotation_to_quaternion(pose[:3, :3])[_WXYZ]
+
+
+def pose_of(handle: Any) -> Array:
+    """Where a node is, (4, 4)."""
+    return make_pose(np.array(handle.position), quaternion_to_rotation(handle.wxyz[_XYZW]))
+
+
+def rgb(colour: tuple[float, float, float]) -> tuple[int, int, int]:
+    """A colour of numbers from 0 to 1 as bytes."""
+    red, green, blue = (round(255 * min(max(part, 0.0), 1.0)) for part in colour)
+    return red, green, blue

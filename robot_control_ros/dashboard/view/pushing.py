@@ -1,0 +1,70 @@
+"""Pushes: a handle on a link, pulled away from it like a spring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...model import RobotModel
+from ..link import RobotLink
+from .arrows import ForceArrow
+from .dragging import Drag
+
+SPRING = 200.0  # N/m between link and handle
+LARGEST = 150.0  # N
+COLOUR = (0.85, 0.2, 0.55)
+
+
+class Push:
+    """A handle at a link; dragged, it pushes the link with the arrow's force, and let go with none.
+
+    Args:
+        scene: of viser.
+        link: that takes the push.
+        model: at the state that is drawn.
+        reach: of the arm [m].
+
+    Attributes:
+        on: whether the handle is shown.
+    """
+
+    def __init__(self, scene: Any, link: RobotLink, model: RobotModel, reach: float) -> None:
+        self._link, self._model = link, model
+        self.on = False
+        self._frame = model.tip
+        self._pushed = ""  # the link that is being pushed
+        self.handle = scene.add_transform_controls(
+            "/push",
+            scale=0.16 * reach,
+            disable_sliders=True,
+            disable_rotations=True,
+            depth_test=False,
+            line_width=4.0,
+            visible=False,
+        )
+        self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach, anchor="top-center")
+        self._drag = Drag(self.handle)
+
+    def choose(self, on: bool, frame: str) -> None:
+        """Show the handle, at this link, or hide it; a push that goes on ends."""
+        self._drag.drop()
+        self.on, self._frame = on, frame
+        self.handle.visible = on
+
+    def draw(self) -> None:
+        """Send the force while the handle is dragged; else keep the handle at its link."""
+        pose = self._model.frame_pose(self._frame)
+        origin = pose[:3, 3]
+        if self._drag.moved() and self._drag.held and self.on:
+            force = SPRING * (self._drag.pose[:3, 3] - origin)
+            force *= min(1.0, LARGEST / max(float(np.linalg.norm(force)), 1e-9))
+            self._arrow.draw(origin, force)
+            self._pushed = self._frame
+            self._link.push(self._frame, pose[:3, :3].T @ force)
+            return
+        self.handle.position = origin
+        self._arrow.draw(origin, None)
+        if self._pushed:
+            self._link.push(self._pushed, np.zeros(3))
+            self._pushed = ""

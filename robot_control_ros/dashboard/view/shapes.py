@@ -1,0 +1,232 @@
+"""Shapes of a robot from its description (URDF): visuals, else collision shapes, else what its joints suggest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...spatial import make_pose, rotation_from_rpy
+from ...types import Array
+
+SHELL, HOUSING = (0.86, 0.87, 0.88), (0.27, 0.31, 0.36)  # colours of what the description gives none
+THICKEST, THINNEST = 0.055, 0.032  # radius of a link that nobody has drawn, as a share of the arm's length
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """One solid of a link.
+
+    Attributes:
+        kind: box, cylinder, sphere or mesh.
+        size: [m] edges; radius and length; radius; scale of a mesh along its axes.
+        pose: (4, 4) in the link.
+        colour: (3,) from 0 to 1; None where a mesh has its own.
+        mesh: of trimesh.
+    """
+
+    kind: str
+    size: tuple[float, ...]
+    pose: Array
+    colour: tuple[float, float, float] | None
+    mesh: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint that moves: its link (whose origin and axes are the joint's), its axis (3,) there, rad or m."""
+
+    name: str
+    link: str
+    axis: Array
+    unit: str
+
+
+class Description:
+    """What the page draws of a robot description.
+
+    Args:
+        urdf: its text.
+        folder: of its file, where relative names of meshes count from.
+
+    Attributes:
+        shapes: by link; only links that have some.
+        joints: that move, by name.
+        problems: with meshes that are there and can't be read; the link's other shapes are drawn.
+    """
+
+    def __init__(self, urdf: str, folder: Path) -> None:
+        self._root, self._folder = ElementTree.fromstring(urdf), folder
+        self._colours = {
+            material.get("name", ""): colour
+            for material in self._root.iter("material")
+            if (colour := _colour(material)) is not None
+        }
+        self.problems: list[str] = []
+        self._tree = list(self._root.findall("joint"))
+        self._parents = {_link(joint, "child"): joint for joint in self._tree}
+        self.joints = {joint.name: joint for joint in self._moving()}
+        links = self._root.findall("link")
+        drawn = {link.get("name", ""): list(self._drawn(link)) for link in links}
+        self.shapes = {name: shapes for name, shapes in drawn.items() if shapes} or dict(self._suggested())
+
+    def _moving(self) -> Iterator[Joint]:
+        for joint in self._tree:
+            if joint.get("type") in ("revolute", "continuous", "prismatic"):
+                axis = joint.find("axis")
+                xyz = _numbers("1 0 0" if axis is None else axis.get("xyz", "1 0 0"))
+                unit = "m" if joint.get("type") == "prismatic" else "rad"
+                yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
+
+    def _drawn(self, link: ElementTree.Element) -> Iterator[Shape]:
+        """The visuals of a link; the collision shapes where no visual can be shown."""
+        for kind in ("visual", "collision"):
+            shapes = [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]
+            if shapes:
+                yield from shapes
+                return
+
+    def _shape(self, part: ElementTree.Element) -> Shape | None:
+        geometry = part.find("geometry")
+        solid = None if geometry is None or not len(geometry) else geometry[0]
+        if solid is None:
+            return None
+        pose, material = _origin(part), part.find("material")
+        colour = None if material is None else _colour(material) or self._colours.get(material.get("name", ""))
+        if solid.tag == "box":
+            return Shape("box", tuple(_numbers(solid.get("size", ""))), pose, colour or SHELL)
+        if solid.tag == "sphere":
+            return Shape("sphere", (float(solid.get("radius", 0)),), pose, colour or SHELL)
+        if solid.tag == "cylinder":
+            size = float(solid.get("radius", 0)), float(solid.get("length", 0))
+            return Shape("cylinder", size, pose, colour or SHELL)
+        mesh = self._mesh(solid.get("filename", "")) if solid.tag == "mesh" else None
+        if mesh is None:
+            return None
+        return Shape("mesh", tuple(_numbers(solid.get("scale", "1 1 1"))), pose, colour, mesh)
+
+    def _mesh(self, name: str) -> Any:
+        path = self._find(name)
+        try:
+            return None if path is None else read_mesh(path)
+        except ConfigError as error:
+            self.problems.append(str(error))
+            return None
+
+    def _find(self, name: str) -> Path | None:
+        """The file of a mesh: in the ament index, or beside the description."""
+        scheme, _, rest = name.partition("://")
+        if not rest:
+            candidates = [self._folder / name]
+        elif scheme == "file":
+            candidates = [Path(rest)]
+        else:
+            prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+            inside = Path(*Path(rest).parts[1:])
+            beside = [parent / inside for parent in (self._folder, *self._folder.parents[:2])]
+            candidates = [*(prefix / "share" / rest for prefix in prefixes), *beside]
+        return next((path for path in candidates if path.is_file()), None)
+
+    def _suggested(self) -> Iterator[tuple[str, list[Shape]]]:
+        """Housings about the joints, and round links between them, thinner towards the tip."""
+        length = sum(float(np.linalg.norm(_origin(joint)[:3, 3])) for joint in self._tree)
+        depths = self._depths()
+        for link, depth in depths.items():
+            share = depth / max(1, *depths.values())
+            radius = length * (THICKEST + share * (THINNEST - THICKEST))
+            shapes = [
+                Shape("cylinder", (1.15 * radius, 2.5 * radius), along(joint.axis), HOUSING)
+                for joint in self.joints.values()
+                if joint.link == link
+            ]
+            ends = [_origin(joint)[:3, 3] for joint in self._tree if _link(joint, "parent") == link]
+            shapes += [shape for end in ends if np.linalg.norm(end) > radius for shape in _capsule(end, 0.8 * radius)]
+            if shapes:
+                yield link, shapes
+
+    def carrier(self, link: str, moving: Collection[str]) -> str:
+        """The link that this one is fixed to, as its joint moves or it is the root; itself where it is such a link.
+
+        Args:
+            link: any.
+            moving: the joints that move.
+        """
+        joint = self._parents.get(link)
+        if joint is None or joint.get("name") in moving:
+            return link
+        return self.carrier(_link(joint, "parent"), moving)
+
+    def _depths(self) -> dict[str, int]:
+        """Number of joints that move before each link."""
+
+        def depth(link: str) -> int:
+            joint = self._parents.get(link)
+            return 0 if joint is None else depth(_link(joint, "parent")) + (joint.get("name") in self.joints)
+
+        return {link.get("name", ""): depth(link.get("name", "")) for link in self._root.findall("link")}
+
+
+def read_mesh(path: Path) -> Any:
+    """A mesh of trimesh.
+
+    Raises:
+        ConfigError: it can't be read, or has no triangles; names it.
+    """
+    try:
+        import trimesh
+
+        mesh: Any = trimesh.load_mesh(path)
+        if isinstance(mesh, trimesh.Scene):
+            mesh = mesh.to_geometry()
+    except Exception as error:  # whatever a reader of one of the many formats raises
+        raise ConfigError(f"the mesh {path} can't be read: {type(error).__name__}: {error}") from error
+    if not len(mesh.faces):
+        raise ConfigError(f"the mesh {path} can't be read: it has no triangles")
+    return mesh
+
+
+def _capsule(end: Array, radius: float) -> list[Shape]:
+    """A round bar from the origin to `end`."""
+    length = float(np.linalg.norm(end))
+    middle = along(end / length)
+    middle[:3, 3] = 0.5 * end
+    return [Shape("cylinder", (radius, length), middle, SHELL), Shape("sphere", (radius,), make_pose(end), SHELL)]
+
+
+def along(axis: Array) -> Array:
+    """A pose (4, 4) at the origin whose z is along a unit vector."""
+    other = np.eye(3)[np.argmin(np.abs(axis))]
+    x = np.cross(other, axis)
+    x /= np.linalg.norm(x)
+    return make_pose(np.zeros(3), np.column_stack((x, np.cross(axis, x), axis)))
+
+
+def _link(joint: ElementTree.Element, which: str) -> str:
+    element = joint.find(which)
+    return "" if element is None else element.get("link", "")
+
+
+def _origin(part: ElementTree.Element) -> Array:
+    origin = part.find("origin")
+    if origin is None:
+        return np.eye(4)
+    xyz, rpy = _numbers(origin.get("xyz", "0 0 0")), _numbers(origin.get("rpy", "0 0 0"))
+    return make_pose(xyz, rotation_from_rpy(*rpy))
+
+
+def _colour(material: ElementTree.Element) -> tuple[float, float, float] | None:
+    element = material.find("color")
+    if element is None:
+        return None
+    red, green, blue = _numbers(element.get("rgba", "1 1 1 1"))[:3]
+    return float(red), float(green), float(blue)
+
+
+def _numbers(text: str) -> Array:
+    return np.array([float(word) for word in text.split()])

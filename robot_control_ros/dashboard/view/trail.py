@@ -1,0 +1,62 @@
+"""The way of the tip, as a line in pieces: only the last piece changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...types import Array
+
+SPACING = 0.002  # m between two points
+PIECE = 60  # points
+PIECES = 60  # kept
+COLOUR = (230, 120, 20)
+
+
+class Trail:
+    """Draws where the tip has been.
+
+    Args:
+        scene: of viser.
+
+    Attributes:
+        shown: whether it goes on.
+    """
+
+    def __init__(self, scene: Any) -> None:
+        self.shown = False
+        self._scene, self._count = scene, 0
+        self._points: list[Array] = []
+        self._pieces: list[Any] = []
+
+    def draw(self, position: Array) -> None:
+        """The tip is at (3,) in the base."""
+        if not self.shown or (self._points and np.linalg.norm(position - self._points[-1]) < SPACING):
+            return
+        if len(self._points) > PIECE:
+            self._points = self._points[-1:]
+        self._points.append(np.array(position))
+        if len(self._points) < 2:
+            return
+        segments = np.array(list(zip(self._points[:-1], self._points[1:], strict=True)))
+        if len(self._points) == 2:
+            self._begin_piece(segments)
+        else:
+            self._pieces[-1].points = segments.astype(np.float32)
+
+    def clear(self) -> None:
+        """Forget it."""
+        for piece in self._pieces:
+            piece.remove()
+        self._pieces, self._points = [], []
+
+    def _begin_piece(self, segments: Array) -> None:
+        self._count += 1
+        self._pieces.append(
+            self._scene.add_line_segments(
+                f"/trail/{self._count}", segments, COLOUR, thickness=2.5, thickness_units="screen"
+            )
+        )
+        if len(self._pieces) > PIECES:
+            self._pieces.pop(0).remove()
