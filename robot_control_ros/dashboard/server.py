@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import signal
 import socket
-import threading
+import time
 from typing import Any
 
 import viser
@@ -14,6 +15,7 @@ from ..errors import ConfigError
 
 BRAND = (33, 110, 190)
 WIDTH = 330  # px, of the control panel
+LOOK = 0.1  # s between two looks whether it shall end
 
 
 def open_server(title: str, host: str, port: int) -> viser.ViserServer:
@@ -42,7 +44,7 @@ def open_server(title: str, host: str, port: int) -> viser.ViserServer:
 
 
 def until_interrupted(page: Any, title: str, host: str, port: int) -> int:
-    """Print where the page is, and leave it open until Ctrl-C.
+    """Print where the page is, and leave it open until Ctrl-C or SIGTERM. To be called in the main thread.
 
     Args:
         page: with `port` and `close()`.
@@ -52,13 +54,14 @@ def until_interrupted(page: Any, title: str, host: str, port: int) -> int:
     Returns:
         The exit status.
     """
+    ended: list[int] = []  # an exception instead may be lost where it strikes a finaliser
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: ended.append(number))
     if page.port != port:
         print(f"port {port} is taken: {page.port} it is")
     print(f"{title}: http://{host}:{page.port} (Ctrl-C ends it)", flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        print()
-    finally:
-        page.close()
+    while not ended:
+        time.sleep(LOOK)
+    print()
+    page.close()
     return 0
