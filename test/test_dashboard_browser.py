@@ -142,8 +142,9 @@ def test_a_second_browser_sees_what_the_first_does_and_dies_while_dragging(home)
         second.mouse("Moved", *start)
         second.mouse("Pressed", *start, held=True)
         second.mouse("Moved", *end, held=True)
+        goal = HOME[:3, 3] + [0.0, 0.0, 0.05]
         system.ros.until(lambda: system.targets.messages, "a target")
-    goal = HOME[:3, 3] + [0.0, 0.0, 0.05]
+        system.ros.until(lambda: np.abs(last_target(system) - goal).max() < 0.005, f"a target at {goal}")
     system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}")
     first.click("Go home")  # where targets that went on would not let it stay
     wait_until_home(system)

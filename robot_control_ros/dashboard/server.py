@@ -14,7 +14,7 @@ import viser
 from ..errors import ConfigError
 
 BRAND = (33, 110, 190)
-WIDTH = 330  # px, of the control panel
+WIDTH = 345  # px, of the control panel with its scroll bar
 LOOK = 0.1  # s between two looks whether it shall end
 
 
