@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from multiprocessing.sharedctypes import Synchronized
 from typing import Any
+from urllib.request import urlopen
 
 from .bringup import environment, page, simulation
 from .errors import HardwareFault
@@ -144,8 +145,11 @@ def _browser(command: str, port: int) -> Iterator[Any]:
 
 
 def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    try:
+        urlopen(f"http://127.0.0.1:{port}").close()
+    except OSError:
+        return False
+    return True
 
 
 def _until(condition: Any, spin: Any, what: str) -> None:

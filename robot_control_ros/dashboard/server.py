@@ -14,7 +14,7 @@ import viser
 from ..errors import ConfigError
 
 BRAND = (33, 110, 190)
-WIDTH = 345  # px, of the control panel with its scroll bar
+WIDTH = 345  # px, of the control panel
 LOOK = 0.1  # s between two looks whether it shall end
 
 
@@ -62,6 +62,5 @@ def until_interrupted(page: Any, title: str, host: str, port: int) -> int:
     print(f"{title}: http://{host}:{page.port} (Ctrl-C ends it)", flush=True)
     while not ended:
         time.sleep(LOOK)
-    print()
     page.close()
     return 0
