@@ -1,5 +1,6 @@
 """Robots with ros2_control: urdf/<robot>/<robot>.urdf.xacro, expanded by the program that launch files run."""
 
+import functools
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -42,7 +43,12 @@ def expand(robot, hardware="none", **arguments):
     """The description's text."""
     path = robot.urdf_path.with_name(f"{robot.name}.urdf.xacro")
     given = {"controllers": CONTROLLERS, "slave_config": DRIVE, "hardware": hardware, **arguments}
-    return xacro.process_file(str(path), mappings=given).toxml()
+    return processed(str(path), *given.items())
+
+
+@functools.cache
+def processed(path, *given):
+    return xacro.process_file(path, mappings=dict(given)).toxml()
 
 
 def tree(robot, hardware, **arguments):

@@ -171,6 +171,16 @@ class Admittance:
         )
         output: str = choice("position", ("position", "velocity"), doc="What the joints are commanded.")
 
+        @property
+        def virtual_damping(self) -> Array:
+            """B of the virtual body (6,) [N·s/m, N·m·s/rad]."""
+            return np.asarray(2.0 * self.damping_ratio * np.sqrt(self.mass * self.stiffness) + self.damping)
+
+        @property
+        def share(self) -> Array:
+            """Of the wrench that moves the body (6,): 1 or 0."""
+            return self.compliant * self.axes
+
     mode: ClassVar[CommandMode] = CommandMode.POSITION
     needs_wrench: ClassVar[bool] = True
 
@@ -215,8 +225,7 @@ class Admittance:
 
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""
-        self._damping = 2.0 * gains.damping_ratio * np.sqrt(gains.mass * gains.stiffness) + gains.damping
-        self._share = gains.compliant * gains.axes
+        self._damping, self._share = gains.virtual_damping, gains.share
         self._kinematics = DifferentialKinematics(gains.axes)
         self._adopted = gains
 

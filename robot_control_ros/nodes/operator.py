@@ -64,7 +64,8 @@ class Operator(Spectator):
     def _on_state(self, message: Float64MultiArray) -> None:
         super()._on_state(message)
         blocks = self.latest
-        assert blocks is not None
+        if blocks is None:
+            return
         self.log.add(
             self.elapsed,
             blocks["position"],

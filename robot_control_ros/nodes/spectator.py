@@ -38,6 +38,7 @@ class Spectator(Node):
         self._began: float | None = None
         self._entities = entities = Entities(self)
         self._zero: Client = self.create_client(Trigger, "/controller/zero_wrench")
+        self._taring: Any = None
         entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
 
@@ -63,10 +64,17 @@ class Spectator(Node):
         self._entities.close()
 
     def _on_state(self, message: Float64MultiArray) -> None:
+        if not self._tared():
+            return
         self.latest = read_blocks(message)
         if self._began is None:
             self._began = float(self.latest["time"][0])
-            self._zero.call_async(Trigger.Request())
+
+    def _tared(self) -> bool:
+        """Whether the controller has answered; it is asked once, when it can hear. Nothing counts before."""
+        if self._taring is None and self._zero.service_is_ready():
+            self._taring = self._zero.call_async(Trigger.Request())
+        return self._taring is not None and self._taring.done()
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -60,11 +60,10 @@ def closed_loop(
 
 
 def _virtual_body(running: RunningLaw, axis: int) -> SecondOrder:
-    law, gains = running.law, running.gains.current
-    assert isinstance(law, Admittance)
-    law._adopt(gains)
-    body = SecondOrder.of(gains.mass[axis], law._damping[axis], gains.stiffness[axis])
-    return SecondOrder(body.inertia, body.damping, body.stiffness, law._share[axis] * body.input, body.output)
+    gains = running.gains.current
+    assert isinstance(gains, Admittance.Gains)
+    body = SecondOrder.of(gains.mass[axis], gains.virtual_damping[axis], gains.stiffness[axis])
+    return SecondOrder(body.inertia, body.damping, body.stiffness, gains.share[axis] * body.input, body.output)
 
 
 def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q: Array, axis: int) -> SecondOrder:
