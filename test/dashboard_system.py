@@ -9,6 +9,7 @@ from dashboard_support import ROBOT, free_port
 from geometry_msgs.msg import PoseStamped
 from lifecycle_msgs.srv import GetState
 from PIL import Image
+from rcl_interfaces.srv import SetParameters
 
 from robot_control_ros.bringup import NodeSpec, simulation
 from robot_control_ros.nodes.messages import read_pose
@@ -49,6 +50,15 @@ class System:
         for name, spec in self._specs.items():
             if name not in self.children or self.children[name].process.poll() is not None:
                 self.children[name] = self.ros.start(name, dict(spec.parameters), remappings=dict(spec.remappings))
+
+    def wait_for_answers(self):
+        """Until a new controller answers: the services of a killed one are still known for a while."""
+        client, answers = self.ros.node.create_client(SetParameters, "/controller/set_parameters"), []
+        self.ros.until(
+            lambda: any(each.done() for each in answers),
+            "an answer of the new controller",
+            lambda: answers.append(client.call_async(SetParameters.Request())),
+        )
 
     def open(self):
         """Another browser with the page, as soon as the arm is to be seen there."""

@@ -120,6 +120,7 @@ def test_a_killed_controller_shows_within_a_second_and_a_new_one_is_found(home):
     system.start_missing()
     system.ros.until(lambda: browser.shows(ACTIVE), "a page that has found it")
     system.ros.until(lambda: shown(browser) == "500", "the new one's stiffness")
+    system.wait_for_answers()
 
 
 def test_a_browser_finds_a_page_that_was_started_again(home):

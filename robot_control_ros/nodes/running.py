@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -62,17 +63,36 @@ def take_priority(node: Node, priority: int) -> None:
 def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], None]]]:
     """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
 
-    SIGINT and SIGTERM become KeyboardInterrupt.
+    SIGINT and SIGTERM become KeyboardInterrupt; while it spins, afterwards: within rclpy it comes out as another error.
     """
+    spins, interrupted = False, False
+
+    def interrupt(number: int, frame: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+        if not spins:
+            raise KeyboardInterrupt
+
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+        signal.signal(number, interrupt)
     node, executor = make_node(), make_executor()
     never: Future = Future()
     executor.add_node(node)
 
     def spin(seconds: float) -> None:
-        executor.spin_until_future_complete(never, timeout_sec=seconds)
+        nonlocal spins
+        end = time.monotonic() + seconds
+        left = seconds
+        while left > 0.0 and not interrupted:
+            spins = True
+            try:
+                executor.spin_until_future_complete(never, timeout_sec=min(left, _POLL))
+            finally:
+                spins = False
+            left = end - time.monotonic()
+        if interrupted:
+            raise KeyboardInterrupt
 
     try:
         yield node, spin
@@ -80,10 +100,6 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
         executor.remove_node(node)
         node.destroy_node()
         rclpy.try_shutdown()
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def run(make_node: Callable[[], Any]) -> None:
