@@ -34,6 +34,11 @@ def make_pose(position: Array, rotation: Array | None = None) -> Array:
     return pose
 
 
+def pose_from_rows(rows: Array) -> Array:
+    """Pose (4, 4) from its upper three rows, (3, 4) or one after the other (12,)."""
+    return np.vstack((rows.reshape(3, 4), (0.0, 0.0, 0.0, 1.0)))
+
+
 def invert_pose(pose: Array) -> Array:
     """Inverse of a pose (4, 4)."""
     rotation_t = pose[:3, :3].T

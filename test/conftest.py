@@ -20,3 +20,13 @@ def ur5() -> RobotConfig:
 @pytest.fixture
 def ur5_model(ur5) -> RobotModel:
     return RobotModel.of(ur5)
+
+
+@pytest.fixture
+def browser(page):
+    """Somebody who looks at the test's page, over its websocket."""
+    from dashboard_support import Browser
+
+    made = Browser(page)
+    yield made
+    made.socket.close()

@@ -29,13 +29,6 @@ def page(link):
     made.close()
 
 
-@pytest.fixture
-def browser(page):
-    made = Browser(page)
-    yield made
-    made.socket.close()
-
-
 def said(page):
     return page._state._text.content
 

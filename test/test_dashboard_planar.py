@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from dashboard_support import Browser, free_port, until
+from dashboard_support import free_port, until
 
 from robot_control_ros.dashboard.planar.page import PlanarPage
 from robot_control_ros.dashboard.server import open_server
@@ -21,13 +21,6 @@ def page():
     made = PlanarPage(port=free_port())
     yield made
     made.close()
-
-
-@pytest.fixture
-def browser(page):
-    made = Browser(page)
-    yield made
-    made.socket.close()
 
 
 def node(page, name):

@@ -360,13 +360,6 @@ def page(link):
 
 
 @pytest.fixture
-def browser(page):
-    made = Browser(page)
-    yield made
-    made.socket.close()
-
-
-@pytest.fixture
 def sent(monkeypatch):
     """What goes to the plots, as (times, values)."""
     found = []

@@ -10,12 +10,13 @@ import numpy as np
 
 from ..model import RobotModel
 from ..types import Array
+from .colours import AMBER, GREY
 from .gains.panel import GainsPanel
 from .link import RobotLink
 from .plots.panel import Plots
 from .response.panel import ResponsePanel
 from .server import open_server
-from .state_panel import AMBER, GREY, StatePanel
+from .state_panel import StatePanel
 from .turns import Turns
 from .view.arrows import ForceArrow
 from .view.objects import SceneObjects

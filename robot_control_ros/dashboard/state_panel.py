@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .colours import AMBER, GREEN, GREY, RED
 from .link import Health, RobotLink
 from .turns import Turns
 
 REFUSAL_SHOWN = 12.0  # s
-GREEN, AMBER, RED, GREY = "#2b8a3e", "#e67700", "#c92a2a", "#868e96"
 TRANSITIONS = {  # of the lifecycle, by state
     "unconfigured": {"Configure": "configure"},
     "inactive": {"Activate": "activate", "Clean up": "cleanup"},

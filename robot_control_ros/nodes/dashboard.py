@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from std_msgs.msg import String
 
@@ -16,11 +15,11 @@ from ..dashboard.extra import viser_needed
 from ..errors import ConfigError, RobotControlError
 from ..robots import load_robot, robot_names
 from .robot_link import RosLink
-from .ros_params import declare_number
+from .ros_params import declare_chosen, declare_number
 from .running import LATCHED_QOS, run
 
 NICENESS = 5  # control comes first
-_TEXTS = {
+_PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "Profile of the robot's file."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
@@ -74,10 +73,7 @@ class DashboardNode(Node):
         print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
 
     def _declare_parameters(self) -> None:
-        known = {"robots": ", ".join(robot_names())}
-        for name, (default, text) in _TEXTS.items():
-            descriptor = ParameterDescriptor(description=text.format(**known), read_only=True)
-            self.declare_parameter(name, default, descriptor)
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
         self._port = declare_number(self, "port", 8080, 1, 65535, "Port; where it is taken, the next free one.")
 
     def _value(self, name: str) -> Any:

@@ -9,7 +9,7 @@ from std_msgs.msg import Float64MultiArray
 from ..laws import law_class
 from ..log import Log, LogWriter
 from ..robots import RobotConfig
-from ..spatial import make_pose
+from ..spatial import make_pose, pose_from_rows
 from ..trajectories import Circle
 from ..types import Array
 from .messages import fill_pose
@@ -71,7 +71,7 @@ class Operator(Spectator):
             blocks["position"],
             blocks["velocity"],
             blocks["effort"],
-            np.vstack((blocks["pose"].reshape(3, 4), [0.0, 0.0, 0.0, 1.0])),
+            pose_from_rows(blocks["pose"]),
             blocks["pose_error"],
             blocks["twist"],
             blocks["wrench"],

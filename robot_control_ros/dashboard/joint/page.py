@@ -12,9 +12,9 @@ from ...joint_step.callbacks import Braking, Pid, Trapezoidal, load
 from ...joint_step.response import Callback, respond
 from ...joint_step.stability import Loop
 from ...types import Array
-from ..columns import fill
 from ..server import open_server, until_interrupted
 from ..turns import Turns
+from ..uplot import fill
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, Settings
 from .curves import OWN, REFERENCE, TARGET, Curves
 from .report import HEIGHT as REPORT

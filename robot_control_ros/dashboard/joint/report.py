@@ -9,13 +9,13 @@ import numpy as np
 
 from ...joint_step.response import STEP
 from ...joint_step.source import Line
+from ..colours import GREY, RED
 from .curves import OWN, REFERENCE, TARGET, Curves
 
 HEAD = ("t 10 % → 90 % [s]", "t 95 % [s]", "overshoot [%]", "settled to 5 % / 2 % [s]", "peak [deg/s]")
 HEIGHT = 118  # px
 SLOWED = 4.0  # times, of the lever
 FRAMES = 80  # of the lever
-RED, GREY = "#c92a2a", "#868e96"
 _CELL = "padding:1px 14px 1px 0;text-align:left;white-space:nowrap"
 
 

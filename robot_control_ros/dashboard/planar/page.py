@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import HardwareFault
 from ...planar_arm import DT, PlanarArm
+from ..colours import GREEN, RED
 from ..server import open_server, until_interrupted
 from ..turns import Turns
 from .view import PlanarView
@@ -24,7 +25,7 @@ WHY = (
     "The source's numbers mean an inertia of 1/48 kg·m² for each link (its 13/48 is I + 1/4); "
     "a uniform rod of 1 kg and 1 m would have 1/12."
 )
-GREEN, BLUE, RED = "#2b8a3e", "#1c6dbe", "#c92a2a"
+BLUE = "#1c6dbe"
 
 
 class PlanarPage:

@@ -16,9 +16,9 @@ from ...errors import ConfigError
 from ...laws import command_mode, law_class
 from ...model import JointLimits
 from ...types import Array, CommandMode
-from ..columns import fill
 from ..link import Parameter, RobotLink
 from ..turns import Turns
+from ..uplot import AXIS, DASH, fill
 from . import export
 from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Chart, Charts
 from .history import History, Record
@@ -30,8 +30,6 @@ SETTLING = 1.0  # s in which new plots are drawn even if paused
 NUDGE = 1e-6  # s: data that come while uPlot changes its size leave it without axes, until a range changes
 WIDTH = 400  # px
 HEIGHT = 380  # px, of all charts together, without legends
-DASH = (5.0, 4.0)
-FONT = "11px sans-serif"
 NO_PAD, KEEP_PAD = 1, 2  # of uPlot's soft bounds, where the data don't reach them
 PNG, CSV = "PNG", "CSV"
 
@@ -231,15 +229,14 @@ def _add(gui: Any, chart: Chart, span: float, height: int) -> Any:
     for curve in chart.curves:
         look = {"stroke": curve.colour, "width": curve.width, "points": {"show": False}, "pxAlign": False}
         series.append({"label": curve.name, **look, **({"dash": DASH} if curve.dashed else {})})
-    small = {"font": FONT, "labelFont": FONT, "labelGap": 0, "gap": 3, "ticks": {"size": 4}}
     low, high = ({"pad": 0.1, "soft": bound, "mode": KEEP_PAD if bound else NO_PAD} for bound in chart.shows)
     return gui.add_uplot(
         (np.array([-span, 0.0]), *(np.full(2, np.nan) for _ in chart.curves)),
         tuple(series),
         scales={"x": {"time": False}, "y": {"range": {"min": low, "max": high}}},
         axes=(
-            {**small, "label": "time [s]", "size": 22, "labelSize": 26},
-            {**small, "label": chart.label, "size": 46, "labelSize": 16},
+            {**AXIS, "label": "time [s]", "size": 22, "labelSize": 26},
+            {**AXIS, "label": chart.label, "size": 46, "labelSize": 16},
         ),
         height=height,
         padding=(8, 12, 0, 0),

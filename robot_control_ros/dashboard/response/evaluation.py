@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize_scalar
 
-from ...spatial import pose_error
+from ...spatial import pose_error, pose_from_rows
 from ...types import Array
 from .figures import FrequencyFigures, StepFigures, measured_response, phase
 from .second_order import SecondOrder
@@ -105,8 +105,8 @@ def evaluate(recording: Recording) -> Result:
     times = np.array([state["time"][0] for state in recording.states])
     _, order = np.unique(times, return_index=True)
     times = times[order]
-    poses = [recording.states[i]["pose"].reshape(3, 4) for i in order]
-    moved = np.array([pose_error(_square(pose), recording.base)[recording.axis] for pose in poses])
+    poses = [pose_from_rows(recording.states[i]["pose"]) for i in order]
+    moved = np.array([pose_error(pose, recording.base)[recording.axis] for pose in poses])
     speed = np.array([recording.states[i]["twist"][recording.axis] for i in order])
     begun, forces = recording.sent[:, 0], recording.sent[:, 1]
     effect, words = _effect(recording, times, recording.shown[order], moved)
@@ -213,10 +213,6 @@ def _best_lag(recording: Recording, times: Array, moved: Array) -> float:
         return float(np.square(moved - np.interp(times - lag, grid, ideal)).sum())
 
     return float(minimize_scalar(misfit, bounds=(0.0, LATEST), method="bounded").x)
-
-
-def _square(pose: Array) -> Array:
-    return np.vstack((pose, (0.0, 0.0, 0.0, 1.0)))
 
 
 # --- as a file ---

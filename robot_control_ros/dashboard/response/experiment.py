@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ConfigError
 from ...gains import AXES
 from ...model import RobotModel
-from ...spatial import pose_error
+from ...spatial import pose_error, pose_from_rows
 from ...types import Array
 from ..link import RobotLink
 from .closed_loop import closed_loop
@@ -142,7 +142,7 @@ class Experiment:
         self._ideal, (self._lasts, self._decay) = expectation.ideal, expectation.lasts
         telemetry = link.telemetry()
         self._reference, self._seen = telemetry.reference, telemetry.samples
-        self._base = np.vstack((telemetry.blocks["pose"].reshape(3, 4), (0.0, 0.0, 0.0, 1.0)))
+        self._base = pose_from_rows(telemetry.blocks["pose"])
         self._tuned = _tuning(link)
         self._states: list[Mapping[str, Array]] = []
         self._shown: list[float] = []
@@ -249,8 +249,7 @@ class Experiment:
         if reference is not None and self._reference is not None and _apart(reference, self._reference) > HELD:
             return "the reference moved: the target was led elsewhere, or the controller began anew after a gap"
         if self._states:
-            pose = np.vstack((self._states[-1]["pose"].reshape(3, 4), (0.0, 0.0, 0.0, 1.0)))
-            away = pose_error(pose, self._base)
+            away = pose_error(pose_from_rows(self._states[-1]["pose"]), self._base)
             if np.linalg.norm(away[:3]) > 2.0 * LARGEST_MOVE or np.linalg.norm(away[3:]) > 2.0 * LARGEST_TURN:
                 return "the tip went further than the ideal would"
         return ""

@@ -13,19 +13,17 @@ from ...errors import ConfigError
 from ...gains import AXES
 from ...model import RobotModel
 from ...types import Array
-from ..columns import fill
+from ..colours import AMBER, GREY, RED
 from ..link import RobotLink
-from ..state_panel import AMBER, GREY, RED
 from ..turns import PERIOD as DRAWING
 from ..turns import Turns
+from ..uplot import AXIS, DASH, fill
 from .evaluation import FrequencyResult, Result, StepResult, degrees, table
 from .experiment import BAND, BASELINE, LARGEST_FORCE, LARGEST_TORQUE, Expectation, Experiment, Plan, expect
 
 WIDTH = 300  # px: beside the other panels there is still room for STOP
 STEP_HEIGHT, BODE_HEIGHT = 220, 145  # px
 MEASURED, IDEAL = "#1c7ed6", "#e8590c"
-DASH = (5.0, 4.0)
-FONT = "11px sans-serif"
 STEP, CHIRP = "Step", "Chirp"
 RUN, ABORT = "Run", "Abort"
 PERIOD = 0.5  # s between two looks at what would come of it
@@ -258,7 +256,6 @@ def _number(value: float, form: str) -> str:
 
 
 def _plot(gui: Any, across: str, up: str, logarithmic: bool, height: int) -> Any:
-    small = {"font": FONT, "labelFont": FONT, "labelGap": 0, "gap": 3, "ticks": {"size": 4}}
     points = {"show": logarithmic, "size": 4}
     return gui.add_uplot(
         (np.zeros(2), np.zeros(2), np.zeros(2)),
@@ -270,8 +267,8 @@ def _plot(gui: Any, across: str, up: str, logarithmic: bool, height: int) -> Any
         scales={"x": {"time": False, "distr": 3 if logarithmic else 1}, "y": {}},
         legend={"show": bool(across)},
         axes=(
-            {**small, "label": across, "size": 24, "labelSize": 18 if across else 0},
-            {**small, "label": up, "size": 46, "labelSize": 16},
+            {**AXIS, "label": across, "size": 24, "labelSize": 18 if across else 0},
+            {**AXIS, "label": up, "size": 46, "labelSize": 16},
         ),
         cursor={"drag": {"x": True, "y": False}},
         height=height,

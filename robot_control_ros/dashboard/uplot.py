@@ -1,10 +1,14 @@
-"""Columns of numbers for a uPlot chart of viser's."""
+"""What viser's uPlot charts have in common: looks of the small ones, and their numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..types import Array
+
+DASH = (5.0, 4.0)
+_FONT = "11px sans-serif"
+AXIS = {"font": _FONT, "labelFont": _FONT, "labelGap": 0, "gap": 3, "ticks": {"size": 4}}  # in a narrow panel
 
 
 def fill(plot: Any, *columns: Array) -> None:
