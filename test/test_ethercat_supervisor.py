@@ -148,6 +148,15 @@ def test_a_drive_in_any_other_state_stops_all_drives(bus, state):
     assert bus.supervisor.causes == [f"wrist_2: {state.value}"]
 
 
+def test_the_turns_of_action_and_working_counter_are_kept(bus):
+    begin = len(bus.supervisor.turns)
+    bus.run(3, counter=-1)
+    bus.run(3)
+    turns = list(bus.supervisor.turns)[begin:]
+    assert [turn[1:] for turn in turns] == [("hold", -1), ("quick stop", -1), ("disable", ALL)]
+    assert [turn[0] - turns[0][0] for turn in turns] == pytest.approx([0.0, 2 * CYCLE, 3 * CYCLE])
+
+
 def test_an_emergency_is_kept_with_code_and_slave_and_stops_nothing_itself(bus):
     bus.supervisor.emergency(3, 0x3210, 0x04)
     assert bus.run() is Action.RUN

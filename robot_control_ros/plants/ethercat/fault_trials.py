@@ -112,7 +112,7 @@ class Record:
 
 
 class _Stream(threading.Thread):
-    """Commands with each cycle, and notes what the cycles were.
+    """Commands with each cycle.
 
     Args:
         client: of the bus's process.
@@ -120,15 +120,12 @@ class _Stream(threading.Thread):
 
     Attributes:
         mode: of the commands.
-        seen: (time [s, by time.monotonic()], status), oldest first.
     """
 
     def __init__(self, client: BusClient, robot: RobotConfig) -> None:
         super().__init__(name="commands", daemon=True)
         self.mode = CommandMode.POSITION
-        self.seen: list[tuple[float, BusStatus]] = []
         self._client, self._model = client, RobotModel.of(robot)
-        self._wall = time.time() - time.monotonic()
         self._center: Array | None = None
         self._moving = False
         self._phase, self._commanded = 0.0, time.monotonic()
@@ -150,13 +147,12 @@ class _Stream(threading.Thread):
     def run(self) -> None:
         with contextlib.suppress(PermissionError):  # behind the bus and the emulator, before all that can wait
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
+        last: BusStatus | None = None
         while not self._end.is_set():
             status = self._client.wait(0.02)
-            if status is not None:
-                self.seen.append((status.state.time - self._wall, status))
-                self._client.command(self._command(status.state))
-            elif self.seen and self._center is not None:
-                self._client.command(self._command(self.seen[-1][1].state))
+            last = status or last
+            if last is not None and (status is not None or self._center is not None):
+                self._client.command(self._command(last.state))
 
     def _command(self, state: RobotState) -> Command:
         center, now = self._center, time.monotonic()
@@ -241,7 +237,7 @@ class Bench:
         Raises:
             ConfigError, HardwareFault: it didn't succeed.
         """
-        self.wait(lambda status: status.action is Action.DISABLE)
+        self.wait_for(lambda: self.action is Action.DISABLE, "order to disable")
         said = self.client.request("reset_fault")
         self.stream.hold()
         until = time.monotonic() + PATIENCE
@@ -253,14 +249,12 @@ class Bench:
                 if time.monotonic() > until:
                     raise
                 time.sleep(POLL)
-        if self.wait(lambda status: status.action is Action.RUN) is None:
-            raise HardwareFault(f"not enabled: {self.client.report()['words']}")
+        self.wait_for(lambda: self.action is Action.RUN, "enabled drives")
         return said
 
     def run(self, mode: CommandMode) -> None:
         """Have the arm move by commands of a mode, from a standstill."""
-        status = self.client.status()
-        if status is not None and status.action in (Action.RUN, Action.HOLD):
+        if self.action in (Action.RUN, Action.HOLD):
             self.client.request("disable")
             self.wait_for(self.disabled, "disabled drives")
         self.stream.mode = mode
@@ -268,21 +262,31 @@ class Bench:
         self.stream.move()
         time.sleep(PERIOD / 10)  # it has some speed then
         self.inject("begin")
-        self.stream.seen.clear()
 
-    def wait(self, found: Callable[[BusStatus], bool], since: float = -np.inf) -> float | None:
-        """When the first cycle from a time on was so; None where none is [s, by time.monotonic()]."""
-        until, next_one = time.monotonic() + PATIENCE, 0
-        seen = self.stream.seen
-        if since == -np.inf:
-            next_one = len(seen)
+    @property
+    def action(self) -> Action | None:
+        """What the drives are told now; None before the first cycle."""
+        status = self.client.status()
+        return None if status is None else status.action
+
+    def turns(self, since: float) -> list[tuple[float, str, int]]:
+        """(time [s, by time.monotonic()], action, working counter) of the cycles in which either became another.
+
+        The first one is what was so at the time asked for. They are the bus process's own notes: a witness that
+        stalls with the machine would miss cycles.
+        """
+        turns = [(at, action, counter) for at, action, counter in self.client.report().get("turns", ())]
+        before = sum(at < since for at, *_ in turns)
+        return turns[max(before - 1, 0) :]
+
+    def turn_to(self, actions: Sequence[Action], since: float) -> float | None:
+        """When drives were first told one of these [s, by time.monotonic()]; None where they weren't in time."""
+        wanted, until = {action.value for action in actions}, time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            while next_one < len(seen):
-                at, status = seen[next_one]
-                next_one += 1
-                if at >= since and found(status):
+            for at, action, _ in self.turns(since):
+                if at >= since and action in wanted:
                     return at
-            time.sleep(POLL / 5)
+            time.sleep(POLL)
         return None
 
     def wait_for(self, found: Callable[[], bool], what: str) -> None:
@@ -294,7 +298,7 @@ class Bench:
         until = time.monotonic() + PATIENCE
         while not found():
             if time.monotonic() > until:
-                raise HardwareFault(f"no {what} within {PATIENCE:g} s")
+                raise HardwareFault(f"no {what} within {PATIENCE:g} s: {self.client.report().get('words', '')}")
             time.sleep(POLL)
 
     def disabled(self) -> bool:
@@ -314,13 +318,12 @@ class Bench:
 
     def actions(self, since: float) -> str:
         """What drives were told from a time on."""
-        told = [status.action.value for at, status in list(self.stream.seen) if at >= since]
+        told = [action for at, action, _ in self.turns(since) if at >= since] or [self.turns(since)[-1][1]]
         return " -> ".join(word for word, before in zip(told, ["", *told], strict=False) if word != before)
 
     def shown(self, since: float) -> str:
         """What the master saw in the cycles from a time on."""
-        counters = [status.working_counter for at, status in list(self.stream.seen) if at >= since]
-        wrong = sorted({each for each in counters if each != self._expected})
+        wrong = sorted({counter for at, _, counter in self.turns(since) if at >= since} - {self._expected})
         words = f"working counter {', '.join(map(str, wrong or [self._expected]))}"
         al = [f"{name} {state}" for name, state in self.client.report().get("slaves", {}).items()]
         return f"{words}; {', '.join(al)}" if al else words
@@ -396,8 +399,7 @@ def _follow(
     """
     reacted = None
     if fault.action is not None:
-        wanted = _STOPPED if fault.action is Action.QUICK_STOP else (fault.action,)
-        reacted = bench.wait(lambda status: status.action in wanted, begin)
+        reacted = bench.turn_to(_STOPPED if fault.action is Action.QUICK_STOP else (fault.action,), begin)
     told = re.compile(fault.words)
     if fault.words:
         with contextlib.suppress(HardwareFault):  # what isn't so then, the record shows
@@ -407,6 +409,8 @@ def _follow(
             bench.wait_for(bench.disabled, "disabled drives")
     said, shown = bench.said(begin), bench.shown(begin)
     said += mend()
+    if fault.action is Action.QUICK_STOP:
+        bench.turn_to([Action.DISABLE], begin)
     time.sleep(WATCH)
     return _recover(bench, fault, mode, begin, reacted, shown, bench.actions(begin), said, asked)
 
@@ -526,7 +530,7 @@ def _mode_refused(bench: Bench, fault: Fault, mode: CommandMode) -> Record:
     bench.inject("begin")
     asked = time.monotonic()
     bench.client.request("enable")
-    begin = bench.wait(lambda status: status.action is Action.ENABLE, asked) or asked
+    begin = bench.turn_to([Action.ENABLE], asked) or asked
 
     def mend() -> list[str]:
         bench.stream.mode = mode

@@ -445,6 +445,7 @@ class BusProcess:
             },
             "expected": supervisor.expected,
             "events": list(supervisor.events),
+            "turns": list(supervisor.turns),
             "warnings": self._warnings,
         }
 

@@ -148,6 +148,8 @@ class Supervisor:
         al: of all slaves, as they were last read.
         cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
         events: the last things that happened, (time [s], words).
+        turns: the last cycles in which the action or the working counter was another than before, (time [s], action,
+            working counter).
     """
 
     def __init__(
@@ -165,6 +167,7 @@ class Supervisor:
         self.waits_for_commands = False
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
         self.events: deque[tuple[float, str]] = deque(maxlen=100)
+        self.turns: deque[tuple[float, str, int]] = deque(maxlen=200)
         self._phase = _Phase.DISABLED
         self._since = self._time = 0.0
         self._bad = self._good = 0
@@ -204,6 +207,9 @@ class Supervisor:
             at_rest = self._bad == 0 and not any(state in _MOVING for state in states)
             if at_rest or time - self._since > self.limits.stop_time:
                 self._enter(_Phase.STOPPED)
+        turn = (self.action.value, working_counter)
+        if not self.turns or self.turns[-1][1:] != turn:
+            self.turns.append((time, *turn))
         return self.action
 
     def _count(self, working_counter: int, late: bool) -> None:
