@@ -123,6 +123,7 @@ def _add_bench(commands: Any) -> None:
         "--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns"
     )
     parser.add_argument("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
+    parser.add_argument("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
     parser.set_defaults(run=_bench)
 
 
@@ -241,7 +242,7 @@ def _bench(options: argparse.Namespace) -> int:
 
     if options.page:
         _need_ros("bench --page")
-        return page_bench(options.seconds, options.browser)
+        return page_bench(options.seconds, options.browser, options.browsers)
     if not options.no_ros:
         _need_ros("bench without --no-ros")
     return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from multiprocessing.sharedctypes import Synchronized
@@ -46,16 +46,17 @@ class Count:
     messages: int = 0
 
 
-def page_bench(seconds: float, browser: str = "") -> int:
+def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
     """Measure and print; returns the exit status.
 
     A UR5 in the simulator follows a circle under impedance, so that everything on the page moves. Open means that the
-    page's node runs and a client takes what it sends: one that draws nothing, as if the browser were on another
-    machine, or a browser here.
+    page's node runs and a client takes and counts what it sends, without drawing it, as if the browser were on another
+    machine; and, if wanted, browsers look at it here.
 
     Args:
         seconds: of each turn; three with the page closed and three with it open take turns.
-        browser: command of a Chromium; empty for the client that draws nothing.
+        browser: command of a Chromium; empty for none.
+        browsers: how many of them.
     """
     os.environ.update(environment())
     from .nodes.operator import Operator
@@ -67,7 +68,7 @@ def page_bench(seconds: float, browser: str = "") -> int:
         _until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
         for _ in range(TURNS):
             for name, count in counts.items():
-                with _page(browser, spin) if name == "open" else _nothing() as messages:
+                with _page([browser] * browsers if browser else [], spin) if name == "open" else _nothing() as messages:
                     spin(SETTLE)
                     before = operator.elapsed, operator.missed, messages.value
                     spin(seconds)
@@ -97,15 +98,18 @@ def _nothing() -> Iterator[Any]:
 
 
 @contextmanager
-def _page(browser: str, spin: Any) -> Iterator[Any]:
-    """The page's node and somebody who looks at it; yields the number of messages that have come."""
+def _page(browsers: list[str], spin: Any) -> Iterator[Any]:
+    """The page's node and those who look at it; yields the number of messages that have come to one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     spec = page(ROBOT, "sim")
     with Processes([replace(spec, parameters={**spec.parameters, "port": port})]):
         _until(lambda: _listens(port), spin, "the page")
-        with _browser(browser, port) if browser else _client(port) as messages:
+        with ExitStack() as stack:
+            messages = stack.enter_context(_client(port))
+            for browser in browsers:
+                stack.enter_context(_browser(browser, port))
             yield messages
 
 
@@ -131,14 +135,14 @@ def _take(port: int, messages: Synchronized[int]) -> None:
 
 
 @contextmanager
-def _browser(command: str, port: int) -> Iterator[Any]:
+def _browser(command: str, port: int) -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         arguments = [command, *BROWSER, f"--user-data-dir={folder}", "--remote-debugging-port=0"]
         arguments.append(f"http://127.0.0.1:{port}")
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(arguments, start_new_session=True, stdout=quiet, stderr=quiet)
         try:
-            yield multiprocessing.Value("l", 0)
+            yield
         finally:
             os.killpg(process.pid, 9)
             process.wait()

@@ -84,6 +84,11 @@ class Child:
     def err(self) -> str:
         return (self._path / "err").read_text(errors="replace")
 
+    def scheduling(self) -> set[int]:
+        """The scheduling policies of its threads."""
+        threads = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return {os.sched_getscheduler(int(thread.name)) for thread in threads}
+
     def end(self, *signals: int) -> int:
         """Send signals, one right after the other; returns the exit status."""
         for number in signals:
@@ -378,6 +383,13 @@ class FakeRobot:
                     if np.abs(np.array(answer.data) - expected).max() < 1e-6:
                         return np.array(answer.data)
         pytest.fail(f"no command that holds the robot\n{[child.err[-4000:] for child in self.ros.children]}")
+
+
+def real_time_policy() -> int:
+    """The scheduling that processes of this user can have."""
+    program = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    allowed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+    return os.SCHED_FIFO if allowed else os.SCHED_OTHER
 
 
 def interrupt_twice(child: Child) -> int:

@@ -1,5 +1,6 @@
 """The controller node, over DDS: against a robot that the test plays, and against the simulator."""
 
+import os
 import signal
 import time
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
-from ros_support import PERIOD, Controller, FakeRobot, Ros, ended_cleanly
+from ros_support import PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -781,6 +782,19 @@ def test_a_controller_that_ends_leaves_the_robot_safe(new_ros, model, signals):
     assert ended_cleanly(arm.controller.child)
     new_ros.until(lambda: len(arm.robot.commands) > count, "a last command")
     np.testing.assert_allclose(arm.robot.commands.last.data, arm.holding(arm.robot.q), rtol=0.0, atol=1e-9)
+
+
+def test_all_its_threads_have_real_time_priority_where_that_is_permitted(arm):
+    assert arm.controller.child.scheduling() == {real_time_policy()}
+    assert "realtime_priority" not in arm.controller.child.err
+
+
+@pytest.mark.parametrize(("priority", "words"), [(0, ""), (100, "realtime_priority = 100 isn't permitted")])
+def test_without_real_time_priority_it_runs_all_the_same(new_ros, model, priority, words):
+    arm = make_arm(new_ros, model, realtime_priority=priority)
+    arm.begin()
+    assert arm.controller.child.scheduling() == {os.SCHED_OTHER}
+    assert words in arm.controller.child.err
 
 
 # --- with the simulator ---

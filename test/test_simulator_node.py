@@ -1,5 +1,6 @@
 """The simulator node, over DDS, under commands that the test gives."""
 
+import os
 import re
 import signal
 from dataclasses import dataclass
@@ -592,6 +593,7 @@ def test_lockstep_waits_for_commands(new_ros):
     simulator.states.messages.clear()
     simulator.ros.until(lambda: len(simulator.states) >= 2, "the same state again where no command comes")
     assert {seconds(state.header.stamp) for state in simulator.states.messages} == {0.0}
+    assert simulator.ros.children[0].scheduling() == {os.SCHED_OTHER}  # in real time it would leave nobody else any
 
 
 # --- a scene ---

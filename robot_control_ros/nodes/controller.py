@@ -22,7 +22,7 @@ from ..robots import RobotConfig, load_robot, robot_names
 from ..running_law import RunningLaw
 from .laws import Laws
 from .ros_params import TunedParameters, declare_number
-from .running import LATCHED_QOS, run, steady_clock, take_priority
+from .running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .session import Session
 
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
@@ -150,8 +150,8 @@ class ControllerNode(LifecycleNode):
         self.declare_parameter("autostart", True, start)
         check = ParameterDescriptor(description="Activate only where the system offers what the law needs.")
         self.declare_parameter("check_system", True, check)
-        priority = ParameterDescriptor(description="SCHED_FIFO priority asked for, 0 for none.", read_only=True)
-        self.declare_parameter("realtime_priority", 0, priority)
+        priority = ParameterDescriptor(description=PRIORITY_TEXT.format(priority=PRIORITY), read_only=True)
+        self.declare_parameter("realtime_priority", -1, priority)
 
     def _configure(self) -> None:
         def value(name: str):

@@ -214,7 +214,7 @@ def machine() -> list[Finding]:
 
         allowed = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
         if os.geteuid() == 0 or allowed != 0:
-            found.append(ok("real-time priority is permitted: set the parameter realtime_priority"))
+            found.append(ok("real-time priority is permitted: the nodes take it (realtime_priority)"))
         else:
             remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
             found.append(warning("real-time priority isn't permitted", remedy))

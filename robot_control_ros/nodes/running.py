@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import rclpy
@@ -23,6 +23,8 @@ from rclpy.task import Future
 
 from ..errors import RobotControlError
 
+PRIORITY = 20  # of SCHED_FIFO, where permitted: behind the kernel's interrupts (50), drivers and bus masters
+PRIORITY_TEXT = "SCHED_FIFO priority asked for, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
 _LAST_POLL = 0.02  # s between two questions whether a node that was told to end is finished
 
@@ -47,16 +49,26 @@ def make_executor() -> Executor:
     return EventsExecutor()
 
 
-def take_priority(node: Node, priority: int) -> None:
-    """Ask for SCHED_FIFO; a warning where it isn't permitted. 0 leaves the scheduling alone."""
+def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
+    """Ask for SCHED_FIFO for all threads that the process has, the middleware's as well.
+
+    Args:
+        node: that says so where it isn't permitted.
+        priority: 1 to 99; 0 leaves the scheduling alone; -1 asks without a word for what may be had.
+        permitted: that priority.
+    """
     gc.collect()
     gc.freeze()
     if priority == 0:
         return
+    chosen = permitted if priority == -1 else priority
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(chosen))
     except (OSError, ValueError) as error:
-        node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
+        if priority != -1:
+            node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
 
 
 @contextmanager

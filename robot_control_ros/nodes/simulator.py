@@ -28,7 +28,7 @@ from ..types import Command, CommandMode, RobotState
 from .entities import Entities
 from .messages import numbers, read_joint_command, to_stamp, vector
 from .ros_params import declare_chosen, declare_number
-from .running import LATCHED_QOS, run, take_priority
+from .running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from .scene_topics import SceneTopics
 
 CLOCK_RATE = 100.0  # Hz: enough for timers, and a fifth of the load of the full rate
@@ -43,7 +43,7 @@ _PARAMETERS = {
     "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
     "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
     "paused": (False, "Begin paused."),
-    "realtime_priority": (0, "SCHED_FIFO priority asked for, 0 for none."),
+    "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY) + " In lockstep -1 is none, too."),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
@@ -78,7 +78,8 @@ class SimulatorNode(Node):
         self._make_outputs(rate)
         self._make_inputs()
         self._restart_pacing()
-        take_priority(self, self._value("realtime_priority"))
+        priority = self._value("realtime_priority")
+        take_priority(self, 0 if self._lockstep and priority == -1 else priority)  # it would leave nobody else any time
         self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
 
     def close(self) -> None:

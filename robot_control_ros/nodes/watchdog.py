@@ -25,7 +25,7 @@ from .fallback import Fallback
 from .messages import JointStateReader
 from .polled import PolledSubscriptions
 from .ros_params import declare_chosen, declare_number
-from .running import LATCHED_QOS, run, take_priority
+from .running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from .wire import CommandReader, WireReader, WireWriter
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
@@ -39,10 +39,11 @@ GONE = 0.3  # s without joint states after which there is nothing to wait for at
 
 COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
 
+_PRIORITY = PRIORITY + 1  # the controller must not keep it from watching
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "What is in front of the robot: a profile of its file."),
-    "realtime_priority": (0, "SCHED_FIFO priority asked for, 0 for none."),
+    "realtime_priority": (-1, PRIORITY_TEXT.format(priority=_PRIORITY)),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
@@ -77,7 +78,7 @@ class WatchdogNode(Node):
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
         self._make_entities()
-        take_priority(self, self._value("realtime_priority"))
+        take_priority(self, self._value("realtime_priority"), _PRIORITY)
         self._stop, self._thread = threading.Event(), threading.Thread(target=self._watch)
         self._thread.start()
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
