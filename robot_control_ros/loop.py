@@ -25,6 +25,7 @@ from .safety import STOPPING, Safety
 from .spatial import pose_error, wrap
 from .trajectories import Hold, Jog, JointBrake, JointPath, JointPursuit, Pursuit, Trajectory
 from .types import Array, Command, Reference, RobotState
+from .workspace import Workspace
 from .wrench import WrenchPipeline
 
 LONGEST_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
@@ -90,9 +91,11 @@ class ControlLoop:
         self.model = RobotModel.of(robot) if model is None else model
         self.safety = Safety(robot, self.model.limits)
         self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
+        self.workspace = Workspace(robot.profile.workspace)
         self.times = CycleTimes(robot.period)
         self.trajectory: Trajectory | None = None
         self.feedforward_wrench: Array | None = None
+        self._exerted_until = math.inf  # by the samples' clock [s]
         self.state: RobotState | None = None
         self.kin: Kinematics | None = None
         self.reference = Reference()
@@ -219,6 +222,8 @@ class ControlLoop:
             self._joint_reference.reset(state.q)
         assert self.trajectory is not None
         reference = self.trajectory.sample(state.time)
+        if state.time > self._exerted_until:
+            self.exert(None)
         if self.feedforward_wrench is not None:
             reference = replace(reference, wrench=self.feedforward_wrench)
         if running.joint_space:
@@ -279,8 +284,13 @@ class ControlLoop:
             self._law_is_new = True
 
     def move_to(self, pose: Array) -> None:
-        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like."""
+        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like.
+
+        Raises:
+            ConfigError: outside the workspace.
+        """
         state, _ = self._known()
+        self.workspace.check(pose[:3, 3])
         if isinstance(self.trajectory, Pursuit):
             self.trajectory.target = pose
         else:
@@ -296,7 +306,7 @@ class ControlLoop:
         Cyclic joints take the short way.
 
         Raises:
-            ConfigError: wrong size, not finite, or beyond a position limit.
+            ConfigError: wrong size, not finite, beyond a position limit, or the tip outside the workspace.
         """
         state, _ = self._known()
         self._check_joint_goal(goal)
@@ -337,6 +347,7 @@ class ControlLoop:
         for name, value, low, high in zip(self.robot.joints, goal, limits.lower, limits.upper, strict=True):
             if not low <= value <= high:
                 raise ConfigError(f"joint goal {name} = {value:g} rad: must be within [{low:g}, {high:g}]")
+        self.workspace.check(self.model.at(goal).pose[:3, 3])
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
@@ -344,7 +355,8 @@ class ControlLoop:
         Cyclic joints go the short way to the first position, and from there as it is given.
 
         Raises:
-            ConfigError: times that don't rise, values that aren't finite or beyond a limit.
+            ConfigError: times that don't rise, values that aren't finite or beyond a limit, or the tip outside the
+                workspace.
         """
         state, _ = self._known()
         for goal in positions:
@@ -361,15 +373,28 @@ class ControlLoop:
         self.move_joints_to(np.array(self.robot.home))
 
     def jog(self, twist: Array, lasting: float) -> None:
-        """Move the reference with a twist (6,) for `lasting` seconds; speeds above the tip limits are scaled down."""
+        """Move the reference with a twist (6,) for `lasting` seconds, then brake.
+
+        Speeds above the tip limits are scaled down, and those towards the workspace's walls so that it stops before.
+        """
         state, _ = self._known()
         linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
         share = max(linear / self.robot.tip_speed[0], angular / self.robot.tip_speed[1], 1.0)
-        self.trajectory = Jog(self.reference, twist / share, state.time, self.robot.tip_acceleration, lasting)
+        reference, acceleration = self.reference, self.robot.tip_acceleration
+        if reference.pose is not None:
+            before = np.zeros(6) if reference.twist is None else reference.twist
+            twist = self.workspace.slowed(twist / share, before, reference.pose[:3, 3], acceleration, lasting)
+        self.trajectory = Jog(reference, twist, state.time, acceleration, lasting)
 
-    def exert(self, wrench: Array | None) -> None:
-        """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none."""
+    def exert(self, wrench: Array | None, lasting: float = math.inf) -> None:
+        """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none.
+
+        Args:
+            wrench: as above.
+            lasting: [s] without a newer one after which it ends.
+        """
         self.feedforward_wrench = wrench
+        self._exerted_until = math.inf if self.state is None else self.state.time + lasting
 
     def zero_wrench(self) -> None:
         """Make the present wrench the tare; raises as :meth:`WrenchPipeline.zero`."""

@@ -46,6 +46,7 @@ class Profile:
         wrench_frames: by frame_id that the sensor's messages carry and the description lacks, the frame of the
             description that it stands for.
         wrench: settings of the wrench pipeline by name, where they aren't the defaults.
+        workspace: bounds of the tip's targets by name, where there are any.
         limits: ``effort`` [N·m] and ``velocity`` [rad/s], (n,) each, where they are tighter than the description's.
         remedy: what to do instead, said when an interface is asked for that isn't there.
         notes: what a user has to know: firmware, settings of the robot.
@@ -70,6 +71,7 @@ class Profile:
     frozen_after: float = 0.0
     wrench_frames: Mapping[str, str] = field(default_factory=dict)
     wrench: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     remedy: str = ""
     notes: tuple[str, ...] = ()
@@ -208,6 +210,7 @@ _READERS: dict[str, Callable[[str, Any, int], Any]] = {
     "frozen_after": _seconds,
     "wrench_frames": _names,
     "wrench": _settings,
+    "workspace": _settings,
     "limits": _limits,
     "remedy": _text,
     "notes": _texts,

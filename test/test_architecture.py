@@ -21,7 +21,7 @@ LAYERS = (
     ("spatial",),
     ("share", "profiles", "robots", "model"),
     ("inverse_kinematics",),
-    ("laws", "wrench", "payload", "momentum_observer", "trajectories", "safety"),
+    ("laws", "wrench", "payload", "momentum_observer", "trajectories", "safety", "workspace"),
     ("running_law", "joint_reference", "motion_model"),
     ("cycle_times", "handover", "examination", "loop", "takeover"),
     ("log", "plants", "simulate", "joint_step"),

@@ -21,6 +21,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_control_ros.model import RobotModel
 from robot_control_ros.nodes.messages import fill_pose, read_blocks, read_pose, seconds, vector
 from robot_control_ros.nodes.session import FAREWELLS
+from robot_control_ros.nodes.targets import WRENCH_LASTS
 from robot_control_ros.robots import load_robot
 from robot_control_ros.spatial import make_pose, rotation_exp
 
@@ -416,6 +417,11 @@ REFUSED = {
     "wrench that is not finite": ("/sensor/wrench", wrench_message("ft_frame", (0, NAN, 0)), ("force", "finite")),
     "wrench in an unknown frame": ("/sensor/wrench", wrench_message("nowhere"), ("nowhere", "ft_frame")),
     "pose in an unknown frame": ("/controller/target_pose", pose_message("nowhere", np.eye(4)), ("nowhere", "tool0")),
+    "pose outside the workspace": (
+        "/controller/target_pose",
+        pose_message("base_link", make_pose(np.array([0.3, 0.0, 2.0]))),
+        ("target z = 2 m", "[0, 1.2]", "workspace.lower"),
+    ),
     "pose without a frame": ("/controller/target_pose", pose_message("", np.eye(4)), ("unknown frame ''", "tool0")),
     "pose with a zero quaternion": ("/controller/target_pose", zero_quaternion(), ("quaternion",)),
     "pose that is not finite": (
@@ -703,6 +709,35 @@ def test_a_target_wrench_adds_its_joint_torques(arm, frame):
     arm.publish("/controller/target_wrench", wrench_message(frame, force, torque))
     arm.run(lambda: np.abs(arm.robot.exchange() - before).max() > 1e-3, "the wrench acts")
     np.testing.assert_allclose(arm.settle() - before, kin.jacobian.T @ at_tip, rtol=0.0, atol=1e-9)
+
+
+def test_a_target_wrench_without_a_newer_one_ends(arm):
+    before = arm.settle()
+    message = wrench_message("base_link", force=(3.0, -2.0, 5.0))
+    arm.publish("/controller/target_wrench", message)
+    arm.run(lambda: np.abs(arm.robot.exchange() - before).max() > 1.0, "the wrench acts")
+    begin = arm.robot.time
+    arm.run(lambda: np.abs(arm.robot.exchange() - before).max() < 1e-9, "its end")
+    assert WRENCH_LASTS - 0.01 < arm.robot.time - begin < WRENCH_LASTS + 0.3
+
+
+def test_the_workspace_is_a_parameter(arm):
+    ros = arm.ros
+    (refused,) = ros.set("controller", workspace__lower=[0.0, 1.0, 0.0])
+    assert not refused.successful
+    assert "workspace.lower y = 1 m: must be below workspace.upper y = 0.9 m" in refused.reason
+    tip = arm.model.at(arm.robot.q).pose
+    (taken,) = ros.set("controller", workspace__upper=(tip[:3, 3] + 0.01).tolist())
+    assert taken.successful
+    outside = tip.copy()
+    outside[2, 3] += 0.05
+    arm.controller.says(
+        "target z", again=lambda: arm.publish("/controller/target_pose", pose_message("base_link", outside))
+    )
+    (taken,) = ros.set("controller", workspace__upper=[0.9, 0.9, 1.2])
+    assert taken.successful
+    arm.publish("/controller/target_pose", pose_message("base_link", outside))
+    arm.run(lambda: abs(arm.reference()[2, 3] - outside[2, 3]) < 1e-6, "the target")
 
 
 # --- telemetry ---

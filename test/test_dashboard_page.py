@@ -128,6 +128,13 @@ def test_settings_of_the_wrench_have_a_folder_and_their_own_names(browser, link)
     assert link.asked == [("gains", {"wrench.low_pass": 20.0})]
 
 
+def test_the_workspace_has_a_slider_for_each_coordinate(browser, link):
+    link.gains = link.gains | bounded((-0.9, -0.9, 0.0), (0.9, 0.9, 1.2))
+    browser.set("Lower 3 [m]", 0.2)
+    until(lambda: link.asked, "the change")
+    assert link.asked == [("gains", {"workspace.lower": (-0.9, -0.9, 0.2)})]
+
+
 def test_the_law_is_chosen_or_goes_back(browser, link):
     browser.set("Law", "joint_pid")
     until(lambda: link.running == "joint_pid", "the law")
@@ -156,6 +163,36 @@ def test_a_dragged_target_is_streamed_and_let_go(browser, link):
     browser.set("Coriolis", True)
     until(lambda: link.asked, "another turn of the page")
     assert len(link.targets) == count
+
+
+def bounded(lower, upper):
+    return {
+        f"workspace.{name}": Parameter(f"workspace.{name}", value, value, "Bound.", "m", -5.0, 5.0)
+        for name, value in (("lower", lower), ("upper", upper))
+    }
+
+
+def test_the_workspace_is_a_box_and_targets_stay_in_it(browser, page, link):
+    assert "/workspace" not in page.server.scene._handle_from_node_name
+    tip = HOME[:3, 3]
+    link.gains = link.gains | bounded((-5.0, -5.0, 0.0), (tip[0] + 0.02, 0.9, 5.0))
+    until(lambda: "/workspace" in page.server.scene._handle_from_node_name, "the box")
+    edges = np.asarray(node(page, "/workspace").points)
+    assert edges.shape == (12, 2, 3)
+    assert edges[..., 2].min() == 0.0
+    assert edges[..., 0].max() == pytest.approx(tip[0] + 0.02, abs=1e-6)
+    assert np.isclose(edges[:, 0], edges[:, 1]).sum() == 24  # each edge along one axis
+    browser.begin_drag("/target")
+    browser.drag("/target", aside(0.05, 0.01, 0.0))
+    until(lambda: len(link.targets) and np.allclose(link.targets[-1], aside(0.02, 0.01, 0.0), atol=1e-6), "a target")
+    browser.end_drag("/target")
+    browser.set("Workspace box", False)
+    until(lambda: "/workspace" not in page.server.scene._handle_from_node_name, "no box")
+    browser.set("Workspace box", True)
+    link.gains = link.gains | bounded((-5.0, -5.0, -5.0), (5.0, 5.0, 5.0))
+    browser.set("Coriolis", True)
+    until(lambda: ("gains", {"coriolis": True}) in link.asked, "another turn of the page")
+    assert "/workspace" not in page.server.scene._handle_from_node_name
 
 
 def test_a_browser_that_dies_while_it_drags_lets_go(browser, link):

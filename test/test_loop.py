@@ -467,6 +467,17 @@ def test_a_feed_forward_wrench_is_what_the_robot_exerts(model):
     assert torque == pytest.approx(kin.gravity + kin.jacobian.T @ loop.feedforward_wrench, abs=1e-9)
 
 
+def test_a_feed_forward_wrench_ends_where_no_newer_one_comes(model):
+    loop, wrench = ControlLoop(UR5, "impedance", model=model), np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    loop.tick(state(0.0))
+    for k in range(1, 200):
+        if k in (10, 50):
+            loop.exert(wrench, lasting=0.2)
+        loop.tick(state(k * DT))
+        exerted = loop.reference.wrench is not None
+        assert exerted == (10 <= k <= 49 + round(0.2 / DT))  # the clock is that of the samples: 49 was the last
+
+
 def test_stop_holds_the_last_known_state(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
@@ -824,7 +835,7 @@ def test_idle_on_a_robot_that_compensates_gravity_is_no_torque(model):
 def test_idle_ends_the_complaint_that_the_robot_does_not_follow(model):
     loop = ControlLoop(UR5, *LAW_OF[CommandMode.POSITION], model=model)
     loop.tick(state(1.0))
-    loop.move_joints_to(HOME + 1.0)
+    loop.move_joints_to(HOME + np.eye(6)[0])
     for k in range(1, 1000):  # the joints stand still
         loop.tick(state(1.0 + k * DT))
         if loop.safety.fault:

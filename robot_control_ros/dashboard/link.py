@@ -9,7 +9,7 @@ from typing import Protocol
 from ..robots import RobotConfig
 from ..types import Array
 
-WRENCH = "wrench."  # in front of the names of the wrench's settings
+SETTINGS = ("wrench.", "workspace.")  # in front of the names of what isn't the law's
 Value = bool | float | str | tuple[float, ...]
 
 
@@ -31,10 +31,10 @@ Reply = Callable[[Answer], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A gain of the running law, or a setting of the wrench, as its node declares it.
+    """A gain of the running law, or a setting of the wrench or the workspace, as its node declares it.
 
     Attributes:
-        name: without the law's name; of the wrench's settings with WRENCH in front.
+        name: without the law's name; of settings with one of SETTINGS in front.
         value: at the node; a tuple where it is one number per axis or joint.
         default: of this law on this robot; the first value heard where nobody knows.
         text: one sentence.

@@ -25,6 +25,7 @@ from .view.robot_view import RobotView
 from .view.shapes import Description
 from .view.target import Target
 from .view.trail import Trail
+from .view.workspace import WorkspaceBox
 
 WRENCH, CONTACT = (0.12, 0.55, 0.25), (0.85, 0.33, 0.1)
 POSES = 2000  # at random, to find how far the arm reaches
@@ -101,22 +102,23 @@ class Page:
         camera.position = reach * np.array([-0.1, -0.01, 3.0] if flat else [1.5, -1.45, 1.0])
         camera.fov = 0.75
         self._robot = RobotView(scene, self._model, self._description, reach)
-        self._target = Target(scene, self._link, reach, robot.axes)
+        self._box = WorkspaceBox(scene, reach)
+        self._target = Target(scene, self._link, reach, robot.axes, self._box.inside)
         self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach, anchor="center-right")
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="center-left")
         self._trail = Trail(scene)
         self._objects = SceneObjects(scene, self._link, self._robot)
         self._push = Push(scene, self._link, self._model, reach)
-        self._workspace = self._make_workspace(flat)
+        self._ball = self._make_reach(flat)
 
-    def _make_workspace(self, flat: bool) -> Any:
+    def _make_reach(self, flat: bool) -> Any:
         """What the tip can't leave: a ball, or a disc."""
         looks: dict[str, Any] = {"opacity": 0.15, "side": "back", "cast_shadow": False, "receive_shadow": False}
         looks |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
         scene, reach = self.server.scene, self._reach
         if flat:
-            return scene.add_cylinder("/workspace", reach, 0.002 * reach, radial_segments=96, **looks)
-        return scene.add_icosphere("/workspace", reach, subdivisions=5, **looks)
+            return scene.add_cylinder("/reach", reach, 0.002 * reach, radial_segments=96, **looks)
+        return scene.add_icosphere("/reach", reach, subdivisions=5, **looks)
 
     # --- the panels ---
 
@@ -160,8 +162,12 @@ class Page:
         frames.on_update(turns.callback(lambda: self._robot.show_frames(frames.value)))
         limits = gui.add_checkbox("Joint limits", False, hint="A ring for each joint: amber near a limit, red at it.")
         limits.on_update(turns.callback(lambda: self._robot.show_limits(limits.value)))
+        box = gui.add_checkbox(
+            "Workspace box", True, hint="Targets stay in it: workspace.lower, workspace.upper of the controller."
+        )
+        box.on_update(turns.callback(lambda: setattr(self._box, "shown", box.value)))
         reach = gui.add_checkbox(f"Reach ({self._reach:.2f} m)", False, hint="The sphere that the tip stays in.")
-        reach.on_update(turns.callback(lambda: setattr(self._workspace, "visible", reach.value)))
+        reach.on_update(turns.callback(lambda: setattr(self._ball, "visible", reach.value)))
 
     def _make_simulation_panel(self, gui: Any) -> None:
         turns, link = self._turns, self._link
@@ -185,6 +191,7 @@ class Page:
         with self.server.atomic():
             self._state.draw(health, self._robot.near)
             self._gains.draw(health.answers)
+            self._box.draw(self._link.parameters())
             self._response.draw()
             self._plots.draw()
             for folder, there in (

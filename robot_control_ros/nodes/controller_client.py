@@ -20,10 +20,11 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
-from ..dashboard.link import WRENCH, Answer, Parameter, Reply, Value
+from ..dashboard.link import SETTINGS, Answer, Parameter, Reply, Value
 from ..gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, Tuning, plain_value
 from ..robots import RobotConfig
 from ..running_law import RunningLaw
+from ..workspace import WorkspaceSettings
 from ..wrench import WrenchSettings
 from .entities import Entities
 
@@ -85,7 +86,7 @@ class ControllerClient:
 
     Attributes:
         law: that runs; empty until it is known.
-        parameters: its gains and the wrench's settings; replaced, never changed.
+        parameters: its gains and settings; replaced, never changed.
         lifecycle: the last state heard of.
     """
 
@@ -196,7 +197,7 @@ class ControllerClient:
         self._set([RosParameter("law", value=name)], self._learn, reply)
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
-        """Change gains of the running law and settings of the wrench, all or none."""
+        """Change gains of the running law and settings, all or none."""
         names = [_full_name(self.law, name) for name in values]
         try:
             parameters = [
@@ -236,7 +237,7 @@ class ControllerClient:
             if not law:
                 then()
                 return
-            prefixes = [law, WRENCH.rstrip(".")]
+            prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
             request = ListParameters.Request(prefixes=prefixes, depth=ListParameters.Request.DEPTH_RECURSIVE)
             calls.call(clients["list_parameters"], request, lambda found: take_names(law, found))
 
@@ -290,12 +291,12 @@ class ControllerClient:
 
 
 def _short_name(law: str, name: str) -> str:
-    """Without the law; the wrench's settings keep their prefix."""
+    """Without the law; settings keep their prefix."""
     return name.removeprefix(f"{law}.")
 
 
 def _full_name(law: str, name: str) -> str:
-    return name if name.startswith(WRENCH) else f"{law}.{name}"
+    return name if name.startswith(SETTINGS) else f"{law}.{name}"
 
 
 def _plain(value: Any) -> Value:
@@ -338,12 +339,16 @@ def _describe(
             _axes(robot, spec),
         )
     order = [*(name for name in specs if name in found), *(name for name in found if name not in specs)]
-    return {name: found[name] for name in sorted(order, key=lambda name: name.startswith(WRENCH))}
+    return {name: found[name] for name in sorted(order, key=lambda name: name.startswith(SETTINGS))}
 
 
 def _declared(robot: RobotConfig, law: str) -> tuple[dict[str, GainSpec], dict[str, Value]]:
     """Declarations and defaults by name, as far as they are known here."""
-    tunings = {WRENCH: Tuning(WrenchSettings, robot.n, {})}
+    profile = robot.profile
+    tunings = {
+        "wrench.": Tuning(WrenchSettings, robot.n, profile.wrench),
+        "workspace.": Tuning(WorkspaceSettings, robot.n, profile.workspace),
+    }
     with suppress(Exception):  # another's law: only the controller needs it
         tunings = {"": RunningLaw(robot, law).gains, **tunings}
     specs = {f"{prefix}{spec.name}": spec for prefix, tuning in tunings.items() for spec in tuning.specs}

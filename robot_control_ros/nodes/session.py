@@ -91,6 +91,7 @@ class Session:
         loop, entities, payload = self._loop, self._entities, self._payload
         profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings)
+        entities.tuned(parameters, "workspace", loop.workspace.settings)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._refuse)
         self._commands = make_commands(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)

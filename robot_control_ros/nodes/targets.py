@@ -19,6 +19,7 @@ from .entities import Entities
 from .messages import from_stamp, read_joint_positions, read_joint_trajectory, read_pose, vector
 
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
+WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
 
 
 class Targets:
@@ -54,7 +55,7 @@ class Targets:
         frame = self._frame(message)
         frame[:3, 3] -= self._loop.tip()[:3, 3]
         both = np.concatenate((vector(message.wrench.force), vector(message.wrench.torque)))
-        self._loop.exert(wrench_at(_finite("target wrench", both), frame))
+        self._loop.exert(wrench_at(_finite("target wrench", both), frame), WRENCH_LASTS)
 
     def _joint(self, message: JointState) -> None:
         self._loop.move_joints_to(read_joint_positions(message, self._loop.robot.joints))

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ...errors import ConfigError
-from ..link import WRENCH, Parameter, Value
+from ..link import SETTINGS, Parameter, Value
 
 SECTIONS = ("/**", "controller", "/controller")  # later ones prevail
 
@@ -17,7 +17,7 @@ def write(law: str, parameters: Mapping[str, Parameter]) -> str:
     """The text of the file."""
     content: dict[str, dict[str, Any]] = {law: {}}
     for name, each in parameters.items():
-        section, gain = (WRENCH[:-1], name.removeprefix(WRENCH)) if name.startswith(WRENCH) else (law, name)
+        section, _, gain = name.partition(".") if name.startswith(SETTINGS) else (law, "", name)
         content.setdefault(section, {})[gain] = list(each.value) if isinstance(each.value, tuple) else each.value
     head = f"# Gains of {law}, as a ROS parameter file: gains:=FILE (launch) or --gains FILE (robot_control demo).\n"
     file = {"/**": {"ros__parameters": content}}
@@ -25,7 +25,7 @@ def write(law: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def read(text: str, law: str) -> dict[str, Value]:
-    """The gains of a law, and the wrench's settings, in the text of a file.
+    """The gains of a law, and the settings of wrench and workspace, in the text of a file.
 
     Raises:
         ConfigError: not a ROS parameter file, or nothing for the law; names the laws that it is for.
@@ -40,9 +40,9 @@ def read(text: str, law: str) -> dict[str, Value]:
         given.update(_flat(_mapping(parameters, "ros__parameters")))
     gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
     if not gains:
-        others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(WRENCH)})
+        others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(SETTINGS)})
         raise ConfigError(f"no gains of {law} in the file; it has: {', '.join(others) or 'nothing'}")
-    gains.update((name, value) for name, value in given.items() if name.startswith(WRENCH))
+    gains.update((name, value) for name, value in given.items() if name.startswith(SETTINGS))
     return {name: tuple(value) if isinstance(value, list) else value for name, value in gains.items()}
 
 

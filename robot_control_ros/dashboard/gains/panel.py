@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError
-from ..link import WRENCH, Answer, Parameter, RobotLink, Value
+from ..link import SETTINGS, Answer, Parameter, RobotLink, Value
 from ..turns import Turns
 from . import gains_file
 from .presets import SCALES, preset
@@ -15,6 +15,7 @@ from .sliders import Control, can_show, changed, controls, shown
 
 TOUCHED = 0.3  # s after a person's last move of a control in which it isn't moved by the node's value
 LEFT_ALONE = 2.0  # s after which the controls may become others
+FOLDERS = {"wrench.": "Measured wrench", "workspace.": "Workspace of targets"}  # by the prefix of settings
 FIRST = 2  # gains that are always in sight; the others are in a folder
 
 
@@ -48,7 +49,7 @@ class GainsPanel:
         with gui.add_folder("More gains, wrench, files", expand_by_default=False):
             self._per_axis = gui.add_checkbox("Per axis", False, hint="A slider for each axis or joint.")
             self._rest = gui.add_folder(None)
-            self._wrench = gui.add_folder("Measured wrench", expand_by_default=False)
+            self._settings = {prefix: gui.add_folder(FOLDERS[prefix], expand_by_default=False) for prefix in SETTINGS}
             save = gui.add_button("Save as a ROS parameter file", hint="The controller can start with it: gains:=FILE")
             save.on_click(self._save)
             load = gui.add_upload_button("Load a ROS parameter file")
@@ -102,13 +103,14 @@ class GainsPanel:
             handle.remove()
         self._controls = []
         for number, (name, parameter) in enumerate(self._parameters.items()):
-            folder = self._wrench if name.startswith(WRENCH) else self._first if number < FIRST else self._rest
-            with folder:
+            usual = self._first if number < FIRST else self._rest
+            with self._settings.get(_prefix(name), usual):
                 for control in controls(parameter, self._per_axis.value):
                     handle = self._make(parameter, control)
                     handle.on_update(self._turns.choice(self._edit(name, control)))
                     self._controls.append((name, control, handle))
-        self._wrench.visible = any(name.startswith(WRENCH) for name in self._parameters)
+        for prefix, folder in self._settings.items():
+            folder.visible = any(name.startswith(prefix) for name in self._parameters)
 
     def _make(self, parameter: Parameter, control: Control) -> Any:
         gui, value = self._gui, shown(parameter, control)
@@ -171,3 +173,7 @@ class GainsPanel:
 
 def _touched(handle: Any, lately: float = TOUCHED) -> bool:
     return time.time() - handle.update_timestamp < lately
+
+
+def _prefix(name: str) -> str:
+    return next((prefix for prefix in SETTINGS if name.startswith(prefix)), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,13 @@ class Target:
         link: that takes the target.
         reach: of the arm [m].
         axes: (6,) those that the arm can move.
+        inside: makes of a pose the nearest one that may be sent.
     """
 
-    def __init__(self, scene: Any, link: RobotLink, reach: float, axes: tuple[float, ...]) -> None:
-        self._link = link
+    def __init__(
+        self, scene: Any, link: RobotLink, reach: float, axes: tuple[float, ...], inside: Callable[[Array], Array]
+    ) -> None:
+        self._link, self._inside = link, inside
         self._led = False  # the gizmo is ahead of the reference
         self._reference: Array | None = None  # where the ghost is
         self._still = 0
@@ -79,7 +83,7 @@ class Target:
     def _lead(self) -> None:
         if self._drag.moved():
             self._led, self._still = True, 0
-            self._link.lead_tip(self._drag.pose)
+            self._link.lead_tip(self._inside(self._drag.pose))
 
     def _follow(self, reference: Array) -> None:
         moved = self._reference is None or np.abs(pose_error(reference, self._reference)).max() > MOVED

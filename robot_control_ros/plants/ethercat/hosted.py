@@ -45,7 +45,7 @@ class Attachment:
         robot, profile: of the robot's file.
         description: text of the robot description.
         law, gains: name of the law, and its gains.
-        wrench: settings of the wrench pipeline.
+        wrench, workspace: settings of the wrench pipeline, and of the box that targets stay in.
         gain_time_constant: [s] with which changed gains are taken over.
     """
 
@@ -56,6 +56,7 @@ class Attachment:
     law: str
     gains: Any
     wrench: Any
+    workspace: Any
     gain_time_constant: float
 
 
@@ -293,6 +294,8 @@ class HostedLoop:
             return lambda: law.gains.change(arguments[1])
         if name == "set_wrench":
             return lambda: loop.wrench.settings.change(arguments[0])
+        if name == "set_workspace":
+            return lambda: loop.workspace.settings.change(arguments[0])
         raise ConfigError(f"unknown call {name!r}")
 
     def _law(self, name: str, gains: Any = None) -> RunningLaw:
@@ -319,6 +322,7 @@ class HostedLoop:
             gain_time_constant=given.gain_time_constant,
         )
         loop.wrench.settings.change(given.wrench)
+        loop.workspace.settings.change(given.workspace)
         descriptor = os.pidfd_open(given.process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import time
@@ -148,10 +149,11 @@ class RemoteLoop(ControlLoop):
         self._line = Line(path)
         self._told: Telemetry | None = None
         self._begun, self._heard = False, 0.0
-        self._sent_gains, self._sent_wrench = law.gains.target, self.wrench.settings.target
+        self._sent_gains = law.gains.target
+        self._sent_wrench, self._sent_workspace = self.wrench.settings.target, self.workspace.settings.target
         attachment = Attachment(
             *(os.getpid(), name, robot.profile_name, robot.urdf() if description is None else description, law.name),
-            *(self._sent_gains, self._sent_wrench, gain_time_constant),
+            *(self._sent_gains, self._sent_wrench, self._sent_workspace, gain_time_constant),
         )
         try:
             self._line.call("attach", attachment)
@@ -219,8 +221,8 @@ class RemoteLoop(ControlLoop):
     # --- what shall happen there ---
 
     def _send_changes(self) -> None:
-        """Gains and settings of the wrench that were set here."""
-        gains, wrench = self.running.gains, self.wrench.settings
+        """Gains and settings that were set here."""
+        gains, wrench, workspace = self.running.gains, self.wrench.settings, self.workspace.settings
         if gains.target is not self._sent_gains:
             gains.finish()
             self._line.call("set_gains", self.running.name, gains.target)
@@ -229,6 +231,10 @@ class RemoteLoop(ControlLoop):
             wrench.finish()
             self._line.call("set_wrench", wrench.target)
             self._sent_wrench = wrench.target
+        if workspace.target is not self._sent_workspace:
+            workspace.finish()
+            self._line.call("set_workspace", workspace.target)
+            self._sent_workspace = workspace.target
 
     def reset(self) -> None:
         """Let the loop command from the next cycle on.
@@ -278,8 +284,8 @@ class RemoteLoop(ControlLoop):
     def jog(self, twist: Array, lasting: float) -> None:
         self._lead("jog", twist, lasting)
 
-    def exert(self, wrench: Array | None) -> None:
-        self._line.call("exert", wrench)
+    def exert(self, wrench: Array | None, lasting: float = math.inf) -> None:
+        self._line.call("exert", wrench, lasting)
 
     def zero_wrench(self) -> None:
         self._line.call("zero_wrench")

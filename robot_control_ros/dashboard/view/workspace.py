@@ -1,0 +1,64 @@
+"""The box that the controller keeps targets of the tip in, as far as it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...types import Array
+from ...workspace import FAR
+from ..link import Parameter
+
+COLOUR = (90, 140, 200)
+SHOWN = 1.5  # reaches from the base to where a wall is drawn that isn't there
+EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in (1, 2, 4)]  # of corners by their bits
+
+
+class WorkspaceBox:
+    """The edges of the box, and what is inside.
+
+    Args:
+        scene: of viser.
+        reach: of the arm [m].
+
+    Attributes:
+        shown: whether it is to be seen.
+    """
+
+    def __init__(self, scene: Any, reach: float) -> None:
+        self.shown = True
+        self._scene, self._reach = scene, reach
+        self._lower, self._upper = np.full(3, -FAR), np.full(3, FAR)
+        self._edges: Any = None
+        self._drawn: object = None
+
+    def draw(self, parameters: Mapping[str, Parameter]) -> None:
+        """As the controller has it now."""
+        lower, upper = (parameters.get(f"workspace.{name}") for name in ("lower", "upper"))
+        if lower is not None and upper is not None:
+            self._lower, self._upper = np.asarray(lower.value, dtype=float), np.asarray(upper.value, dtype=float)
+        bounded = bool((self._lower > -FAR).any() or (self._upper < FAR).any())
+        state = (self._lower.tolist(), self._upper.tolist(), self.shown and bounded)
+        if state == self._drawn:
+            return
+        self._drawn = state
+        if self._edges is not None:
+            self._edges.remove()
+        self._edges = self._make() if self.shown and bounded else None
+
+    def inside(self, pose: Array) -> Array:
+        """The pose (4, 4), or one with the same rotation at the nearest place inside."""
+        moved = pose.copy()
+        moved[:3, 3] = np.clip(pose[:3, 3], self._lower, self._upper)
+        return moved
+
+    def _make(self) -> Any:
+        limit = SHOWN * self._reach
+        ends = np.clip(np.array([self._lower, self._upper]), -limit, limit)
+        corners = np.array([[ends[(number >> axis) & 1, axis] for axis in range(3)] for number in range(8)])
+        return self._scene.add_line_segments(
+            "/workspace", corners[EDGES].astype(np.float32), COLOUR, thickness=1.5, thickness_units="screen"
+        )

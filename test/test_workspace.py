@@ -1,0 +1,182 @@
+"""The workspace: targets outside are refused in words, and a jog comes to rest at the wall, not behind it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from robot_control_ros.errors import ConfigError
+from robot_control_ros.loop import ControlLoop
+from robot_control_ros.model import RobotModel
+from robot_control_ros.robots import load_robot
+from robot_control_ros.trajectories import Jog
+from robot_control_ros.types import Reference, RobotState
+from robot_control_ros.workspace import Workspace
+
+UR5 = load_robot("ur5")
+HOME = np.array(UR5.home)
+BOX = {"lower": [-0.3, -0.4, 0.1], "upper": [0.5, 0.4, 0.9]}
+LOWER, UPPER = np.array(BOX["lower"]), np.array(BOX["upper"])
+ACCELERATION = (1.0, 4.0)
+
+
+def pose(position):
+    result = np.eye(4)
+    result[:3, 3] = position
+    return result
+
+
+@pytest.mark.parametrize(
+    ("position", "words"),
+    [
+        ([0.6, 0.0, 0.5], r"target x = 0.6 m: must be within \[-0.3, 0.5\] m, the workspace"),
+        ([0.0, -0.41, 0.5], r"target y = -0.41 m: must be within \[-0.4, 0.4\] m"),
+        ([0.0, 0.0, 0.09], r"target z = 0.09 m: must be within \[0.1, 0.9\] m"),
+        ([0.0, math.nan, 0.5], "target y = nan m"),
+    ],
+)
+def test_a_target_outside_is_refused_by_coordinate_value_and_bounds(position, words):
+    with pytest.raises(ConfigError, match=words):
+        Workspace(BOX).check(np.array(position))
+
+
+@pytest.mark.parametrize("position", [LOWER, UPPER, (LOWER + UPPER) / 2.0])
+def test_a_target_inside_or_on_a_wall_is_none_of_its_business(position):
+    Workspace(BOX).check(position)
+    Workspace().check(100.0 * 0.0 * position)
+
+
+@pytest.mark.parametrize(
+    ("box", "words"),
+    [
+        (
+            {"lower": [0.0, 0.5, 0.0], "upper": [1.0, 0.5, 1.0]},
+            r"workspace.lower y = 0.5 m: must be below .* y = 0.5 m",
+        ),
+        ({"lower": [-11.0, 0.0, 0.0]}, r"lower\[0\] = -11: must be within \[-5, 5\] m"),
+        ({"middle": [0.0, 0.0, 0.0]}, "unknown gain 'middle'; gains: lower, upper"),
+    ],
+)
+def test_a_box_that_is_none_is_refused(box, words):
+    with pytest.raises(ConfigError, match=words):
+        Workspace(box)
+
+
+def jogged(workspace, start, commands, lasting):
+    """References along a stream of (twist, seconds until the next one), the last one lasting until rest."""
+    reference, time, seen = Reference(start, np.zeros(6)), 0.0, []
+    for number, (wanted, until_next) in enumerate(commands):
+        before = reference.twist
+        twist = workspace.slowed(wanted, before, reference.pose[:3, 3], ACCELERATION, lasting)
+        jog = Jog(reference, twist, time, ACCELERATION, lasting)
+        end = 3.0 if number == len(commands) - 1 else until_next
+        seen += [jog.sample(time + t).pose[:3, 3] for t in np.linspace(0.0, end, 20)]
+        time += end
+        reference = jog.sample(time)
+    return np.array(seen)
+
+
+speeds = arrays(float, 3, elements=st.floats(-0.25, 0.25))
+twists = st.builds(lambda linear: np.concatenate((linear, np.zeros(3))), speeds)
+streams = st.lists(st.tuples(twists, st.floats(0.005, 0.2)), min_size=1, max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    start=arrays(float, 3, elements=st.floats(0.0, 1.0)),
+    commands=streams,
+    lasting=st.floats(0.05, 0.3),
+    push=speeds,
+)
+def test_a_stream_of_jogs_never_leaves_the_box(start, commands, lasting, push):
+    inside = pose(LOWER + start * (UPPER - LOWER))
+    commands = [(np.clip(twist + np.concatenate((push, np.zeros(3))), -0.25, 0.25), until) for twist, until in commands]
+    seen = jogged(Workspace(BOX), inside, commands, lasting)
+    assert (seen > LOWER - 1e-9).all()
+    assert (seen < UPPER + 1e-9).all()
+
+
+def test_a_jog_towards_a_wall_gets_there_and_along_it_goes_on():
+    commands = [(np.array([0.2, 0.05, 0.0, 0.0, 0.0, 0.5]), 0.02)] * 200
+    seen = jogged(Workspace(BOX), pose([0.2, -0.2, 0.5]), commands, 0.2)
+    assert UPPER[0] - 2e-3 < seen[-1, 0] < UPPER[0] + 1e-9
+    assert seen[-1, 1] == pytest.approx(-0.2 + 0.05 * 4.0, abs=0.02)
+
+
+def test_far_from_the_walls_a_jog_is_as_it_was():
+    twist = np.array([0.1, -0.1, 0.1, 0.3, 0.2, 0.1])
+    np.testing.assert_array_equal(
+        Workspace(BOX).slowed(twist, twist, np.array([0.1, 0.0, 0.5]), ACCELERATION, 0.2), twist
+    )
+
+
+def test_from_outside_a_jog_leads_only_back():
+    outside, box = np.array([0.7, 0.0, 0.5]), Workspace(BOX)
+    still = np.zeros(6)
+    out, back = np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), np.array([-0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(box.slowed(out, still, outside, ACCELERATION, 0.2), still)
+    np.testing.assert_array_equal(box.slowed(back, still, outside, ACCELERATION, 0.2), back)
+
+
+# --- in the loop ---
+
+
+@pytest.fixture
+def loop():
+    made = ControlLoop(UR5, "impedance", model=RobotModel.of(UR5))
+    tip = RobotModel.of(UR5).at(HOME).pose[:3, 3]
+    made.workspace.settings.set({"lower": (tip - 0.1).tolist(), "upper": (tip + 0.1).tolist()})
+    tick(made, 5)
+    return made
+
+
+def tick(loop, cycles):
+    begin = 0.0 if loop.state is None else loop.state.time
+    for k in range(1, cycles + 1):
+        loop.tick(RobotState(begin + 0.002 * k, HOME.copy(), np.zeros(6), np.zeros(6), None))
+
+
+def test_no_target_leads_the_reference_out_of_the_box(loop):
+    out = loop.tip()
+    out[2, 3] += 0.2
+    far = HOME.copy()
+    far[0] += 0.5
+    before = loop.reference.pose
+    for lead in (
+        lambda: loop.move_to(out),
+        lambda: loop.move_joints_to(far),
+        lambda: loop.follow_joints(np.array([1.0, 2.0]), np.array([far, HOME]), None),
+    ):
+        with pytest.raises(ConfigError, match="the workspace"):
+            lead()
+        tick(loop, 20)
+        np.testing.assert_array_equal(loop.reference.pose, before)
+
+
+def test_a_stream_of_twists_stops_at_the_wall(loop):
+    start = loop.tip()[:3, 3].copy()
+    for _ in range(400):
+        loop.jog(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0]), 0.2)
+        tick(loop, 5)
+    moved = loop.reference.pose[:3, 3] - start
+    np.testing.assert_allclose(moved, [0.0, 0.1, 0.0], atol=2e-3)
+    assert moved[1] < 0.1 + 1e-9
+
+
+def test_a_target_inside_and_home_are_gone_to(loop):
+    goal = loop.tip()
+    goal[0, 3] += 0.05
+    loop.move_to(goal)
+    tick(loop, 1000)
+    np.testing.assert_allclose(loop.reference.pose, goal, atol=1e-6)
+    loop.go_home()
+
+
+def test_the_profile_may_bound_it(tmp_path):
+    assert ControlLoop(load_robot("ur5", "real"), "admittance").workspace.settings.target.lower.tolist() == [-5.0] * 3
+    simulated = ControlLoop(UR5, "impedance").workspace.settings.target
+    assert simulated.lower.tolist() == [-0.9, -0.9, 0.0]
+    assert simulated.upper.tolist() == [0.9, 0.9, 1.2]
