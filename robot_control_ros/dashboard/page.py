@@ -163,7 +163,7 @@ class Page:
         limits = gui.add_checkbox("Joint limits", False, hint="A ring for each joint: amber near a limit, red at it.")
         limits.on_update(turns.callback(lambda: self._robot.show_limits(limits.value)))
         box = gui.add_checkbox(
-            "Workspace box", True, hint="Targets stay in it: workspace.lower, workspace.upper of the controller."
+            "Workspace box", False, hint="Targets stay in it: workspace.lower, workspace.upper of the controller."
         )
         box.on_update(turns.callback(lambda: setattr(self._box, "shown", box.value)))
         reach = gui.add_checkbox(f"Reach ({self._reach:.2f} m)", False, hint="The sphere that the tip stays in.")

@@ -18,18 +18,18 @@ EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in 
 
 
 class WorkspaceBox:
-    """The edges of the box, and what is inside.
+    """The edges of the box, to be seen on demand and while a wall stops a target.
 
     Args:
         scene: of viser.
         reach: of the arm [m].
 
     Attributes:
-        shown: whether it is to be seen.
+        shown: whether it is to be seen in any case.
     """
 
     def __init__(self, scene: Any, reach: float) -> None:
-        self.shown = True
+        self.shown = self._touched = False
         self._scene, self._reach = scene, reach
         self._lower, self._upper = np.full(3, -FAR), np.full(3, FAR)
         self._edges: Any = None
@@ -40,19 +40,22 @@ class WorkspaceBox:
         lower, upper = (parameters.get(f"workspace.{name}") for name in ("lower", "upper"))
         if lower is not None and upper is not None:
             self._lower, self._upper = np.asarray(lower.value, dtype=float), np.asarray(upper.value, dtype=float)
-        bounded = bool((self._lower > -FAR).any() or (self._upper < FAR).any())
-        state = (self._lower.tolist(), self._upper.tolist(), self.shown and bounded)
+        seen = self.shown or self._touched
+        self._touched = False
+        state = (self._lower.tolist(), self._upper.tolist(), seen)
         if state == self._drawn:
             return
         self._drawn = state
         if self._edges is not None:
             self._edges.remove()
-        self._edges = self._make() if self.shown and bounded else None
+        bounded = bool((self._lower > -FAR).any() or (self._upper < FAR).any())
+        self._edges = self._make() if seen and bounded else None
 
     def inside(self, pose: Array) -> Array:
         """The pose (4, 4), or one with the same rotation at the nearest place inside."""
         moved = pose.copy()
         moved[:3, 3] = np.clip(pose[:3, 3], self._lower, self._upper)
+        self._touched = not np.array_equal(moved, pose)
         return moved
 
     def _make(self) -> Any:
