@@ -14,8 +14,9 @@ from robot_control_ros.dashboard.link import Health, Parameter
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.response.closed_loop import closed_loop
 from robot_control_ros.dashboard.response.evaluation import effect_shown, table
-from robot_control_ros.dashboard.response.experiment import Experiment, Plan, expect
+from robot_control_ros.dashboard.response.experiment import Experiment
 from robot_control_ros.dashboard.response.figures import FrequencyFigures, StepFigures, measured_response, phase
+from robot_control_ros.dashboard.response.plan import Plan, expect
 from robot_control_ros.dashboard.response.second_order import SecondOrder
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.loop import ControlLoop

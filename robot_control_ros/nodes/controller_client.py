@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.msg import Log, ParameterDescriptor, ParameterEvent
+from rcl_interfaces.msg import Log, ParameterEvent
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
@@ -21,12 +19,9 @@ from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
 from ..dashboard.link import SETTINGS, Answer, Parameter, Reply, Value
-from ..gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, Tuning, plain_value
 from ..robots import RobotConfig
-from ..running_law import RunningLaw
-from ..workspace import WorkspaceSettings
-from ..wrench import WrenchSettings
 from .entities import Entities
+from .gain_parameters import described, full_name, plain, ros_value, short_name
 
 LATE = 2.0  # s after which a request counts as unanswered
 TELEMETRY_LATE = 0.3  # s without telemetry after which the controller is asked how it is
@@ -35,9 +30,6 @@ SILENT = 0.5  # s without a sign of life after which it doesn't answer
 RETRY = 0.5  # s between two attempts to learn the gains
 ERROR = 40  # level of a log message; Log.ERROR is a number or bytes, as the version has it
 PERIOD = 0.05  # s between two looks at all this
-
-_UNIT = re.compile(r"within \[[^]]*\] (.+)$")
-_CHOICES = re.compile(r"must be one of: (.+)$")
 
 
 class Calls:
@@ -198,10 +190,10 @@ class ControllerClient:
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings, all or none."""
-        names = [_full_name(self.law, name) for name in values]
+        names = [full_name(self.law, name) for name in values]
         try:
             parameters = [
-                RosParameter(name, value=_ros_value(value)) for name, value in zip(names, values.values(), strict=True)
+                RosParameter(name, value=ros_value(value)) for name, value in zip(names, values.values(), strict=True)
             ]
         except (TypeError, ValueError) as error:
             reply(Answer(False, f"{dict(values)}: {error}"))
@@ -253,9 +245,9 @@ class ControllerClient:
 
         def take_values(law: str, descriptors: list[Any], answer: GetParameters.Response | None) -> None:
             if answer is not None and descriptors and len(answer.values) == len(descriptors):
-                values = [_plain(parameter_value_to_python(value)) for value in answer.values]
+                values = [plain(parameter_value_to_python(value)) for value in answer.values]
                 self.law, self._known = law, True
-                self.parameters = _describe(self._robot, law, descriptors, values)
+                self.parameters = described(self._robot, law, descriptors, values)
             then()
 
         calls.call(clients["get_parameters"], GetParameters.Request(names=["law"]), take_law)
@@ -280,88 +272,11 @@ class ControllerClient:
     def _take_values(self, values: Any) -> None:
         new = dict(self.parameters)
         for name, value in values:
-            gain = _short_name(self.law, name)
+            gain = short_name(self.law, name)
             if gain in new and value is not None:
-                new[gain] = replace(new[gain], value=_plain(value))
+                new[gain] = replace(new[gain], value=plain(value))
         self.parameters = new
 
     def _on_log(self, message: Log) -> None:
         if message.name == self._name.strip("/") and message.level >= ERROR:
             self._error = message.msg
-
-
-def _short_name(law: str, name: str) -> str:
-    """Without the law; settings keep their prefix."""
-    return name.removeprefix(f"{law}.")
-
-
-def _full_name(law: str, name: str) -> str:
-    return name if name.startswith(SETTINGS) else f"{law}.{name}"
-
-
-def _plain(value: Any) -> Value:
-    if isinstance(value, (bool, str)):
-        return value
-    return float(value) if isinstance(value, (int, float)) else tuple(float(each) for each in value)
-
-
-def _ros_value(value: Value) -> Any:
-    """Numbers as floats, in a list where they are several; everything else as it is: the node judges it."""
-    if isinstance(value, tuple):
-        return [float(each) for each in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _describe(
-    robot: RobotConfig, law: str, descriptors: Sequence[ParameterDescriptor], values: Sequence[Value]
-) -> dict[str, Parameter]:
-    """The gains by name; from the law's own declarations, where it can be imported here, comes what a descriptor lacks.
-
-    Order: that of the declarations, the law's first.
-    """
-    specs, defaults = _declared(robot, law)
-    found = {}
-    for descriptor, value in zip(descriptors, values, strict=True):
-        name = _short_name(law, descriptor.name)
-        spec, constraints = specs.get(name), descriptor.additional_constraints
-        unit, choices = _UNIT.search(constraints), _CHOICES.search(constraints)
-        bounds = descriptor.floating_point_range[0] if descriptor.floating_point_range else None
-        lower = spec.lower if spec is not None else 0.0 if bounds is None else bounds.from_value
-        found[name] = Parameter(
-            name,
-            value,
-            defaults.get(name, value),
-            descriptor.description,
-            unit.group(1) if unit else "",
-            lower,
-            1.0 if bounds is None else bounds.to_value,
-            tuple(choices.group(1).split(", ")) if choices else (),
-            _axes(robot, spec),
-        )
-    order = [*(name for name in specs if name in found), *(name for name in found if name not in specs)]
-    return {name: found[name] for name in sorted(order, key=lambda name: name.startswith(SETTINGS))}
-
-
-def _declared(robot: RobotConfig, law: str) -> tuple[dict[str, GainSpec], dict[str, Value]]:
-    """Declarations and defaults by name, as far as they are known here."""
-    profile = robot.profile
-    tunings = {
-        "wrench.": Tuning(WrenchSettings, robot.n, profile.wrench),
-        "workspace.": Tuning(WorkspaceSettings, robot.n, profile.workspace),
-    }
-    with suppress(Exception):  # another's law: only the controller needs it
-        tunings = {"": RunningLaw(robot, law).gains, **tunings}
-    specs = {f"{prefix}{spec.name}": spec for prefix, tuning in tunings.items() for spec in tuning.specs}
-    defaults = {
-        f"{prefix}{spec.name}": _plain(plain_value(spec, tuning.target))
-        for prefix, tuning in tunings.items()
-        for spec in tuning.specs
-    }
-    return specs, defaults
-
-
-def _axes(robot: RobotConfig, spec: GainSpec | None) -> tuple[str, ...]:
-    if spec is None:
-        return ()
-    joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
-    return {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], JOINT: joints}.get(spec.size, ())

@@ -43,7 +43,10 @@ _PARAMETERS = {
     "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
     "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
     "paused": (False, "Begin paused."),
-    "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY) + " In lockstep -1 is none, too."),
+    "realtime_priority": (
+        -1,
+        PRIORITY_TEXT.format(priority=PRIORITY) + " In lockstep or faster than real time -1 is none.",
+    ),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
@@ -78,8 +81,8 @@ class SimulatorNode(Node):
         self._make_outputs(rate)
         self._make_inputs()
         self._restart_pacing()
-        priority = self._value("realtime_priority")
-        take_priority(self, 0 if self._lockstep and priority == -1 else priority)  # it would leave nobody else any time
+        priority, flat_out = self._value("realtime_priority"), self._lockstep or self._numbers["real_time_factor"] > 1.0
+        take_priority(self, 0 if flat_out and priority == -1 else priority)  # that would leave nobody else any time
         self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
 
     def close(self) -> None:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import ConfigError
-from ...gains import AXES
 from ...model import RobotModel
 from ...spatial import pose_error, pose_from_rows
 from ...types import Array
 from ..link import RobotLink
-from .closed_loop import closed_loop
 from .evaluation import Recording, Result, evaluate
-from .figures import StepFigures
-from .second_order import SecondOrder
+from .plan import BAND, LARGEST_MOVE, LARGEST_TURN, Plan, expect
 
-LARGEST_FORCE, LARGEST_TORQUE = 50.0, 5.0  # N, N·m
-LARGEST_MOVE, LARGEST_TURN = 0.05, 0.2  # m, rad
-BAND = (0.2, 8.0)  # Hz, of the chirp; ~/state comes at 50 Hz, the force goes at 30 Hz
-SWEEP = 20.0  # s
 BASELINE = 1.0  # s before the force, in which it is found out how long commands are under way
-SHORTEST, LONGEST = 1.0, 8.0  # s that a step lasts
-ROOM = 1.6  # a step lasts this much longer than the ideal takes to settle
 ENDING = 0.3  # s in which zeros are sent, so that one of them arrives
 AGREED = 0.05  # of the size, by which a wrench may differ from one sent lately
 TAG = 1e-6  # N, N·m by which each command differs from the one before: so a state shows which of them acts
@@ -35,81 +25,6 @@ FEWEST = 50  # states that tell anything
 STILL = np.array([0.01] * 3 + [0.05] * 3)  # m/s, rad/s: a tip at rest is slower
 HELD = 1e-3  # m, rad: a reference that moves by more has been led elsewhere
 TOUCH = 2.0  # N
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What shall be tried.
-
-    Attributes:
-        axis: 0 to 5.
-        chirp: rather than a step.
-        size: of the force, or torque [N, N·m].
-    """
-
-    axis: int
-    chirp: bool
-    size: float
-
-
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """What the ideal does under a plan.
-
-    Attributes:
-        ideal: it.
-        largest: how far it goes [m, rad].
-        lasts: how long the force acts, and how long is waited afterwards [s].
-    """
-
-    ideal: SecondOrder
-    largest: float
-    lasts: tuple[float, float]
-
-
-def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
-    """What would come of a plan now.
-
-    Raises:
-        ConfigError: it can't be tried, and why not.
-    """
-    blocks, name = link.telemetry().blocks, AXES[plan.axis]
-    if "position" not in blocks:
-        raise ConfigError("nothing has come from the controller yet: activate it")
-    force, move, unit, length = (
-        (LARGEST_FORCE, LARGEST_MOVE, "N", "m") if plan.axis < 3 else (LARGEST_TORQUE, LARGEST_TURN, "N·m", "rad")
-    )
-    if not 0.0 < plan.size <= force:
-        raise ConfigError(f"size = {plan.size:g} {unit}: must be above 0, and {force:g} {unit} at most")
-    gains = {each.name: each.value for each in link.parameters().values()}
-    ideal = closed_loop(link.robot, model, link.law(), gains, blocks["position"], plan.axis)
-    if not math.isfinite(ideal.compliance):
-        raise ConfigError(f"no stiffness along {name}: the tip would float away")
-    times, settling = _settling(ideal)
-    if plan.chirp:
-        largest = plan.size * float(np.abs(ideal.frequency_response(np.geomspace(*BAND, 200))).max())
-        lasts = (SWEEP, settling)
-    else:
-        largest = plan.size * float(np.abs(ideal.step(times)).max())
-        lasts = (settling, settling)
-    if largest > move:
-        least = plan.size * move / largest
-        raise ConfigError(
-            f"{plan.size:g} {unit} would move {name} by {largest:.2g} {length}: {move:g} {length} at most, "
-            f"so take {least:.2g} {unit} or more stiffness"
-        )
-    return Expectation(ideal, largest, lasts)
-
-
-def _settling(ideal: SecondOrder) -> tuple[Array, float]:
-    """Times over which the ideal settles, and how long a step must last."""
-    lasts = SHORTEST
-    while True:
-        times = np.linspace(0.0, lasts, 401)
-        settled = StepFigures.of(times, ideal.step(times), ideal.compliance).settling_2
-        if ROOM * settled <= lasts or lasts >= LONGEST:
-            return times, lasts
-        lasts = min(1.25 * lasts, LONGEST)
 
 
 class Experiment:

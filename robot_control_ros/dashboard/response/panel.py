@@ -19,7 +19,8 @@ from ..turns import PERIOD as DRAWING
 from ..turns import Turns
 from ..uplot import AXIS, DASH, fill
 from .evaluation import FrequencyResult, Result, StepResult, degrees, table
-from .experiment import BAND, BASELINE, LARGEST_FORCE, LARGEST_TORQUE, Expectation, Experiment, Plan, expect
+from .experiment import BASELINE, Experiment
+from .plan import BAND, LARGEST_FORCE, LARGEST_TORQUE, Expectation, Plan, expect
 
 WIDTH = 300  # px: beside the other panels there is still room for STOP
 STEP_HEIGHT, BODE_HEIGHT = 220, 145  # px
