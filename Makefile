@@ -38,7 +38,7 @@ demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 
 # A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
 test: $(DEV) browser ## all tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --max-worker-restart 0 -m "not alone" $(ARGS) || test $$? = 5 # none chosen
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 -m "not alone" $(ARGS) || test $$? = 5 # none chosen
 	$(BIN)/python -m pytest -m alone $(ARGS) || test $$? = 5
 
 lint: $(DEV) ## style, formatting and types

@@ -6,6 +6,28 @@ import pytest
 from robot_control_ros.model import RobotModel
 from robot_control_ros.robots import RobotConfig, load_robot
 
+# Whatever is begun last is waited for: so these files, which take longest, are begun first.
+LONGEST = (
+    "ethercat_node",
+    "controller_node",
+    "law_switching",
+    "demo",
+    "mock_hardware",
+    "simulator_node",
+    "doctor",
+    "controller_laws",
+    "reproduce_position_domain",
+    "dashboard_node",
+)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        name = item.path.stem.removeprefix("test_")
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
+
 
 @pytest.fixture
 def rng() -> np.random.Generator:

@@ -114,7 +114,7 @@ def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused
     assert (low_pass.unit, low_pass.lower, low_pass.upper, low_pass.default) == ("Hz", 0.0, 1000.0, 0.0)
     assert link.parameters()["wrench.payload_center"].axes == ("x", "y", "z")
     names = list(link.parameters())
-    assert names == sorted(names, key=lambda name: name.startswith("wrench."))
+    assert names == sorted(names, key=lambda name: name.startswith(("wrench.", "workspace.")))
     assert active.answer(link.set_gains, settings).accepted
     assert {name: link.parameters()[name].value for name in settings} == settings
     assert active.ros.get("controller", "wrench.low_pass") == 20.0

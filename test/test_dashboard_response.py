@@ -12,6 +12,8 @@ from scipy.integrate import solve_ivp
 
 from robot_control_ros.dashboard.link import Health, Parameter
 from robot_control_ros.dashboard.page import Page
+from robot_control_ros.dashboard.response import experiment as experiments
+from robot_control_ros.dashboard.response import plan as plans
 from robot_control_ros.dashboard.response.closed_loop import closed_loop
 from robot_control_ros.dashboard.response.evaluation import effect_shown, table
 from robot_control_ros.dashboard.response.experiment import Experiment
@@ -334,8 +336,8 @@ def stepped():
 
 
 def test_a_step_is_measured_against_the_ideal(stepped):
-    _, experiment = stepped
-    result = experiment.result
+    _, tried = stepped
+    result = tried.result
     measured, ideal = result.measured_figures, result.ideal_figures
     assert np.abs(result.measured - result.ideal).max() < 0.03 * ideal.final
     assert measured.final == pytest.approx(8.0 / 500.0, rel=0.01)
@@ -362,8 +364,9 @@ def test_the_table_has_every_point_in_si_units(stepped):
 
 
 def test_a_chirp_is_measured_against_the_ideal(monkeypatch):
-    monkeypatch.setattr("robot_control_ros.dashboard.response.experiment.BAND", (0.7, 5.0))
-    monkeypatch.setattr("robot_control_ros.dashboard.response.experiment.SWEEP", 6.0)
+    for module in (plans, experiments):
+        monkeypatch.setattr(module, "BAND", (0.7, 5.0))
+    monkeypatch.setattr(plans, "SWEEP", 6.0)
     result = run(Arm(**SPRING), Plan(5, True, 1.0)).result
     assert np.isfinite(result.measured).sum() > 20
     good = np.isfinite(result.measured)
@@ -546,8 +549,13 @@ class LiveArm(Arm):
 
 @pytest.fixture
 def live(monkeypatch):
-    for name, value in (("BASELINE", 0.4), ("SHORTEST", 0.3), ("ROOM", 1.0), ("ENDING", 0.1)):
-        monkeypatch.setattr(f"robot_control_ros.dashboard.response.experiment.{name}", value)
+    for module, name, value in (
+        (experiments, "BASELINE", 0.4),
+        (plans, "SHORTEST", 0.3),
+        (plans, "ROOM", 1.0),
+        (experiments, "ENDING", 0.1),
+    ):
+        monkeypatch.setattr(module, name, value)
     return LiveArm(stiffness=(2000.0,) * 3 + (200.0,) * 3, damping_ratio=(0.7,) * 6)
 
 

@@ -117,8 +117,8 @@ class JointPage:
                 size = now
                 self._fill(*now)
 
-        fill()
         client.camera.on_update(lambda camera: fill())
+        fill()  # after that: a size that comes in between isn't missed
 
     def _fill(self, width: int, height: int) -> None:
         """Over the canvas [px], which has nothing to show."""
