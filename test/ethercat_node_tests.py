@@ -286,8 +286,7 @@ def test_an_impedance_in_the_bus_process(drives, ros, bus):
     assert ros.set("controller", law="joint_impedance")[0].successful
     assert ros.set("controller", law="admittance")[0].successful is False  # it needs a wrench
     ros.until(lambda: ros.get("controller", "law") == "joint_impedance", "the law's name")
-    ros.until(settled, "rest")
-    assert holding(drives, drives.q) < 0.002
+    ros.until(lambda: holding(drives, drives.q) < 0.002, "rest")
     assert drives.status.action is Action.RUN, drives.child.err
     spent = drives.stopped_within(0.05, lambda: controller.child.process.send_signal(signal.SIGKILL))
     assert spent < 0.05

@@ -25,6 +25,8 @@ from robot_control_ros.robots import RobotConfig
 
 LIMIT = 30.0  # s, for anything to happen at all
 PERIOD = 0.002  # s between two stamps of a fake robot
+ANSWERED = 5.0  # s, for the answer of a service; a response may get lost before its client is known
+TIMED = ("controller", "simulator", "watchdog")  # nodes that take real-time priority
 DISCOVERY = Path(__file__).with_name("fastdds.xml")
 
 _numbers = itertools.count()
@@ -162,8 +164,12 @@ class Ros:
         return node
 
     def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Child:
-        """Start a node of the package."""
-        arguments = NodeSpec(executable, executable, parameters or {}, **spec).ros_arguments()
+        """Start a node of the package; without real-time priority, where the test doesn't ask for it.
+
+        Tests run side by side: what has priority in one takes the time of the other.
+        """
+        usual = {"realtime_priority": 0} if executable in TIMED else {}
+        arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
         child = Child([f"robot_control_ros.nodes.{executable}", *arguments], self._folder, self.environment)
         self.children.append(child)
         return child
@@ -229,9 +235,16 @@ class Ros:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
         self.until(client.service_is_ready, f"service {name}")
-        future = client.call_async(kind.Request(**fields))
-        self.until(future.done, f"an answer of {name}")
-        return future.result()
+        futures, asked = [], -ANSWERED
+
+        def ask() -> None:
+            nonlocal asked
+            if time.monotonic() - asked > ANSWERED:
+                asked = time.monotonic()
+                futures.append(client.call_async(kind.Request(**fields)))
+
+        answered = self.until(lambda: [each for each in futures if each.done()], f"an answer of {name}", ask)
+        return answered[0].result()
 
     def trigger(self, name: str) -> Any:
         from std_srvs.srv import Trigger

@@ -822,7 +822,9 @@ def test_a_controller_that_ends_leaves_the_robot_safe(new_ros, model, signals):
     arm.is_held()
 
 
-def test_all_its_threads_have_real_time_priority_where_that_is_permitted(arm):
+def test_all_its_threads_have_real_time_priority_where_that_is_permitted(new_ros, model):
+    arm = make_arm(new_ros, model, realtime_priority=-1)
+    arm.begin()
     assert arm.controller.child.scheduling() == {real_time_policy()}
     assert "realtime_priority" not in arm.controller.child.err
 

@@ -589,7 +589,7 @@ def test_lockstep_gives_one_joint_state_per_command_and_the_same_ones_each_time(
 
 
 def test_lockstep_waits_for_commands(new_ros):
-    simulator = make_simulator(new_ros, pacing="lockstep", clock_rate=500.0)
+    simulator = make_simulator(new_ros, pacing="lockstep", clock_rate=500.0, realtime_priority=-1)
     simulator.states.messages.clear()
     simulator.ros.until(lambda: len(simulator.states) >= 2, "the same state again where no command comes")
     assert {seconds(state.header.stamp) for state in simulator.states.messages} == {0.0}
