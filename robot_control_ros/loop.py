@@ -347,7 +347,8 @@ class ControlLoop:
         for name, value, low, high in zip(self.robot.joints, goal, limits.lower, limits.upper, strict=True):
             if not low <= value <= high:
                 raise ConfigError(f"joint goal {name} = {value:g} rad: must be within [{low:g}, {high:g}]")
-        self.workspace.check(self.model.at(goal).pose[:3, 3])
+        if self.workspace.bounded:
+            self.workspace.check(self.model.at(goal).pose[:3, 3])
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.

@@ -47,6 +47,12 @@ class Workspace:
         self.settings = Tuning(WorkspaceSettings, 0, settings or {}, _check_order)  # no setting is per joint
         self.settings.check({})
 
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any bound."""
+        box = self.settings.target
+        return bool((box.lower > -FAR).any() or (box.upper < FAR).any())
+
     def check(self, position: Array) -> None:
         """Refuse a target of the tip at a position (3,) [m] outside.
 
@@ -65,6 +71,9 @@ class Workspace:
         self, twist: Array, before: Array, position: Array, acceleration: Sequence[float], lasting: float
     ) -> Array:
         """A twist, slower towards the walls, after which a :class:`~.trajectories.Jog` comes to rest inside.
+
+        A stream of such jogs, whatever comes next, stays inside where each lasts for half the time, at least, that
+        it takes from rest to the largest speed.
 
         Args:
             twist: (6,) that is wanted [m/s, rad/s].
