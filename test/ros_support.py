@@ -86,6 +86,11 @@ class Child:
     def err(self) -> str:
         return (self._path / "err").read_text(errors="replace")
 
+    def __str__(self) -> str:
+        """What it is, how it ended, and what it said last."""
+        arguments, status = " ".join(map(str, self.process.args)), self.process.poll()
+        return f"--- {arguments}: {'runs' if status is None else f'ended with {status}'}\n{self.err[-4000:]}"
+
     def scheduling(self) -> set[int]:
         """The scheduling policies of its threads."""
         threads = Path(f"/proc/{self.process.pid}/task").iterdir()
@@ -190,7 +195,7 @@ class Ros:
         while not (found := condition()):
             now = time.monotonic()
             if now > deadline or self.broken():
-                words = "\n".join(child.err[-4000:] for child in self.children)
+                words = "\n".join(str(child) for child in self.children)
                 pytest.fail(f"waited for: {what}\n{words}")
             if again is not None and now >= next_time:
                 again()
