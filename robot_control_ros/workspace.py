@@ -50,8 +50,7 @@ class Workspace:
     @property
     def bounded(self) -> bool:
         """Whether there is any bound."""
-        box = self.settings.target
-        return bool((box.lower > -FAR).any() or (box.upper < FAR).any())
+        return is_bounded(self.settings.target.lower, self.settings.target.upper)
 
     def check(self, position: Array) -> None:
         """Refuse a target of the tip at a position (3,) [m] outside.
@@ -92,6 +91,11 @@ class Workspace:
         room = room - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone while the speed changes
         fastest = np.maximum(room, 0.0) / (max(lasting, rise) + brake / 2.0)
         return np.concatenate((way * np.minimum(np.abs(linear), fastest), turning))
+
+
+def is_bounded(lower: Array, upper: Array) -> bool:
+    """Whether any of these bounds (3,) is one [m]."""
+    return bool((lower > -FAR).any() or (upper < FAR).any())
 
 
 def _check_order(box: WorkspaceSettings) -> None:

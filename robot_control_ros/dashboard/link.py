@@ -13,6 +13,12 @@ SETTINGS = ("wrench.", "workspace.")  # in front of the names of what isn't the 
 Value = bool | float | str | tuple[float, ...]
 
 
+def split(name: str) -> tuple[str, str]:
+    """A parameter's prefix, one of SETTINGS or empty for the law's own, and what follows."""
+    prefix = next((each for each in SETTINGS if name.startswith(each)), "")
+    return prefix, name.removeprefix(prefix)
+
+
 @dataclass(frozen=True)
 class Answer:
     """How a request ended.

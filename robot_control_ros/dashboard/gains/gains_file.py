@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ...errors import ConfigError
-from ..link import SETTINGS, Parameter, Value
+from ..link import SETTINGS, Parameter, Value, split
 
 SECTIONS = ("/**", "controller", "/controller")  # later ones prevail
 
@@ -17,8 +17,9 @@ def write(law: str, parameters: Mapping[str, Parameter]) -> str:
     """The text of the file."""
     content: dict[str, dict[str, Any]] = {law: {}}
     for name, each in parameters.items():
-        section, _, gain = name.partition(".") if name.startswith(SETTINGS) else (law, "", name)
-        content.setdefault(section, {})[gain] = list(each.value) if isinstance(each.value, tuple) else each.value
+        prefix, gain = split(name)
+        section = content.setdefault(prefix.rstrip(".") or law, {})
+        section[gain] = list(each.value) if isinstance(each.value, tuple) else each.value
     head = f"# Gains of {law}, as a ROS parameter file: gains:=FILE (launch) or --gains FILE (robot_control demo).\n"
     file = {"/**": {"ros__parameters": content}}
     return head + yaml.safe_dump(file, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ConfigError
-from ..link import SETTINGS, Answer, Parameter, RobotLink, Value
+from ..link import SETTINGS, Answer, Parameter, RobotLink, Value, split
 from ..turns import Turns
 from . import gains_file
 from .presets import SCALES, preset
@@ -104,7 +104,7 @@ class GainsPanel:
         self._controls = []
         for number, (name, parameter) in enumerate(self._parameters.items()):
             usual = self._first if number < FIRST else self._rest
-            with self._settings.get(_prefix(name), usual):
+            with self._settings.get(split(name)[0], usual):
                 for control in controls(parameter, self._per_axis.value):
                     handle = self._make(parameter, control)
                     handle.on_update(self._turns.choice(self._edit(name, control)))
@@ -173,7 +173,3 @@ class GainsPanel:
 
 def _touched(handle: Any, lately: float = TOUCHED) -> bool:
     return time.time() - handle.update_timestamp < lately
-
-
-def _prefix(name: str) -> str:
-    return next((prefix for prefix in SETTINGS if name.startswith(prefix)), "")

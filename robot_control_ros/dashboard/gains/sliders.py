@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..link import SETTINGS, Parameter, Value
+from ..link import Parameter, Value, split
 
 ROOM = 4.0  # a slider goes to so many times the default, where the bound is further
 SHARE = 0.1  # and to this share of the bound where the default is 0
@@ -34,8 +34,7 @@ class Control:
 
 def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
     """The controls of a gain, one per group of axes; or per axis, also where the values of a group differ."""
-    name = parameter.name.partition(".")[2] if parameter.name.startswith(SETTINGS) else parameter.name
-    value, label = parameter.value, name.replace("_", " ").capitalize()
+    value, label = parameter.value, split(parameter.name)[1].replace("_", " ").capitalize()
     if not isinstance(value, tuple):
         return [_control(parameter, label, None, parameter.unit)]
     if len(value) > MOST:

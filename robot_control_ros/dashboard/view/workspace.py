@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...types import Array
-from ...workspace import FAR
+from ...workspace import FAR, is_bounded
 from ..link import Parameter
 
 COLOUR = (90, 140, 200)
@@ -48,8 +48,7 @@ class WorkspaceBox:
         self._drawn = state
         if self._edges is not None:
             self._edges.remove()
-        bounded = bool((self._lower > -FAR).any() or (self._upper < FAR).any())
-        self._edges = self._make() if seen and bounded else None
+        self._edges = self._make() if seen and is_bounded(self._lower, self._upper) else None
 
     def inside(self, pose: Array) -> Array:
         """The pose (4, 4), or one with the same rotation at the nearest place inside."""

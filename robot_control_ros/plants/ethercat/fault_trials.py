@@ -318,7 +318,8 @@ class Bench:
 
     def actions(self, since: float) -> str:
         """What drives were told from a time on."""
-        told = [action for at, action, _ in self.turns(since) if at >= since] or [self.turns(since)[-1][1]]
+        turns = self.turns(since)
+        told = [action for at, action, _ in turns if at >= since] or [turns[-1][1]]
         return " -> ".join(word for word, before in zip(told, ["", *told], strict=False) if word != before)
 
     def shown(self, since: float) -> str:
