@@ -13,6 +13,10 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.srv import GetState
+from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent, ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
+from rclpy.parameter import Parameter
 from ros_support import Ros
 from std_srvs.srv import Trigger
 
@@ -177,6 +181,7 @@ def test_stop_deactivates_and_activation_is_refused_in_the_logs_words_where_it_i
     assert active.answer(link.change_state, "activate").accepted
 
 
+@pytest.mark.alone
 def test_a_killed_controller_is_told_within_a_second_and_found_again(active):
     link = active.link
     assert active.answer(link.set_gains, {"stiffness": 111.0}).accepted
@@ -214,6 +219,49 @@ def test_a_controller_restarted_at_once_with_another_law_and_a_saved_file_is_kno
     assert link.parameters()["wrench.dead_band_force"].value == 2.0
     active.until(lambda: link.health().commands, "it to be active")
     assert active.answer(link.set_gains, {"wrench.dead_band_force": 0.0}).accepted
+
+
+def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
+    """With a node that has the names of ours; the change comes between its reading of the gains and its answer."""
+    before, after = (500.0,) * 6, (77.0,) * 6
+    name = "impedance.stiffness"
+    with Ros(tmp_path) as ros:
+        events = ros.publisher(ParameterEvent, "/parameter_events")
+
+        def get_state(request, response):
+            response.current_state.label = "active"
+            return response
+
+        def get_parameters(request, response):
+            if list(request.names) == ["law"]:
+                response.values = [Parameter("law", value="impedance").get_parameter_value()]
+                return response
+            change = Parameter(name, value=after).to_parameter_msg()
+            events.publish(ParameterEvent(node="/controller", changed_parameters=[change]))
+            response.values = [Parameter(name, value=before).get_parameter_value()]
+            return response
+
+        def list_parameters(request, response):
+            response.result.names = [name]
+            return response
+
+        def describe_parameters(request, response):
+            response.descriptors = [ParameterDescriptor(name=name, type=ParameterType.PARAMETER_DOUBLE_ARRAY)]
+            return response
+
+        for kind, take in (
+            (GetState, get_state),
+            (GetParameters, get_parameters),
+            (ListParameters, list_parameters),
+            (DescribeParameters, describe_parameters),
+        ):
+            ros.node.create_service(kind, f"/controller/{take.__name__}", take)
+        link = RosLink(ros.node, ROBOT, ROBOT.urdf())
+        try:
+            ros.until(link.parameters, "the gains")
+            ros.until(lambda: link.parameters()["stiffness"].value == after, "the change")
+        finally:
+            link.close()
 
 
 def test_drives_are_told_and_asked_for(tmp_path):

@@ -183,7 +183,7 @@ def demo_in_terminal(tmp_path):
 
 
 def wait_for_rest(terminal):
-    """Until the force and the error that the live line shows have stayed the same for two seconds of the robot's time."""
+    """Until error and force on the live line have stayed the same for two seconds of the robot's time."""
 
     def line():
         return re.findall(r"([0-9.]+) s [^\r]* error +([0-9.]+) mm [^\r]* force +([0-9.]+) N", terminal.shown)[-1]

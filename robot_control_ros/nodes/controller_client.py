@@ -89,6 +89,10 @@ class ControllerClient:
         self._calls = Calls()
         self._heard = self._telemetry = self._asked = self._learned = -1e9
         self._known = False  # what the controller's gains are
+        self._round = 0  # of learning them; a new one takes the place of the one before
+        self._learning = False
+        self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round
+        self._newer: dict[str, Any] = {}  # what has changed since it began
         self._since = time.monotonic()
         self._error = ""  # the controller's last, in its log
         self._clients: dict[str, Any] = {
@@ -130,7 +134,7 @@ class ControllerClient:
             self._ask_state()
         if not self.answers:
             self._known = False  # another controller may come back
-        elif not self._known and now - self._learned > RETRY:
+        elif not self._known and not self._learning and now - self._learned > RETRY:
             self._learn()
 
     def _ask_state(self, then: Callable[[], None] = lambda: None) -> None:
@@ -221,41 +225,52 @@ class ControllerClient:
 
     def _learn(self, then: Callable[[], None] = lambda: None) -> None:
         """Ask for the law, then for the names of its gains, then for what they are and have."""
-        self._learned = time.monotonic()
-        clients, calls = self._clients, self._calls
+        self._round += 1
+        self._learning, self._newer = True, {}
+        self._waiting.append(then)
+        mine = self._round
 
-        def take_law(answer: GetParameters.Response | None) -> None:
-            law = "" if answer is None or not answer.values else str(answer.values[0].string_value)
-            if not law:
-                then()
-                return
+        def ask(kind: str, request: Any, take: Callable[[Any], None]) -> None:
+            def take_or_end(answer: Any) -> None:
+                if mine == self._round:
+                    end() if answer is None else take(answer)
+
+            self._calls.call(self._clients[kind], request, take_or_end)
+
+        def end() -> None:
+            self._learning, self._learned = False, time.monotonic()
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                each()
+
+        def take_law(answer: GetParameters.Response) -> None:
+            law = str(answer.values[0].string_value) if answer.values else ""
             prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
             request = ListParameters.Request(prefixes=prefixes, depth=ListParameters.Request.DEPTH_RECURSIVE)
-            calls.call(clients["list_parameters"], request, lambda found: take_names(law, found))
+            ask("list_parameters", request, lambda found: take_names(law, list(found.result.names)))
 
-        def take_names(law: str, answer: ListParameters.Response | None) -> None:
-            names = [] if answer is None else list(answer.result.names)
+        def take_names(law: str, names: list[str]) -> None:
             request = DescribeParameters.Request(names=names)
-            calls.call(clients["describe_parameters"], request, lambda found: take_descriptions(law, names, found))
+            ask("describe_parameters", request, lambda found: take_descriptions(law, names, list(found.descriptors)))
 
-        def take_descriptions(law: str, names: list[str], answer: DescribeParameters.Response | None) -> None:
-            descriptors = [] if answer is None else list(answer.descriptors)
+        def take_descriptions(law: str, names: list[str], descriptors: list[Any]) -> None:
             request = GetParameters.Request(names=names)
-            calls.call(clients["get_parameters"], request, lambda found: take_values(law, descriptors, found))
+            ask("get_parameters", request, lambda found: take_values(law, descriptors, list(found.values)))
 
-        def take_values(law: str, descriptors: list[Any], answer: GetParameters.Response | None) -> None:
-            if answer is not None and descriptors and len(answer.values) == len(descriptors):
-                values = [plain(parameter_value_to_python(value)) for value in answer.values]
+        def take_values(law: str, descriptors: list[Any], found: list[Any]) -> None:
+            if law and descriptors and len(found) == len(descriptors):
+                values = [plain(parameter_value_to_python(value)) for value in found]
                 self.law, self._known = law, True
                 self.parameters = described(self._robot, law, descriptors, values)
-            then()
+                self._take_values(self._newer)
+            end()
 
-        calls.call(clients["get_parameters"], GetParameters.Request(names=["law"]), take_law)
+        ask("get_parameters", GetParameters.Request(names=["law"]), take_law)
 
     def _read(self, names: Sequence[str], then: Callable[[], None]) -> None:
         def take(answer: GetParameters.Response | None) -> None:
             if answer is not None:
-                self._take_values(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+                self._take_values(dict(zip(names, map(parameter_value_to_python, answer.values), strict=True)))
             then()
 
         self._calls.call(self._clients["get_parameters"], GetParameters.Request(names=list(names)), take)
@@ -267,11 +282,12 @@ class ControllerClient:
         if any(each.name == "law" for each in changed):
             self._learn()
         else:
-            self._take_values((each.name, parameter_value_to_python(each.value)) for each in changed)
+            self._take_values({each.name: parameter_value_to_python(each.value) for each in changed})
 
-    def _take_values(self, values: Any) -> None:
+    def _take_values(self, values: Mapping[str, Any]) -> None:
         new = dict(self.parameters)
-        for name, value in values:
+        self._newer |= values
+        for name, value in values.items():
             gain = short_name(self.law, name)
             if gain in new and value is not None:
                 new[gain] = replace(new[gain], value=plain(value))
