@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import Forked
 
 from robot_control_ros.bringup import NodeSpec, environment
 from robot_control_ros.robots import RobotConfig
@@ -68,15 +69,20 @@ def ros_environment(domain: Domain | None = None) -> dict[str, str]:
 
 
 class Child:
-    """A Python process whose output is kept."""
+    """A Python process whose output is kept; where it is `forked`, its module isn't run as a program but its main()."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], folder: Path, variables: Mapping[str, str], *, forked: bool = False
+    ) -> None:
         self._path = folder / f"child_{next(_numbers)}"
         self._path.mkdir()
         with (self._path / "out").open("wb") as out, (self._path / "err").open("wb") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", *arguments], stdout=out, stderr=err, env=variables, start_new_session=True
-            )
+            if forked:
+                self.process: Any = Forked(*arguments, out=out.name, err=err.name, variables=variables)
+            else:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", *arguments], stdout=out, stderr=err, env=variables, start_new_session=True
+                )
 
     @property
     def out(self) -> str:
@@ -175,7 +181,8 @@ class Ros:
         """
         usual = {"realtime_priority": 0} if executable in TIMED else {}
         arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
-        child = Child([f"robot_control_ros.nodes.{executable}", *arguments], self._folder, self.environment)
+        module = f"robot_control_ros.nodes.{executable}"
+        child = Child([module, *arguments], self._folder, self.environment, forked=True)
         self.children.append(child)
         return child
 
