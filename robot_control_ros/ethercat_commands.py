@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PROGRAMS = (
     ("emulate", ".plants.ethercat.emulator.program", "an arm in MuJoCo on an emulated bus"),
     ("demo", ".ethercat_demo", "position-domain PD along a contour on an emulated bus"),
-    ("faults", ".plants.ethercat.fault_trials", "every fault on an emulated bus, and what followed; takes minutes"),
+    ("faults", ".plants.ethercat.faults.report", "every fault on an emulated bus, and what followed; takes minutes"),
 )
 _LARGEST_INDEX, _LARGEST_SUB_INDEX = 0xFFFF, 0xFF
 _STRING = "string"

@@ -1,6 +1,6 @@
 """The fault table over the real master: reaction, words, no jump, nothing enabled by itself, recovery on request.
 
-One run of all rows, in a network namespace of its own: what :mod:`robot_control_ros.plants.ethercat.fault_trials` saw.
+One run of all rows, in a network namespace of its own: what :mod:`robot_control_ros.plants.ethercat.faults` saw.
 """
 
 import functools
@@ -19,18 +19,10 @@ import pytest
 import robot_control_ros
 from robot_control_ros.errors import ConfigError
 from robot_control_ros.plants.ethercat.emulator.veth import why_no_namespace
-from robot_control_ros.plants.ethercat.fault_trials import (
-    AMPLITUDE,
-    BAD_CYCLES,
-    FAULTS,
-    FRAME_TIMEOUT,
-    PERIOD,
-    Fault,
-    Record,
-    row,
-    table,
-    trials,
-)
+from robot_control_ros.plants.ethercat.faults.bench import AMPLITUDE, BAD_CYCLES, FRAME_TIMEOUT, PERIOD
+from robot_control_ros.plants.ethercat.faults.report import row, table
+from robot_control_ros.plants.ethercat.faults.table import FAULTS, trials
+from robot_control_ros.plants.ethercat.faults.trial import Fault, Record
 from robot_control_ros.plants.ethercat.supervisor import Action
 from robot_control_ros.types import CommandMode
 
