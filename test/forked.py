@@ -1,7 +1,8 @@
 """Nodes forked from a process that has imported what isn't ROS: most of the time that a node takes to start is that.
 
 The process is this module as a program. ROS isn't imported before the fork, for its libraries start threads
-(LTTng's), which a forked process doesn't have, and which are looked for when it ends.
+(LTTng's), which a forked process doesn't have, and which are looked for when it ends. It isn't multiprocessing's
+forkserver because that ends its children with ``os._exit``: how a node's process ends is among what is tested.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def become(request: dict[str, Any]) -> None:
     """Make this child what was asked for, and run it."""
     os.setsid()
     for name, descriptor in (("out", 1), ("err", 2)):
-        file = os.open(request[name], os.O_WRONLY | os.O_CREAT)
+        file = os.open(request[name], os.O_WRONLY)
         os.dup2(file, descriptor)
         os.close(file)
     os.environ.clear()

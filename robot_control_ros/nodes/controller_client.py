@@ -90,8 +90,7 @@ class ControllerClient:
         self._heard = self._telemetry = self._asked = self._learned = -1e9
         self._known = False  # what the controller's gains are
         self._round = 0  # of learning them; a new one takes the place of the one before
-        self._learning = False
-        self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round
+        self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round; empty after it
         self._newer: dict[str, Any] = {}  # what has changed since it began
         self._since = time.monotonic()
         self._error = ""  # the controller's last, in its log
@@ -134,7 +133,7 @@ class ControllerClient:
             self._ask_state()
         if not self.answers:
             self._known = False  # another controller may come back
-        elif not self._known and not self._learning and now - self._learned > RETRY:
+        elif not self._known and not self._waiting and now - self._learned > RETRY:
             self._learn()
 
     def _ask_state(self, then: Callable[[], None] = lambda: None) -> None:
@@ -226,7 +225,7 @@ class ControllerClient:
     def _learn(self, then: Callable[[], None] = lambda: None) -> None:
         """Ask for the law, then for the names of its gains, then for what they are and have."""
         self._round += 1
-        self._learning, self._newer = True, {}
+        self._newer = {}
         self._waiting.append(then)
         mine = self._round
 
@@ -238,13 +237,16 @@ class ControllerClient:
             self._calls.call(self._clients[kind], request, take_or_end)
 
         def end() -> None:
-            self._learning, self._learned = False, time.monotonic()
+            self._learned = time.monotonic()
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 each()
 
         def take_law(answer: GetParameters.Response) -> None:
             law = str(answer.values[0].string_value) if answer.values else ""
+            if not law:
+                end()
+                return
             prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
             request = ListParameters.Request(prefixes=prefixes, depth=ListParameters.Request.DEPTH_RECURSIVE)
             ask("list_parameters", request, lambda found: take_names(law, list(found.result.names)))
@@ -258,7 +260,7 @@ class ControllerClient:
             ask("get_parameters", request, lambda found: take_values(law, descriptors, list(found.values)))
 
         def take_values(law: str, descriptors: list[Any], found: list[Any]) -> None:
-            if law and descriptors and len(found) == len(descriptors):
+            if descriptors and len(found) == len(descriptors):
                 values = [plain(parameter_value_to_python(value)) for value in found]
                 self.law, self._known = law, True
                 self.parameters = described(self._robot, law, descriptors, values)

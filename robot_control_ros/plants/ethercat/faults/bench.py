@@ -1,4 +1,4 @@
-"""An arm in MuJoCo on an emulated bus (:mod:`..emulator.program`), the bus's own process that drives it, and witnesses.
+"""An arm in MuJoCo on an emulated bus (:mod:`..emulator.program`), and the bus's own process that drives it.
 
 What the driver does is in what its process tells; what becomes of drives and joints, the emulator says.
 """
