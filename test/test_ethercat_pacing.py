@@ -195,12 +195,42 @@ def test_what_isn_t_permitted_is_told_in_words():
         "print(*prepare(40), sep='\\n'); print(gc.isenabled(), round(sys.getswitchinterval(), 9))\n"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    memory, priority, state = told.splitlines()
+    memory, priority, *sleep, state = told.splitlines()
     assert memory.startswith("memory isn't locked (")
     assert "memlock" in memory
     assert "no real-time priority 40" in priority
     assert "rtprio" in priority
+    assert all("/dev/cpu_dma_latency" in line for line in sleep)
     assert state == "False 0.0001"
+
+
+def test_processors_are_kept_awake_until_the_process_ends(tmp_path):
+    """The device takes the longest latency as four bytes, and forgets it when whoever wrote it closes it."""
+    device = tmp_path / "latency"
+    device.write_bytes(b"")
+    program = (
+        "import os\n"
+        "from robot_control_ros.plants.ethercat import realtime\n"
+        f"realtime.LATENCY = {str(device)!r}\n"
+        "realtime.prepare({priority})\n"
+        "print(*[os.readlink(each) for each in os.scandir('/proc/self/fd') if os.path.exists(each)], sep='\\n')\n"
+    )
+    for priority, held in ((0, False), (40, True)):
+        command = [sys.executable, "-c", program.format(priority=priority)]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert (str(device) in told.splitlines()) is held
+    assert device.read_bytes() == b"\0\0\0\0"
+
+
+def test_processors_that_may_sleep_are_told_in_words(tmp_path):
+    missing = tmp_path / "nothing here"
+    program = (
+        "from robot_control_ros.plants.ethercat import realtime\n"
+        f"realtime.LATENCY = {str(missing)!r}\n"
+        "print(*realtime.prepare(40), sep='\\n')\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert f"processors may sleep between cycles ([Errno 2] No such file or directory: '{missing}')" in told
 
 
 def test_a_priority_that_there_is_not_is_told_in_words():

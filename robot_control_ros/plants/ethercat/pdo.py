@@ -58,6 +58,7 @@ TORQUE_UNITS = {"N·m": 1.0, "mN·m": 1e-3, "µN·m": 1e-6}  # of 0x6076
 
 _RPM = 60.0 / (2.0 * math.pi)  # min^-1 per rad/s
 _I16, _I32 = (1 << 15) - 1, (1 << 31) - 1
+_COMMAND, _POSITION, _TORQUE = Targets.COMMAND, Mode.POSITION, Mode.TORQUE  # an enumeration looks its members up
 
 
 def bounds(kind: str) -> tuple[int, int]:
@@ -368,15 +369,15 @@ class Axis:
             ConfigError: a value isn't a finite number; the output stays as it was.
         """
         values, scale = self._values, self.scale
-        if targets is Targets.COMMAND:
+        if targets is _COMMAND:
             position, speed, effort = self.position_counts, 0, self._effort_counts
             velocity_offset = torque_offset = 0
-            if mode is Mode.TORQUE:
+            if mode is _TORQUE:
                 effort = scale.torque_counts(value)
                 extreme = abs(effort) == _I16
             else:
                 torque_offset = scale.torque_counts(torque)
-                if mode is Mode.POSITION:
+                if mode is _POSITION:
                     position = scale.position_counts(value)
                     velocity_offset = scale.velocity_counts(velocity)
                 else:

@@ -7,10 +7,13 @@ import errno
 import gc
 import os
 import signal
+import struct
 import sys
 import time
 
 SWITCH_INTERVAL = 1e-4  # s, of the interpreter's lock between threads
+
+LATENCY = "/dev/cpu_dma_latency"  # the kernel's PM QoS interface: how long processors may take to wake up [us, int32]
 
 _CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
 _CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
@@ -23,7 +26,9 @@ class _Timespec(ctypes.Structure):
 
 
 def prepare(priority: int) -> list[str]:
-    """Real-time scheduling, locked memory, no garbage collection; returns what isn't permitted, in words.
+    """Real-time scheduling, wakeful processors, locked memory, no garbage collection.
+
+    Returns what isn't permitted, in words.
 
     Call it when everything is allocated that will be needed.
 
@@ -45,7 +50,21 @@ def prepare(priority: int) -> list[str]:
             warnings.append(
                 f"no real-time priority {priority} ({error}): raise the limit `rtprio`, or give CAP_SYS_NICE"
             )
+        try:
+            _stay_awake()
+        except OSError as error:
+            warnings.append(f"processors may sleep between cycles ({error}): let this user write there")
     return warnings
+
+
+def _stay_awake() -> None:
+    """Keep idle processors from sleep states as long as this process lives: waking from them takes its time.
+
+    Raises:
+        OSError: it isn't permitted, or the kernel can't.
+    """
+    descriptor = os.open(LATENCY, os.O_WRONLY)  # the request ends where it is closed
+    os.write(descriptor, struct.pack("=i", 0))
 
 
 def end_with_parent() -> None:

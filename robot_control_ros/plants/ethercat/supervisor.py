@@ -168,6 +168,7 @@ class Supervisor:
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
         self.events: deque[tuple[float, str]] = deque(maxlen=100)
         self.turns: deque[tuple[float, str, int]] = deque(maxlen=200)
+        self._turn: tuple[Action, int] | None = None
         self._phase = _Phase.DISABLED
         self._since = self._time = 0.0
         self._bad = self._good = 0
@@ -207,10 +208,11 @@ class Supervisor:
             at_rest = self._bad == 0 and not any(state in _MOVING for state in states)
             if at_rest or time - self._since > self.limits.stop_time:
                 self._enter(_Phase.STOPPED)
-        turn = (self.action.value, working_counter)
-        if not self.turns or self.turns[-1][1:] != turn:
-            self.turns.append((time, *turn))
-        return self.action
+        action = self.action
+        if (turn := (action, working_counter)) != self._turn:
+            self._turn = turn
+            self.turns.append((time, action.value, working_counter))
+        return action
 
     def _count(self, working_counter: int, late: bool) -> None:
         self.cycles += 1
@@ -230,6 +232,24 @@ class Supervisor:
         limits, running = self.limits, self._phase is _Phase.RUNNING
         if self._bad >= limits.bad_cycles:
             return self.trip(f"{self._bad} cycles in a row: {self._counter_words()}")
+        enabled = states.count(State.OPERATION_ENABLED) == len(self._names)
+        if not enabled or any(failures):
+            self._look_for_causes(states, failures)
+            if self._phase is _Phase.STOPPING:
+                return None
+        self._commanded = self._commanded or command_age <= limits.stale_after
+        if (self._commanded or self.waits_for_commands) and command_age > limits.stale_after:
+            return self.trip(f"the last command is {command_age:.3g} s old (limit {limits.stale_after:g} s)")
+        if running:
+            return None
+        if enabled:
+            self._enter(_Phase.RUNNING)
+        elif time - self._since > limits.enable_time:
+            self.trip(f"not enabled within {limits.enable_time:g} s: {self._not_enabled()}")
+        return None
+
+    def _look_for_causes(self, states: Sequence[State], failures: Sequence[str]) -> None:
+        running = self._phase is _Phase.RUNNING
         for name, failure in zip(self._names, failures, strict=False):
             if failure:
                 self.trip(f"{name}: {failure}")
@@ -237,18 +257,6 @@ class Supervisor:
             wrong = state is not State.OPERATION_ENABLED and (running or state in _FAULTS)
             if wrong and not any(cause.startswith(f"{name}: ") for cause in self.causes):
                 self.trip(f"{name}: {state.value}")
-        if self._phase is _Phase.STOPPING:
-            return None
-        self._commanded = self._commanded or command_age <= limits.stale_after
-        if (self._commanded or self.waits_for_commands) and command_age > limits.stale_after:
-            return self.trip(f"the last command is {command_age:.3g} s old (limit {limits.stale_after:g} s)")
-        if running:
-            return None
-        if all(state is State.OPERATION_ENABLED for state in states):
-            self._enter(_Phase.RUNNING)
-        elif time - self._since > limits.enable_time:
-            self.trip(f"not enabled within {limits.enable_time:g} s: {self._not_enabled()}")
-        return None
 
     @property
     def action(self) -> Action:
