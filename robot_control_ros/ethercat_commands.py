@@ -293,10 +293,8 @@ def _value_words(data: bytes, kind: str) -> str:
 
     if kind == _STRING or (not kind and len(data) not in (1, 2, 4, 8)):
         return f"{text(data)!r} ({data.hex(' ')})"
-    if kind and 8 * len(data) != TYPES[kind][0]:
-        raise ConfigError(
-            f"--type {kind} has {TYPES[kind][0] // 8} bytes: the object has {len(data)} ({data.hex(' ')})"
-        )
+    if kind and 8 * len(data) != TYPES[kind]:
+        raise ConfigError(f"--type {kind} has {TYPES[kind] // 8} bytes: the object has {len(data)} ({data.hex(' ')})")
     unsigned, signed = (int.from_bytes(data, "little", signed=sign) for sign in (False, True))
     readings = str(signed) if kind.startswith("i") else str(unsigned)
     if not kind and signed != unsigned:

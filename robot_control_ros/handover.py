@@ -29,6 +29,11 @@ class Handover:
         self._share = 0.0
         self._difference: Array | None = None
 
+    @property
+    def active(self) -> bool:
+        """Whether something is to be added."""
+        return self._difference is not None
+
     def begin(self, difference: Array) -> None:
         """`difference` (n,): the old law's last command less the new one's first, in the new one's unit."""
         if self._time_constant > 0.0:

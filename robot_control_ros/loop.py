@@ -446,12 +446,13 @@ class ControlLoop:
     def _guard(self, command: Command, state: RobotState, kin: Kinematics, dt: float) -> Command:
         """What may be sent of a law's command."""
         words, self._words = self._words, self.running.words
-        if self.safety.usable(command):
-            other_mode = self.safety.mode not in (None, command.mode)
-            if self._law_is_new or other_mode or (words != self._words and self.safety.mode is not None):
-                self._handover.begin(self.safety.start(command.mode, state, kin) - command.values)
+        handover, mode = self._handover, self.safety.mode
+        changed = self._law_is_new or (mode is not None and (mode is not command.mode or words != self._words))
+        if (changed or handover.active) and self.safety.usable(command):
+            if changed:
+                handover.begin(self.safety.start(command.mode, state, kin) - command.values)
             self._law_is_new = False
-            command.values = self._handover.add_to(command.values, dt)
+            command.values = handover.add_to(command.values, dt)
         return self.safety.apply(command, state, kin, dt)
 
     def _check(self, state: RobotState) -> None:

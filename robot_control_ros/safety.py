@@ -37,7 +37,7 @@ class Safety:
                 raise ConfigError(
                     f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
                 )
-        self._robot, self._limits = robot, limits
+        self._robot, self._limits, self._shape = robot, limits, (robot.n,)
         self._effort_rate = np.array(robot.effort_rate)
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
@@ -158,7 +158,7 @@ class Safety:
         return self._usable(command.values) and self._usable(command.feedforward) and self._usable(command.velocity)
 
     def _usable(self, values: Array | None) -> bool:
-        return values is None or (values.shape == (self._robot.n,) and math.isfinite(values.dot(values)))
+        return values is None or (values.shape == self._shape and math.isfinite(values.dot(values)))
 
     def _lag(self, mode: CommandMode, last: Array, state: RobotState) -> str:
         """What is wrong where a joint doesn't follow its position commands; empty where all do."""

@@ -163,7 +163,7 @@ class Rig:
                 self.cycle.command(command, self.time - age)
             self.cycle.act()
             self.cycle.watch()
-            for drive, output in zip(self.drives, self.cycle.outputs, strict=True):
+            for drive, output in zip(self.drives, self.cycle.data.outputs, strict=True):
                 if not lost:
                     drive.obey(output)
             self.time += CYCLE

@@ -103,13 +103,14 @@ class Driven:
         self.bus = bus_of(plan, joints, mechanics)
         self.master = Master(self.bus)
         self.slaves = plan.in_order_of(joints)
-        self.axes = [slave.axis() for slave in self.slaves]
+        self.data = plan.process_data(joints)
+        self.scales = [axis.scale for axis in self.data.axes]
         self._places, out_at, in_at = [], 0, INPUTS_AT
-        for slave, axis in zip(self.slaves, self.axes, strict=True):
+        for slave, axis in zip(self.slaves, self.data.axes, strict=True):
             self.master.preop(slave.position)
-            self.master.process_data(slave.position, len(axis.output), axis.input_size, logical=(out_at, in_at))
-            self._places.append(slice(in_at - INPUTS_AT, in_at - INPUTS_AT + axis.input_size))
-            out_at, in_at = out_at + len(axis.output), in_at + axis.input_size
+            self.master.process_data(slave.position, axis.rx.size, axis.tx.size, logical=(out_at, in_at))
+            self._places.append(slice(in_at - INPUTS_AT, in_at - INPUTS_AT + axis.tx.size))
+            out_at, in_at = out_at + axis.rx.size, in_at + axis.tx.size
             for state in (0x04, 0x08):
                 assert self.master.request(slave.position, state) == (state, 0)
         self._size = in_at - INPUTS_AT
@@ -117,23 +118,22 @@ class Driven:
 
     def read(self) -> None:
         data, wkc = self.master.one("LRD", INPUTS_AT, 0, bytes(self._size))
-        assert wkc == len(self.axes)
-        for axis, place in zip(self.axes, self._places, strict=True):
-            axis.read(data[place])
+        assert wkc == len(self.scales)
+        self.data.read([data[place] for place in self._places])
 
     def cycle(self, control: int, mode: Mode, values, targets: Targets = Targets.COMMAND, count: int = 1) -> None:
         for _ in range(count):
-            for axis, value in zip(self.axes, values, strict=True):
-                axis.write(control, mode, targets, value)
-            _, wkc = self.master.one("LWR", 0, 0, b"".join(bytes(axis.output) for axis in self.axes))
-            assert wkc == len(self.axes)
+            n = len(self.scales)
+            self.data.write([control] * n, mode, [targets] * n, np.array(values))
+            _, wkc = self.master.one("LWR", 0, 0, b"".join(self.data.outputs))
+            assert wkc == n
             self.master.wait(MS)
             self.read()
 
     def enable(self, mode: Mode) -> None:
         for control in (0x06, 0x07, 0x0F):
-            self.cycle(control, mode, [0.0] * len(self.axes), Targets.FOLLOW)
-        assert [axis.status_word & 0x6F for axis in self.axes] == [ENABLED] * len(self.axes)
+            self.cycle(control, mode, [0.0] * len(self.scales), Targets.FOLLOW)
+        assert [word & 0x6F for word in self.data.status_words] == [ENABLED] * len(self.scales)
 
 
 @functools.cache
@@ -152,13 +152,13 @@ def still(name: str) -> Driven:
 @settings(max_examples=30, deadline=None)
 def test_the_topologys_scale_reads_the_joints_back(name, data):
     driven = still(name)
-    numbers = st.lists(st.floats(-6.0, 6.0), min_size=len(driven.axes), max_size=len(driven.axes))
+    numbers = st.lists(st.floats(-6.0, 6.0), min_size=len(driven.scales), max_size=len(driven.scales))
     q, v = data.draw(numbers), data.draw(numbers)
     driven.mechanics.position, driven.mechanics.velocity = q, v
     driven.cycle(0x0F, Mode.TORQUE, [0.0] * len(q))
-    for axis, angle, velocity in zip(driven.axes, q, v, strict=True):
-        assert axis.q == pytest.approx(angle, abs=1.01 / abs(axis.scale.position))  # of offset and position, half each
-        assert axis.v == pytest.approx(velocity, abs=0.51 / abs(axis.scale.velocity))
+    for i, scale in enumerate(driven.scales):
+        assert driven.data.q[i] == pytest.approx(q[i], abs=1.01 / abs(scale.position))  # of offset and position
+        assert driven.data.v[i] == pytest.approx(v[i], abs=0.51 / abs(scale.velocity))
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
@@ -166,19 +166,19 @@ def test_the_topologys_scale_reads_the_joints_back(name, data):
 @settings(max_examples=20, deadline=None)
 def test_the_topologys_scale_makes_the_torque_at_the_joints(name, data):
     driven = still(name)
-    shares = data.draw(st.lists(st.floats(-2.9, 2.9), min_size=len(driven.axes), max_size=len(driven.axes)))
-    rated = [1000.0 / abs(axis.scale.torque) for axis in driven.axes]
+    shares = data.draw(st.lists(st.floats(-2.9, 2.9), min_size=len(driven.scales), max_size=len(driven.scales)))
+    rated = [1000.0 / abs(scale.torque) for scale in driven.scales]
     torque = [share * each for share, each in zip(shares, rated, strict=True)]
     driven.cycle(0x0F, Mode.TORQUE, torque, count=15)  # of current loops with 0.5 ms
-    for axis, wanted, acting in zip(driven.axes, torque, driven.mechanics.torque, strict=True):
-        assert acting == pytest.approx(wanted, abs=0.51 / abs(axis.scale.torque))
-        assert axis.effort == pytest.approx(wanted, abs=1.01 / abs(axis.scale.torque))
+    for i, (scale, wanted) in enumerate(zip(driven.scales, torque, strict=True)):
+        assert driven.mechanics.torque[i] == pytest.approx(wanted, abs=0.51 / abs(scale.torque))
+        assert driven.data.effort[i] == pytest.approx(wanted, abs=1.01 / abs(scale.torque))
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_motors_have_three_times_their_rated_torque_for_a_while(name):
     driven = still(name)
-    most = [3.0 * 1000.0 / abs(axis.scale.torque) for axis in driven.axes]
+    most = [3.0 * 1000.0 / abs(scale.torque) for scale in driven.scales]
     driven.cycle(0x0F, Mode.TORQUE, [2.0 * each for each in most], count=15)
     assert driven.mechanics.torque == pytest.approx(most)
 
@@ -248,10 +248,10 @@ def arm(ur5) -> Driven:
 
 def test_the_arm_holds_where_it_is_enabled(arm, ur5, ur5_model):
     arm.cycle(0x0F, Mode.POSITION, ur5.home, count=500)
-    np.testing.assert_allclose([axis.q for axis in arm.axes], ur5.home, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(arm.data.q, ur5.home, rtol=0, atol=1e-5)
     gravity = ur5_model.at(np.array(ur5.home)).gravity
-    resolution = [1.0 / abs(axis.scale.torque) for axis in arm.axes]
-    assert np.all(np.abs([axis.effort for axis in arm.axes] - gravity) < resolution)
+    resolution = [1.0 / abs(scale.torque) for scale in arm.scales]
+    assert np.all(np.abs(arm.data.effort - gravity) < resolution)
     assert np.abs(gravity).max() > 10.0
 
 
@@ -263,8 +263,8 @@ def test_the_arm_follows(arm, ur5, rng):
         for share in np.linspace(0.0, 1.0, 1000):
             arm.cycle(0x0F, Mode.POSITION, start + share**2 * (3.0 - 2.0 * share) * (goal - start))
         arm.cycle(0x0F, Mode.POSITION, goal, count=300)
-        np.testing.assert_allclose([axis.q for axis in arm.axes], goal, rtol=0, atol=1e-4)
-        np.testing.assert_allclose([axis.v for axis in arm.axes], 0.0, rtol=0, atol=1e-3)
+        np.testing.assert_allclose(arm.data.q, goal, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(arm.data.v, 0.0, rtol=0, atol=1e-3)
         start = goal
 
 
@@ -685,14 +685,14 @@ def exercise(pysoem, faults: str, found: dict) -> None:
         at = time.monotonic()
         for _ in range(count):
             data.write([control] * 6, Mode.POSITION, [targets] * 6, q)
-            for slave, axis in zip(master.slaves, data.axes, strict=True):
-                slave.output = bytes(axis.output)
+            for slave, output in zip(master.slaves, data.outputs, strict=True):
+                slave.output = output
             exchange()
             at += 0.001
             time.sleep(max(0.0, at - time.monotonic()))
 
     def angles() -> list[float]:
-        return [axis.q for axis in data.axes]
+        return data.q.tolist()
 
     exchange()
     master.state = pysoem.OP_STATE
@@ -708,11 +708,11 @@ def exercise(pysoem, faults: str, found: dict) -> None:
     for control in (0x06, 0x07, 0x0F):
         cycle(control, Targets.FOLLOW, q, 5)
     cycle(0x0F, Targets.COMMAND, q, 500)
-    found["held"], found["effort"] = angles(), [axis.effort for axis in data.axes]
-    found["enabled"] = [axis.status_word & 0x6F for axis in data.axes]
+    found["held"], found["effort"] = angles(), data.effort.tolist()
+    found["enabled"] = [word & 0x6F for word in data.status_words]
     inject(faults, "push tool0 0 0 -20")
     cycle(0x0F, Targets.COMMAND, q, 500)
-    found["effort pushed"] = [axis.effort for axis in data.axes]
+    found["effort pushed"] = data.effort.tolist()
     inject(faults, "push tool0 0 0 0")
     for share in np.linspace(0.0, 1.0, 300):
         cycle(0x0F, Targets.COMMAND, q + 0.05 * share)
@@ -722,9 +722,9 @@ def exercise(pysoem, faults: str, found: dict) -> None:
     inject(faults, "drive_fault 1 0x7305")
     for _ in range(2000):
         cycle(0x0F, Targets.COMMAND, q + 0.05)
-        if data.axes[1].status_word & 0x4F == FAULT:
+        if data.status_words[1] & 0x4F == FAULT:
             break
-    found["fault"] = [data.axes[1].status_word & 0x4F, data.axes[1].error_code]
+    found["fault"] = [data.status_words[1] & 0x4F, data.error_codes[1]]
     master.close()
 
 

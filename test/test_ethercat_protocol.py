@@ -1,6 +1,7 @@
 """What the bus's process and the nodes tell each other: the same comes out that went in."""
 
 import math
+import struct
 
 import numpy as np
 import pytest
@@ -67,9 +68,8 @@ def cycle():
 
 def test_a_status_tells_the_cycle(cycle):
     supervisor, data = cycle.supervisor, cycle.data
-    for i, axis in enumerate(data.axes):
-        axis.status_word, axis.error_code, axis.mode_display = 0xFF00 + i, 0x8000 + i, i - 3
-        axis.following_error = 0.01 * i
+    data.read([struct.pack("<HbxiihHi", 0xFF00 + i, i - 3, 0, 0, 0, 0x8000 + i, 100 * i) for i in range(6)])
+    for i in range(6):
         data.q[i], data.v[i], data.effort[i] = 1.0 + i, 10.0 + i, 100.0 + i
     supervisor.cycles, supervisor.working_counter = 1 << 40, -1
     supervisor.lost_frames, supervisor.bad_counters, supervisor.late_frames = 7, 8, 9
@@ -79,7 +79,8 @@ def test_a_status_tells_the_cycle(cycle):
     assert got.state.q.tolist() == [1, 2, 3, 4, 5, 6]
     assert got.state.v.tolist() == [10, 11, 12, 13, 14, 15]
     assert got.state.effort.tolist() == [100, 101, 102, 103, 104, 105]
-    assert got.following_error == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
+    scales = np.array([axis.scale.position for axis in data.axes])
+    assert got.following_error == pytest.approx(100 * np.arange(6) / scales)
     assert (got.cycle, got.fresh, got.hosted, got.action) == (1 << 40, True, False, Action.DISABLE)
     assert (got.working_counter, got.lost_frames, got.bad_counters, got.late_frames) == (-1, 7, 8, 9)
     assert (got.missed, got.command) == (11, 1 << 50)

@@ -59,9 +59,9 @@ def topology(tmp_path, *slaves, **more):
 def test_the_packages_drives_take_every_mode_and_the_offsets(name):
     one = load_drive(name)
     assert one.modes == (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE)
-    assert one.rx_image.slot(0x60B1) is not None
-    assert one.rx_image.slot(0x60B2) is not None
-    assert one.tx_image.slot(0x6077) is not None
+    assert one.rx_image.place(0x60B1) is not None
+    assert one.rx_image.place(0x60B2) is not None
+    assert one.tx_image.place(0x6077) is not None
 
 
 def test_there_are_three_families():
@@ -95,7 +95,7 @@ def test_the_packages_topologies_fit_their_robots(name):
 def test_the_ur5_topology_reaches_the_arms_torques():
     robot, one = load_robot("ur5"), load_topology("ur5")
     for slave, effort in zip(one.in_order_of(robot.joints), RobotModel.of(robot).limits.effort, strict=True):
-        assert 1000 < slave.scale.torque_counts(effort) < 3000  # up to three times the rated torque
+        assert 1000 < effort * slave.scale.torque < 3000  # up to three times the rated torque
 
 
 # --- drive files ---
@@ -194,8 +194,8 @@ def test_drive_files_lie_beside_the_topology_and_units_come_together(tmp_path):
     one = topology(tmp_path, AXIS | {"sign": -1, "offset": 0.5, "encoder": "motor"}, cycle=0.002)
     (slave,) = one.slaves
     assert (slave.vendor, slave.product, one.cycle, one.watchdog) == (0xABC, 0x402, 0.002, 0.02)
-    assert slave.scale.position_counts(0.5 + 2 * math.pi) == -409600
-    assert slave.scale.torque_counts(50.0) == -1000
+    assert 2 * math.pi * slave.scale.position == pytest.approx(-409600)
+    assert 50.0 * slave.scale.torque == pytest.approx(-1000)
 
 
 @pytest.mark.parametrize(

@@ -239,10 +239,10 @@ class Master:
         """What slaves sent with the last exchange whose working counter was right."""
         return [self.slaves[position].input for position in positions]
 
-    def put(self, positions: Sequence[int], outputs: Sequence[bytearray]) -> None:
+    def put(self, positions: Sequence[int], outputs: Sequence[bytes]) -> None:
         """Outputs of slaves for the next exchange."""
         for position, output in zip(positions, outputs, strict=True):
-            self.slaves[position].output = bytes(output)
+            self.slaves[position].output = output
 
     @property
     def clock(self) -> int:

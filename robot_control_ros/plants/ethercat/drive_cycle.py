@@ -63,7 +63,6 @@ class DriveCycle:
         self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
         names = [slave.name for slave in topology.slaves]
         self.supervisor = Supervisor(joints, expected_working_counter, limits, names)
-        self.outputs = tuple(axis.output for axis in self.data.axes)
         self._modes = [mode for mode in Mode if all(mode in axis.modes for axis in self.data.axes)]
         if not self._modes:
             raise ConfigError(f"{topology.path}: the drives have no mode of operation in common")
@@ -104,8 +103,10 @@ class DriveCycle:
         return fresh
 
     def _step(self, time: float) -> None:
-        for machine, axis in zip(self.machines, self.data.axes, strict=True):
-            machine.step(time, axis.status_word, axis.mode_display, axis.error_code)
+        data = self.data
+        shown = zip(self.machines, data.status_words, data.mode_displays, data.error_codes, strict=True)
+        for machine, status_word, mode_display, error_code in shown:
+            machine.step(time, status_word, mode_display, error_code)
 
     def watch(self) -> None:
         """Stop all, from the next cycle on, where a measured position stands still although the joint must have moved.
@@ -114,10 +115,9 @@ class DriveCycle:
         """
         if not self._fresh or self.supervisor.action is not Action.RUN:
             return
-        axes, command = self.data.axes, self._command
+        data, command = self.data, self._command
         targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
-        counts = [axis.position_counts for axis in axes]
-        frozen = self._frozen.step(self._elapsed, counts, [axis.v for axis in axes], targets)
+        frozen = self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets)
         if frozen:
             self.supervisor.trip(frozen)
 
@@ -202,4 +202,4 @@ class DriveCycle:
     def state(self, time: float) -> RobotState:
         """The joints in the last fresh cycle, stamped [s]."""
         data = self.data
-        return RobotState(time, data.q.copy(), data.v.copy(), data.effort.copy())
+        return RobotState(time, data.q, data.v, data.effort)

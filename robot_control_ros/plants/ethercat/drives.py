@@ -17,26 +17,10 @@ from ...profiles import mapping
 from ...share import config_names, read_config
 from . import pdo
 from .cia402 import Mode
-from .pdo import TORQUE_UNITS, TYPES, VELOCITY_UNITS, Entry, Image, Pdo
+from .pdo import TYPES, Entry, Image, Pdo
+from .scale import TORQUE_UNITS, VELOCITY_UNITS
 
 _FOLDER = "ethercat/drives"
-# Objects of CiA 402 that have a meaning here, and their types (IEC 61800-7-201).
-_OBJECTS = {
-    pdo.CONTROL_WORD: "u16",
-    pdo.MODE: "i8",
-    pdo.TARGET_TORQUE: "i16",
-    pdo.TARGET_POSITION: "i32",
-    pdo.TARGET_VELOCITY: "i32",
-    pdo.VELOCITY_OFFSET: "i32",
-    pdo.TORQUE_OFFSET: "i16",
-    pdo.ERROR_CODE: "u16",
-    pdo.STATUS_WORD: "u16",
-    pdo.MODE_DISPLAY: "i8",
-    pdo.ACTUAL_POSITION: "i32",
-    pdo.ACTUAL_VELOCITY: "i32",
-    pdo.ACTUAL_TORQUE: "i16",
-    pdo.FOLLOWING_ERROR: "i32",
-}
 _NEEDED = {
     "rx": (pdo.CONTROL_WORD, pdo.MODE),
     "tx": (pdo.STATUS_WORD, pdo.MODE_DISPLAY, pdo.ACTUAL_POSITION, pdo.ACTUAL_VELOCITY),
@@ -57,8 +41,7 @@ class SdoWrite:
 
     def data(self) -> bytes:
         """As bytes, little endian."""
-        bits, _ = TYPES[self.type]
-        return self.value.to_bytes(bits // 8, "little", signed=self.type.startswith("i"))
+        return self.value.to_bytes(TYPES[self.type] // 8, "little", signed=self.type.startswith("i"))
 
     def __str__(self) -> str:
         return f"0x{self.index:04X}:{self.sub_index} = {self.value} ({self.type})"
@@ -106,7 +89,7 @@ class DriveConfig:
     @property
     def modes(self) -> tuple[Mode, ...]:
         """Modes of operation whose targets are mapped."""
-        return tuple(mode for mode, target in pdo.TARGETS.items() if self.rx_image.slot(target) is not None)
+        return tuple(mode for mode, target in pdo.TARGETS.items() if self.rx_image.place(target) is not None)
 
     def mapping_writes(self) -> list[SdoWrite]:
         """What makes the drive's process data those of the file; nothing where their layout is fixed.
@@ -251,19 +234,19 @@ class _Reader:
             return Entry(0, 0, "pad", whole(f"{where}: bits", entry["bits"], 1, 255))
         check_keys(where, entry, ("index", "type"), ("sub_index",))
         index = whole(f"{where}: index", entry["index"], 1, 0xFFFF)
-        expected = _OBJECTS.get(index, kind)
+        expected = pdo.OBJECT_TYPES.get(index, kind)
         if kind != expected:
             raise ConfigError(f"{where}: type = {kind!r}: object 0x{index:04X} of CiA 402 is {expected}")
         sub_index = whole(f"{where}: sub_index", entry.get("sub_index", 0), 0, 0xFF)
-        return Entry(index, sub_index, kind, 1 if kind == "bool" else TYPES[kind][0])
+        return Entry(index, sub_index, kind, 1 if kind == "bool" else TYPES[kind])
 
     def _image(self, direction: str, pdos: Sequence[Pdo]) -> Image:
         image = Image(f"{self.path}: {direction}", pdos)
         for index in _NEEDED[direction]:
-            if image.slot(index) is None:
+            if image.place(index) is None:
                 needed = ", ".join(f"0x{each:04X}" for each in _NEEDED[direction])
                 raise ConfigError(f"{self.path}: {direction}: object 0x{index:04X} is missing; needed: {needed}")
-        if direction == "rx" and all(image.slot(target) is None for target in pdo.TARGETS.values()):
+        if direction == "rx" and all(image.place(target) is None for target in pdo.TARGETS.values()):
             targets = ", ".join(f"0x{target:04X}" for target in pdo.TARGETS.values())
             raise ConfigError(f"{self.path}: rx: no target is mapped; one or more of: {targets}")
         return image

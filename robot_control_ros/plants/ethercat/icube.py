@@ -18,7 +18,8 @@ from ...errors import ConfigError
 from ...robots import RobotConfig
 from . import pdo
 from .drives import DriveConfig, SdoWrite, interpolation_writes
-from .pdo import OBJECT_NAMES, TYPES, Entry, Pdo, Scale
+from .pdo import OBJECT_NAMES, TYPES, Entry, Pdo
+from .scale import Scale
 from .topology import Slave, Topology
 
 BUS_FILE = "bus.yaml"
@@ -60,7 +61,7 @@ def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:
         drive, scale = _drive(slave)
         header = [f"# {slave}: drive {drive.name}, for EcCiA402Drive at {rate} Hz.", origin]
         files[f"{slave.name}.yaml"] = "\n".join([*header, *_slave_lines(slave, drive, scale, robot.period)]) + "\n"
-        commands = ", ".join(word for index, word in _COMMANDS.items() if drive.rx_image.slot(index) is not None)
+        commands = ", ".join(word for index, word in _COMMANDS.items() if drive.rx_image.place(index) is not None)
         bus.append(f"  {slave.name}: {{ position: {slave.position}, commands: [{commands}] }}")
     return {**files, BUS_FILE: "\n".join(bus) + "\n"}
 

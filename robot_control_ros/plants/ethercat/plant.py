@@ -127,7 +127,7 @@ class EthercatPlant:
     def act(self) -> None:
         """Make the outputs ready for the next cycle."""
         self.cycle.act()
-        self.master.put(self.cycle.positions, self.cycle.outputs)
+        self.master.put(self.cycle.positions, self.cycle.data.outputs)
         self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period, self._missed)
         self.cycle.watch()
 

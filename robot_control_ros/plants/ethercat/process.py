@@ -310,10 +310,11 @@ class BusProcess:
 
     def _read_error_codes(self) -> None:
         cycle = self._plant.cycle
-        for position, machine, axis in zip(cycle.positions, cycle.machines, cycle.data.axes, strict=True):
-            if machine.state in _FAULTS and not axis.tells_error:
+        for i in cycle.data.untold_errors:
+            if cycle.machines[i].state in _FAULTS:
                 try:
-                    axis.error_code = int.from_bytes(self._plant.master.read_sdo(position, ERROR_CODE), "little")
+                    code = int.from_bytes(self._plant.master.read_sdo(cycle.positions[i], ERROR_CODE), "little")
+                    cycle.data.tell_error(i, code)
                 except RobotControlError as error:
                     self._between.append(partial(cycle.supervisor.note, str(error)))
 
@@ -416,19 +417,25 @@ class BusProcess:
 
     def _words(self) -> dict[str, Any]:
         cycle = self._plant.cycle
-        supervisor = cycle.supervisor
+        supervisor, data = cycle.supervisor, cycle.data
         drives = [
             {
                 "joint": joint,
                 "state": machine.state.value,
-                "error": error_words(axis.error_code, codes) if axis.error_code else "",
+                "error": error_words(error_code, codes) if error_code else "",
                 "failure": machine.failure,
                 "waits_for": machine.waits_for,
-                "mode": axis.mode_display,
-                "status_word": axis.status_word,
+                "mode": mode,
+                "status_word": status_word,
             }
-            for joint, machine, axis, codes in zip(
-                self._joints, cycle.machines, cycle.data.axes, cycle.error_codes, strict=True
+            for joint, machine, codes, error_code, mode, status_word in zip(
+                self._joints,
+                cycle.machines,
+                cycle.error_codes,
+                data.error_codes,
+                data.mode_displays,
+                data.status_words,
+                strict=True,
             )
         ]
         return {

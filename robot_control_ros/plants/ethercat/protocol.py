@@ -92,7 +92,6 @@ class StatusCodec:
     def pack(self, cycle: DriveCycle, time: float, fresh: bool, hosted: bool, missed: int, command: int) -> bytes:
         """The present status; `time` [s] by the wall."""
         supervisor, data = cycle.supervisor, cycle.data
-        axes = data.axes
         counters = (
             supervisor.working_counter,
             supervisor.lost_frames,
@@ -111,10 +110,10 @@ class StatusCodec:
             *data.q.tolist(),
             *data.v.tolist(),
             *data.effort.tolist(),
-            *[axis.following_error for axis in axes],
-            *[axis.status_word for axis in axes],
-            *[axis.error_code for axis in axes],
-            *[axis.mode_display for axis in axes],
+            *data.following_error.tolist(),
+            *data.status_words,
+            *data.error_codes,
+            *data.mode_displays,
         )
 
     def unpack(self, record: bytes) -> BusStatus:

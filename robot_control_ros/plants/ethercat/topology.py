@@ -15,7 +15,8 @@ from ...errors import ConfigError
 from ...profiles import finite, mapping
 from ...share import config_names, read_config, share_directory
 from .drives import DriveConfig, check_keys, choice, load_drive, whole
-from .pdo import Axis, ProcessData, Scale
+from .process_data import Axis, ProcessData
+from .scale import Scale
 
 _FOLDER = "ethercat"
 _LARGEST = 0xFFFFFFFF

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....errors import ConfigError
-from .. import pdo as master_pdo
 from ..drives import DriveConfig
+from ..pdo import Pdo as DrivePdo
+from ..scale import VELOCITY_UNITS
 from ..topology import Slave as Entry
 from ..topology import Topology
 from .bus import Bus
@@ -76,7 +77,7 @@ def _identity(entry: Entry) -> Identity:
     return Identity(entry.vendor, entry.product, entry.revision, serial=entry.position + 1)
 
 
-def _pdo(pdo: master_pdo.Pdo, *, fixed: bool) -> Pdo:
+def _pdo(pdo: DrivePdo, *, fixed: bool) -> Pdo:
     return Pdo(pdo.index, tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries), fixed)
 
 
@@ -88,7 +89,7 @@ def _motor(entry: Entry, config: DriveConfig, inertia: float) -> Motor:
     """
     scale = entry.axis().scale
     gear = 1000.0 / (entry.rated_torque * scale.torque)
-    unit = master_pdo.VELOCITY_UNITS[config.velocity_unit]
+    unit = VELOCITY_UNITS[config.velocity_unit]
     for encoder_at_joint in (False, True):  # where velocities are counts per second, both may be alike for a master
         turns = 1.0 if encoder_at_joint else abs(gear)
         motor = Motor(
@@ -97,7 +98,7 @@ def _motor(entry: Entry, config: DriveConfig, inertia: float) -> Motor:
             counts=round(2.0 * math.pi * abs(scale.position) / turns),
             gear=gear,
             encoder_at_joint=encoder_at_joint,
-            zero=scale.position_counts(0.0),
+            zero=round(-scale.offset * scale.position),
             velocity_unit=0.0 if math.isnan(unit) else unit,
             inertia=inertia,
         )
