@@ -155,10 +155,10 @@ class Safety:
 
     def usable(self, command: Command) -> bool:
         """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
-        return self._usable(command.values) and self._usable(command.feedforward) and self._usable(command.velocity)
-
-    def _usable(self, values: Array | None) -> bool:
-        return values is None or (values.shape == self._shape and math.isfinite(values.dot(values)))
+        for part in (command.values, command.feedforward, command.velocity):
+            if part is not None and not (part.shape == self._shape and math.isfinite(part.dot(part))):
+                return False
+        return True
 
     def _lag(self, mode: CommandMode, last: Array, state: RobotState) -> str:
         """What is wrong where a joint doesn't follow its position commands; empty where all do."""

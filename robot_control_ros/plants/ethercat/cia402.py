@@ -212,7 +212,6 @@ class DriveStateMachine:
         self.failure = ""
         self._goal = _Goal.DISABLED
         self._was_enabled = False
-        self._running_word = -1  # status word of the last cycle, where commands counted in it
         self._reset_begin: float | None = None
         self._reset_asked = False
         self._resets_failed = ""
@@ -272,9 +271,6 @@ class DriveStateMachine:
             time: of this cycle, by a clock that doesn't go back [s].
             status_word, mode_display, error_code: 0x6041, 0x6061, 0x603F.
         """
-        if status_word == self._running_word and mode_display == self.mode and self._goal is _Goal.ENABLED:
-            return self.control_word  # as in the last cycle: enabled, in its mode
-        self._running_word = -1
         self.state = state = _STATES[status_word & 0x7F]
         self.targets = Targets.HALT if state is State.OPERATION_ENABLED else Targets.FOLLOW
         self.waits_for = ""
@@ -289,8 +285,6 @@ class DriveStateMachine:
             else:
                 word = self._disable(time)
         self.control_word = int(word)
-        if self.targets is Targets.COMMAND:
-            self._running_word = status_word
         return self.control_word
 
     def _in_fault(self, time: float, error_code: int) -> ControlWord:

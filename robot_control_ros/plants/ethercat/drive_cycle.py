@@ -74,8 +74,10 @@ class DriveCycle:
         self._commanded_at, self._time = -math.inf, math.nan
         self._elapsed, self._fresh = 0.0, False
         self._last: Array | None = None  # position command that was sent
+        self._steady: tuple[list[int], list[int]] | None = None  # status words and modes shown, where all drives run
         self._action = Action.DISABLE
         self._take_mode(first)
+        self._take_machines()
 
     def sense(self, time: float, working_counter: int, inputs: Sequence[bytes], late: bool = False) -> bool:
         """Take what the bus brought; returns whether it is new, else `inputs` aren't looked at.
@@ -94,8 +96,7 @@ class DriveCycle:
             self.data.read(inputs)
         self._step(time)
         age = time - self._commanded_at
-        states, failures = [machine.state for machine in self.machines], [each.failure for each in self.machines]
-        action = supervisor.step(time, working_counter, states, failures, age, late)
+        action = supervisor.step(time, working_counter, self._states, self._failures, age, late)
         self._elapsed, self._time, self._fresh = time - self._time, time, fresh
         if action is not self._action:
             self._enter(action)
@@ -103,10 +104,20 @@ class DriveCycle:
         return fresh
 
     def _step(self, time: float) -> None:
+        """Step the drives' state machines, unless all run, and show what they showed: then nothing would change."""
         data = self.data
-        shown = zip(self.machines, data.status_words, data.mode_displays, data.error_codes, strict=True)
-        for machine, status_word, mode_display, error_code in shown:
-            machine.step(time, status_word, mode_display, error_code)
+        shown = data.status_words, data.mode_displays
+        if shown == self._steady:
+            return
+        for machine, *words in zip(self.machines, *shown, data.error_codes, strict=True):
+            machine.step(time, *words)
+        self._take_machines()
+        self._steady = shown if all(machine.enabled for machine in self.machines) else None
+
+    def _take_machines(self) -> None:
+        machines = self.machines
+        self._states, self._failures = [each.state for each in machines], [each.failure for each in machines]
+        self._words, self._targets = [each.control_word for each in machines], [each.targets for each in machines]
 
     def watch(self) -> None:
         """Stop all, from the next cycle on, where a measured position stands still although the joint must have moved.
@@ -122,7 +133,7 @@ class DriveCycle:
             self.supervisor.trip(frozen)
 
     def _enter(self, action: Action) -> None:
-        was, self._action = self._action, action
+        was, self._action, self._steady = self._action, action, None
         if action is Action.ENABLE:
             self._frozen.reset()
             self._last = None
@@ -158,7 +169,7 @@ class DriveCycle:
             self._step(self._time)  # a drive that is enabled keeps its last targets until it shows the mode
 
     def _take_mode(self, mode: Mode) -> None:
-        self.mode = mode
+        self.mode, self._steady = mode, None
         self.supervisor.waits_for_commands = mode is Mode.TORQUE
         self._last = None
         for machine in self.machines:
@@ -171,8 +182,7 @@ class DriveCycle:
             action = self.supervisor.action
             self._enter(action)
             self._step(self._time)
-        words = [machine.control_word for machine in self.machines]
-        targets = [machine.targets for machine in self.machines]
+        words, targets = self._words, self._targets
         # In torque mode nothing holds a joint but its command: it gets it as soon as it is enabled.
         through = action is Action.RUN or (action is Action.ENABLE and self.mode is Mode.TORQUE)
         if command is None or not through:
