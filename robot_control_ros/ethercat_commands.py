@@ -124,6 +124,13 @@ def _add_jitter(commands: Any) -> None:
         "--enable-drives", action="store_true", help="which --law needs: a real arm is then held by it, and may move"
     )
     parser.add_argument("--priority", type=int, default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
+    parser.add_argument(
+        "--cpu",
+        type=int,
+        default=-1,
+        help="processor that the bus's process stays on (default: any; with --emulate, one that all else here is kept "
+        "off, where there are several)",
+    )
     parser.add_argument("--plot", metavar="FILE", help="write a picture")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
     parser.set_defaults(run=_jitter)
@@ -337,6 +344,7 @@ def _jitter(options: argparse.Namespace) -> int:
     from .plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair
     from .plants.ethercat.jitter import measure
     from .plants.ethercat.protocol import memory_path
+    from .plants.ethercat.realtime import ANY, spare_processor
 
     if bool(options.interface) == options.emulate:
         raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both")
@@ -344,11 +352,18 @@ def _jitter(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"--law {options.law} enables the drives, and the arm may move: see that it can, then add --enable-drives"
         )
-    settings = {"seconds": options.seconds, "law": options.law, "priority": options.priority}
+    settings = {
+        "seconds": options.seconds,
+        "law": options.law,
+        "priority": options.priority,
+        "processor": options.cpu,
+    }
     if not options.emulate:
         return _tell(options, measure(options.robot, options.interface, options.topology, **settings))
     enter_namespace()
     make_pair()
+    if options.cpu == ANY:
+        settings["processor"] = spare_processor()
     folder = memory_path("").parent
     with (
         emulated_bus(options.robot, options.topology, SLAVES),

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +114,11 @@ def _on_the_bus(
     master, slaves = f"ecm{number}", f"ecs{number}"
     make_pair(master, slaves)
     hosted = "true" if in_process else "false"
-    specs = drives(master, ROBOT, LAW, in_process=hosted, patient="true").nodes()
+    ethercat, *others = drives(master, ROBOT, LAW, in_process=hosted, patient="true").nodes()
+    ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
     with (
         emulated_bus(ROBOT, "", slaves),
-        Processes(specs) as processes,
+        Processes([ethercat, *others]) as processes,
         spinning(lambda: ContourOperator(robot)) as (operator, spin),
     ):
         session = _Session(operator, spin, processes, dead_time(load_topology(ROBOT)))

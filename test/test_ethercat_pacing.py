@@ -1,6 +1,7 @@
 """When the cycles are: in step with another clock from any phase, and how that is told."""
 
 import math
+import os
 import random
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_control_ros.plants.ethercat.pacing import COLUMNS, SIZE, TIMING_BYTES, ClockFollower, Timing
-from robot_control_ros.plants.ethercat.realtime import sleep_until
+from robot_control_ros.plants.ethercat.realtime import ANY, sleep_until
 
 PERIOD = 0.001
 LARGEST = 2e-5
@@ -220,6 +221,35 @@ def test_processors_are_kept_awake_until_the_process_ends(tmp_path):
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert (str(device) in told.splitlines()) is held
     assert device.read_bytes() == b"\0\0\0\0"
+
+
+def said(program: str) -> list[str]:
+    """Lines that a program prints in a process of its own, whose scheduling nobody else has."""
+    child = [sys.executable, "-c", f"import os\nfrom robot_control_ros.plants.ethercat.realtime import *\n{program}"]
+    return subprocess.run(child, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_a_process_stays_on_the_processor_it_is_given():
+    last = max(os.sched_getaffinity(0))
+    assert said(f"prepare(0, {last}); print(*os.sched_getaffinity(0))") == [str(last)]
+    untouched = said("before = os.sched_getaffinity(0); prepare(0); print(before == os.sched_getaffinity(0))")
+    assert untouched == ["True"]
+
+
+@pytest.mark.parametrize("processor", [1000, 2**40, -5])
+def test_a_processor_that_there_is_not_is_told_in_words_with_those_there_are(processor):
+    valid = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+    told = said(f"print(*prepare(0, {processor}), sep='\\n'); print(sorted(os.sched_getaffinity(0)))")
+    assert any(f"not kept on processor {processor} (" in line and f"processors: {valid}" in line for line in told)
+    assert told[-1] == str(sorted(os.sched_getaffinity(0)))
+
+
+def test_one_processor_of_several_is_spared():
+    *others, last = sorted(os.sched_getaffinity(0))
+    spared, kept = said("print(spare_processor()); print(sorted(os.sched_getaffinity(0)))")
+    assert (int(spared), kept) == ((last, str(others)) if others else (ANY, str([last])))
+    alone = said(f"os.sched_setaffinity(0, [{last}]); print(spare_processor()); print(*os.sched_getaffinity(0))")
+    assert alone == [str(ANY), str(last)]
 
 
 def test_processors_that_may_sleep_are_told_in_words(tmp_path):

@@ -23,6 +23,7 @@ def drives(
     topology: str = "",
     in_process: str = "false",
     realtime_priority: str = "40",
+    cpu_affinity: str = "-1",
     patient: str = "false",
 ) -> System:
     """The bus, and a controller whose law runs in its own process, or in the bus's.
@@ -35,6 +36,7 @@ def drives(
         topology: which drive is where: a name, or the path of a YAML file; the robot's name by default.
         in_process: whether the law runs in the bus's process.
         realtime_priority: SCHED_FIFO priority of the bus's process; 0 for none.
+        cpu_affinity: processor that the bus's process stays on; -1 for any.
         patient: whether frames are waited for so long that a machine which stalls doesn't stop the drives; for an
             emulated bus.
 
@@ -50,6 +52,7 @@ def drives(
         "interface": interface,
         "topology": str(bus.path.resolve()) if Path(topology).suffix else topology,
         "realtime_priority": number("realtime_priority", realtime_priority),
+        "cpu_affinity": number("cpu_affinity", cpu_affinity),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
         **({name: float(value) for name, value in PATIENT.items()} if switch("patient", patient) else {}),
@@ -73,6 +76,7 @@ ETHERCAT = Setup(
             "in_process", "false", "Run the law in the bus's process: sense, compute and act in one cycle.", SWITCH
         ),
         Argument("realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."),
+        Argument("cpu_affinity", "-1", "Processor that the bus's process stays on; -1 for any."),
         Argument("patient", "false", "Wait for frames on a machine that stalls, as virtual ones do.", SWITCH),
     ),
     drives,

@@ -43,6 +43,7 @@ _PARAMETERS = {
 }
 _NUMBERS = {
     "realtime_priority": (40.0, 0.0, 98.0, "SCHED_FIFO priority of the bus's process; 0 for none."),
+    "cpu_affinity": (-1.0, -1.0, 1023.0, "Processor that the bus's process stays on; -1 for any."),
     "command_timeout": (0.04, 0.002, 1.0, "Age of the last command at which the drives are stopped [s]."),
     "bad_cycles": (3.0, 1.0, 100.0, "Cycles in a row without a good answer after which the drives are stopped."),
     "frame_timeout": (0.0, 0.0, 1.0, "Longest wait for a frame [s]; 0 for half a cycle."),
@@ -74,6 +75,7 @@ class EthercatNode(Node):
             topology,
             self._value("interface"),
             priority=round(self._numbers["realtime_priority"]),
+            processor=round(self._numbers["cpu_affinity"]),
             command_timeout=self._numbers["command_timeout"],
             bad_cycles=round(self._numbers["bad_cycles"]),
             frame_timeout=self._numbers["frame_timeout"],

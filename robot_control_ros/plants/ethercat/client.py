@@ -19,6 +19,7 @@ from ...types import Command
 from .pacing import Timing
 from .process import Settings
 from .protocol import BusStatus, CommandCodec, StatusCodec, lock_bus, memory_path, open_memory
+from .realtime import ANY
 from .shared import Latest, Messages
 
 START_LIMIT = 30.0  # s for the bus to be in OP
@@ -36,6 +37,7 @@ class BusClient:
         topology: name or path.
         interface: name of the network interface.
         priority: of SCHED_FIFO; 0 for none.
+        processor: that the process stays on; -1 for any.
         command_timeout: age of a command at which the drives are stopped [s].
         bad_cycles: so many in a row stop them.
         frame_timeout: longest wait for a frame [s]; 0 for half a cycle. More makes sense on an emulated bus only, since
@@ -60,6 +62,7 @@ class BusClient:
         interface: str,
         *,
         priority: int = 0,
+        processor: int = ANY,
         command_timeout: float = 0.04,
         bad_cycles: int = 3,
         frame_timeout: float = 0.0,
@@ -88,6 +91,7 @@ class BusClient:
             memory=str(path),
             wake=theirs.fileno(),
             priority=priority,
+            processor=processor,
             command_timeout=command_timeout,
             bad_cycles=bad_cycles,
             frame_timeout=frame_timeout,

@@ -20,6 +20,7 @@ from .client import BusClient
 from .pacing import COLUMNS, PATIENT, SIZE, Timing
 from .process import REPORT_PERIOD
 from .protocol import BusStatus, memory_path
+from .realtime import ANY
 from .remote_loop import RemoteLoop
 from .supervisor import Action
 from .topology import load_topology
@@ -153,6 +154,7 @@ def measure(
     law: str = "",
     profile: str = PROFILE,
     priority: int = 40,
+    processor: int = ANY,
     patient: bool = False,
     memory: Path | None = None,
 ) -> Jitter:
@@ -164,7 +166,7 @@ def measure(
         topology: name, or path of a YAML file; that of the robot's name by default.
         seconds: for how long, once the bus is in OP and the law runs.
         law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
-        priority, memory: see :class:`BusClient`.
+        priority, processor, memory: see :class:`BusClient`.
         patient: whether the bus is an emulated one on a machine that stalls, see PATIENT in :mod:`.pacing`.
 
     Raises:
@@ -185,6 +187,7 @@ def measure(
         topology,
         interface,
         priority=priority,
+        processor=processor,
         memory=path,
         in_process=running is not None,
         **(PATIENT if patient else {}),

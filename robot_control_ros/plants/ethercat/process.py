@@ -58,6 +58,7 @@ class Settings:
         memory: path of the shared memory, which is there.
         wake: file descriptor of a socket that gets a byte per cycle; its other end's close ends the process.
         priority: of SCHED_FIFO; 0 for none.
+        processor: that the process stays on; -1 for any.
         command_timeout: age of a command at which the drives are stopped [s].
         bad_cycles: so many in a row stop them.
         frame_timeout: longest wait for a frame [s]; 0 for half a cycle.
@@ -73,6 +74,7 @@ class Settings:
     memory: str
     wake: int
     priority: int
+    processor: int
     command_timeout: float
     bad_cycles: int
     frame_timeout: float
@@ -173,7 +175,7 @@ class BusProcess:
         try:
             self._plant.prepare()
             self._plant.master.listen(self._on_emergency)
-            self._warnings = prepare(self._settings.priority)
+            self._warnings = prepare(self._settings.priority, self._settings.processor)
             if self._plant.master.blocks:
                 self._warnings.append(self._plant.master.blocks)
             self._plant.operate()

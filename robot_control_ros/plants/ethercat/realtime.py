@@ -12,6 +12,7 @@ import sys
 import time
 
 SWITCH_INTERVAL = 1e-4  # s, of the interpreter's lock between threads
+ANY = -1  # processor
 
 LATENCY = "/dev/cpu_dma_latency"  # the kernel's PM QoS interface: how long processors may take to wake up [us, int32]
 
@@ -25,7 +26,7 @@ class _Timespec(ctypes.Structure):
     _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
-def prepare(priority: int) -> list[str]:
+def prepare(priority: int, processor: int = ANY) -> list[str]:
     """Real-time scheduling, wakeful processors, locked memory, no garbage collection.
 
     Returns what isn't permitted, in words.
@@ -34,8 +35,15 @@ def prepare(priority: int) -> list[str]:
 
     Args:
         priority: of SCHED_FIFO, 1 to 99; 0 for the ordinary scheduling.
+        processor: that this thread, and those it starts, stay on.
     """
     warnings = []
+    if processor != ANY:
+        try:
+            os.sched_setaffinity(0, {processor})
+        except (OSError, ValueError, OverflowError) as error:
+            valid = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+            warnings.append(f"not kept on processor {processor} ({error}); processors: {valid}")
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.collect()
     gc.freeze()
@@ -65,6 +73,18 @@ def _stay_awake() -> None:
     """
     descriptor = os.open(LATENCY, os.O_WRONLY)  # the request ends where it is closed
     os.write(descriptor, struct.pack("=i", 0))
+
+
+def spare_processor() -> int:
+    """Keep this thread, and all it starts, off one processor of several, for who must keep time; returns which.
+
+    With one processor only nothing is changed, and it is ANY.
+    """
+    *others, spared = sorted(os.sched_getaffinity(0))
+    if not others:
+        return ANY
+    os.sched_setaffinity(0, others)
+    return spared
 
 
 def end_with_parent() -> None:
