@@ -26,9 +26,9 @@ from .types import Array
 
 LAW = "position_domain_pd"
 FEED = 0.25  # m/s
-# s at the contour's beginning, before it. A quarter of a cycle off, since the reference's acceleration jumps: where it did
-# so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest jitter would
-# decide whether that sample has it already.
+# s at the contour's beginning, before it. A quarter of a cycle off, since the reference's acceleration jumps: where it
+# did so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest
+# jitter would decide whether that sample has it already.
 LEAD = 0.50025
 STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
 AWAY = 0.1  # m from the beginning: where tracks that were recorded by different clocks are laid over each other
