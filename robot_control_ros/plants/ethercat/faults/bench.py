@@ -42,6 +42,7 @@ STIFFNESS = 15.0  # rad/s, of the commanded torque's pull to where it holds
 PATIENCE = 15.0  # s for what must follow: all mailboxes are looked into once in 6 s, one message each
 POLL = 0.005  # s
 ENABLED = "OPERATION_ENABLED"
+_RUNNING = (Action.RUN, Action.HOLD)
 
 
 class _Stream(threading.Thread):
@@ -186,15 +187,24 @@ class Bench:
         return said
 
     def run(self, mode: CommandMode) -> None:
-        """Have the arm move by commands of a mode, from a standstill."""
-        if self.action in (Action.RUN, Action.HOLD):
-            self.client.request("disable")
-            self.wait_for(self.disabled, "disabled drives")
-        self.stream.mode = mode
-        self.enable()
-        self.stream.move()
-        time.sleep(PERIOD / 10)  # it has some speed then
-        self.inject("begin")
+        """Have the arm move by commands of a mode, from a standstill.
+
+        Raises:
+            HardwareFault: the drives are stopped before it moves, again and again, as on a machine that stalls.
+        """
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if self.action in _RUNNING:
+                self.client.request("disable")
+                self.wait_for(self.disabled, "disabled drives")
+            self.stream.mode = mode
+            self.enable()
+            self.stream.move()
+            time.sleep(PERIOD / 10)  # it has some speed then
+            self.inject("begin")
+            if self.action in _RUNNING:
+                return
+        raise HardwareFault(f"the drives are stopped before any fault: {self.client.report().get('words', '')}")
 
     @property
     def action(self) -> Action | None:
