@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,12 @@ import numpy as np
 
 from .errors import ConfigError
 from .gains import VECTOR, Tuning, gain
+from .trajectories.jog import ramp_time, reach
 from .types import Array
 
 FAR = 5.0  # m; a bound as far away as this is none
+_MARGIN = 1e-6  # m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
+_SHARE = 2**-10  # of a twist, to which it is slowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +74,7 @@ class Workspace:
     ) -> Array:
         """A twist, slower towards the walls, after which a :class:`~.trajectories.Jog` comes to rest inside.
 
-        A stream of such jogs, whatever comes next, stays inside where each lasts for half the time, at least, that
-        it takes from rest to the largest speed.
+        A stream of such jogs stays inside, whenever one follows the other.
 
         Args:
             twist: (6,) that is wanted [m/s, rad/s].
@@ -81,16 +83,26 @@ class Workspace:
             acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
             lasting: of the jog [s].
         """
-        box, linear, turning = self.settings.target, twist[:3], twist[3:]
-        speed, present = float(np.linalg.norm(linear)), float(np.linalg.norm(before[:3]))
-        change, turn = float(np.linalg.norm(turning - before[3:])), float(np.linalg.norm(turning))
-        rise = max((speed + present) / acceleration[0], change / acceleration[1])
-        brake = max(speed / acceleration[0], turn / acceleration[1])
+        linear, box = twist[:3], self.settings.target
+        ahead, back = np.maximum([box.upper - position, position - box.lower], _MARGIN) - _MARGIN
+        present, speed = float(np.linalg.norm(before[:3])), float(np.linalg.norm(linear))
+        rise = max((speed + present) / acceleration[0], ramp_time(twist - before, acceleration))
         way = np.sign(linear)
-        room = np.where(way > 0.0, box.upper - position, position - box.lower)
-        room = room - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone while the speed changes
-        fastest = np.maximum(room, 0.0) / (max(lasting, rise) + brake / 2.0)
-        return np.concatenate((way * np.minimum(np.abs(linear), fastest), turning))
+        room = np.where(way > 0.0, ahead, back) - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone meanwhile
+        fastest = np.maximum(room, 0.0) / (max(lasting, rise) + ramp_time(twist, acceleration) / 2.0)
+        slower = np.concatenate((way * np.minimum(np.abs(linear), fastest), twist[3:]))
+        return slower * _largest_share(
+            lambda share: bool((reach(share * slower, before, acceleration) <= (ahead, back)).all())
+        )
+
+
+def _largest_share(fits: Callable[[float], bool]) -> float:
+    """The largest number from 0 to 1 that fits, to some thousandths; 0 where none does."""
+    fitting, beyond = 0.0, 2.0
+    while beyond - fitting > _SHARE and fitting < 1.0:
+        middle = (fitting + beyond) / 2.0
+        fitting, beyond = (middle, beyond) if fits(middle) else (fitting, middle)
+    return fitting
 
 
 def is_bounded(lower: Array, upper: Array) -> bool:

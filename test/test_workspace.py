@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -91,11 +91,30 @@ twists = st.builds(lambda linear, angular: np.concatenate((linear, angular)), sp
 streams = st.lists(st.tuples(twists, st.floats(0.005, 0.2)), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+def twist_of(x=0.0, y=0.0, z=0.0, about_x=0.0):
+    return np.array([x, y, z, about_x, 0.0, 0.0])
+
+
+@settings(max_examples=300, deadline=None)
 @given(
-    start=arrays(float, 3, elements=st.floats(0.0, 1.0)),
+    start=arrays(float, 3, elements=st.floats(0.0, 1.0) | st.sampled_from([0.0, 1e-3, 1e-2, 1.0])),
     commands=streams,
-    lasting=st.floats(0.2, 0.3),
+    lasting=st.floats(0.02, 0.3),
+)
+@example(  # the change to a fast motion along a wall takes so long that the slow one towards it goes on
+    start=np.zeros(3),
+    commands=[(twist_of(), 0.1), (twist_of(0.03), 0.12), (twist_of(-0.06), 0.19), (twist_of(y=0.25), 0.1)],
+    lasting=0.2,
+)
+@example(  # and so does the stop from there
+    start=np.array([0.5, 0.5, 0.016]),
+    commands=[(twist_of(z=-0.0625), 0.19), (twist_of(0.25), 0.125), (twist_of(), 0.1)],
+    lasting=0.25,
+)
+@example(  # or a turn
+    start=np.full(3, 0.008),
+    commands=[(twist_of(-0.03), 0.12), (twist_of(about_x=1.0), 0.12)],
+    lasting=0.22,
 )
 def test_a_stream_of_jogs_never_leaves_the_box(start, commands, lasting):
     inside = pose(LOWER + start * (UPPER - LOWER))

@@ -27,8 +27,8 @@ class Jog:
     ) -> None:
         self._pose, self._before = beginning(start, "jogging")
         self._time, self._twist, self._lasting = time, twist, lasting
-        self._rise = _ramp_time(twist - self._before, acceleration)
-        self._brake = _ramp_time(twist, acceleration)
+        self._rise = ramp_time(twist - self._before, acceleration)
+        self._brake = ramp_time(twist, acceleration)
 
     def sample(self, t: float) -> Reference:
         t = max(t - self._time, 0.0)
@@ -59,6 +59,29 @@ class Jog:
         return -self._twist / self._brake if last < t < last + self._brake else np.zeros(6)
 
 
-def _ramp_time(change: Array, acceleration: Sequence[float]) -> float:
+def ramp_time(change: Array, acceleration: Sequence[float]) -> float:
+    """How long a change of a twist (6,) takes [s]."""
     linear, angular = float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:]))
     return max(linear / acceleration[0], angular / acceleration[1], 1e-3)
+
+
+def reach(twist: Array, before: Array, acceleration: Sequence[float]) -> Array:
+    """How far a jog may lead that is stopped while it changes the twist, each coordinate ahead and back (2, 3) [m].
+
+    With u from 1 to 0 over the change, which takes the time R, the velocity is u b + (1 - u) w, and stopping takes
+    u B + (1 - u) W at most, from the times B and W that it takes from either. What is gone, and the way of the stop:
+
+        R [b (1 - u²) + w (1 - u)²] / 2 + [u b + (1 - u) w] [u B + (1 - u) W] / 2
+
+    Args:
+        twist, before: (6,) w that is wanted, b of the present [m/s, rad/s].
+        acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
+    """
+    b, w = (np.array([each[:3], -each[:3]]) for each in (before, twist))
+    rise, stop_b, stop_w = (ramp_time(each, acceleration) for each in (twist - before, before, twist))
+    square = (b - w) * (stop_b - stop_w - rise) / 2.0
+    slope = (b * stop_w + w * stop_b) / 2.0 - w * (rise + stop_w)
+    at_last = rise * (b + w) / 2.0 + w * stop_w / 2.0
+    u = np.clip(-slope / np.where(square < 0.0, 2.0 * square, -1e-12), 0.0, 1.0)
+    farthest = np.maximum((square * u + slope) * u + at_last, np.maximum(at_last, b * stop_b / 2.0))
+    return np.asarray(np.maximum(farthest, 0.0))
