@@ -456,11 +456,9 @@ class ControlLoop:
         return self.safety.apply(command, state, kin, dt)
 
     def _check(self, state: RobotState) -> None:
-        shape, q, v = (self.robot.n,), state.q, state.v
-        if q.shape == shape == v.shape and math.isfinite(q.dot(q) + v.dot(v) + state.time):
-            return
-        for name, values in (("position", q), ("velocity", v)):
-            if values.shape != shape or not math.isfinite(values.dot(values)):
-                raise ConfigError(f"joint state: {name} = {values.tolist()}: must be {shape[0]} finite numbers")
+        n = self.robot.n
+        for name, values in (("position", state.q), ("velocity", state.v)):
+            if values.shape != (n,) or not math.isfinite(values.dot(values)):
+                raise ConfigError(f"joint state: {name} = {values.tolist()}: must be {n} finite numbers")
         if not math.isfinite(state.time):
             raise ConfigError(f"joint state: time = {state.time}: must be finite")

@@ -15,7 +15,7 @@ from .types import Array
 
 FAR = 5.0  # m; a bound as far away as this is none
 _MARGIN = 1e-6  # m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
-_SHARE = 2**-10  # of a twist, to which it is slowed
+_RESOLUTION = 2**-10  # of the share of a twist that is taken up
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,9 @@ class Workspace:
 
 
 def _largest_share(fits: Callable[[float], bool]) -> float:
-    """The largest number from 0 to 1 that fits, to some thousandths; 0 where none does."""
+    """The largest number from 0 to 1 that fits, within a resolution; 0 where none does."""
     fitting, beyond = 0.0, 2.0
-    while beyond - fitting > _SHARE and fitting < 1.0:
+    while beyond - fitting > _RESOLUTION and fitting < 1.0:
         middle = (fitting + beyond) / 2.0
         fitting, beyond = (middle, beyond) if fits(middle) else (fitting, middle)
     return fitting

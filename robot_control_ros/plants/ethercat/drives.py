@@ -21,10 +21,6 @@ from .pdo import TYPES, Entry, Image, Pdo
 from .scale import TORQUE_UNITS, VELOCITY_UNITS
 
 _FOLDER = "ethercat/drives"
-_NEEDED = {
-    "rx": (pdo.CONTROL_WORD, pdo.MODE),
-    "tx": (pdo.STATUS_WORD, pdo.MODE_DISPLAY, pdo.ACTUAL_POSITION, pdo.ACTUAL_VELOCITY),
-}
 _ASSIGN = {"rx": 0x1C12, "tx": 0x1C13}
 _PDOS = {"rx": range(0x1600, 0x1800), "tx": range(0x1A00, 0x1C00)}
 _LARGEST_ID = 0xFFFFFFFF
@@ -89,7 +85,7 @@ class DriveConfig:
     @property
     def modes(self) -> tuple[Mode, ...]:
         """Modes of operation whose targets are mapped."""
-        return tuple(mode for mode, target in pdo.TARGETS.items() if self.rx_image.place(target) is not None)
+        return self.rx_image.modes
 
     def mapping_writes(self) -> list[SdoWrite]:
         """What makes the drive's process data those of the file; nothing where their layout is fixed.
@@ -242,11 +238,11 @@ class _Reader:
 
     def _image(self, direction: str, pdos: Sequence[Pdo]) -> Image:
         image = Image(f"{self.path}: {direction}", pdos)
-        for index in _NEEDED[direction]:
+        for index in pdo.NEEDED[direction]:
             if image.place(index) is None:
-                needed = ", ".join(f"0x{each:04X}" for each in _NEEDED[direction])
+                needed = ", ".join(f"0x{each:04X}" for each in pdo.NEEDED[direction])
                 raise ConfigError(f"{self.path}: {direction}: object 0x{index:04X} is missing; needed: {needed}")
-        if direction == "rx" and all(image.place(target) is None for target in pdo.TARGETS.values()):
+        if direction == "rx" and not image.modes:
             targets = ", ".join(f"0x{target:04X}" for target in pdo.TARGETS.values())
             raise ConfigError(f"{self.path}: rx: no target is mapped; one or more of: {targets}")
         return image

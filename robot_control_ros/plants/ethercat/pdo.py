@@ -53,6 +53,9 @@ OBJECT_TYPES = {
     FOLLOWING_ERROR: "i32",
 }
 
+# What no drive can do without.
+NEEDED = {"rx": (CONTROL_WORD, MODE), "tx": (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY)}
+
 
 def bounds(kind: str) -> tuple[int, int]:
     """The smallest and the largest number of one of TYPES."""
@@ -128,3 +131,8 @@ class Image:
     def place(self, index: int, sub_index: int = 0) -> int | None:
         """At which byte an object of a byte or more begins; None where it isn't mapped."""
         return self._places.get((index, sub_index))
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """Modes of operation whose targets are mapped."""
+        return tuple(mode for mode, target in TARGETS.items() if self.place(target) is not None)

@@ -26,12 +26,12 @@ from .pdo import (
     FOLLOWING_ERROR,
     MODE,
     MODE_DISPLAY,
+    NEEDED,
     OBJECT_TYPES,
     STATUS_WORD,
     TARGET_POSITION,
     TARGET_TORQUE,
     TARGET_VELOCITY,
-    TARGETS,
     TORQUE_OFFSET,
     TYPES,
     VELOCITY_OFFSET,
@@ -51,9 +51,6 @@ _OUTPUTS = (
     MODE,
 )
 _FILLED = (TARGET_POSITION, TARGET_VELOCITY, TARGET_TORQUE, VELOCITY_OFFSET, TORQUE_OFFSET)
-_NEEDED = (CONTROL_WORD, MODE), (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY)
-_COMMAND = Targets.COMMAND
-_ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -73,15 +70,15 @@ class Axis:
     tx: Image
 
     def __post_init__(self) -> None:
-        for image, needed in zip((self.rx, self.tx), _NEEDED, strict=True):
-            for index in needed:
+        for image, direction in ((self.rx, "rx"), (self.tx, "tx")):
+            for index in NEEDED[direction]:
                 if image.place(index) is None:
                     raise ConfigError(f"{self.scale.joint}: object 0x{index:04X} must be in the drive's process data")
 
     @property
     def modes(self) -> tuple[Mode, ...]:
         """Modes of operation whose targets are mapped."""
-        return tuple(mode for mode, target in TARGETS.items() if self.rx.place(target) is not None)
+        return self.rx.modes
 
     def check_sizes(self, output_size: int, input_size: int) -> None:
         """Compare the sizes that the bus has mapped with the layout's.
@@ -223,10 +220,12 @@ class ProcessData:
         Raises:
             ConfigError: a value isn't a finite number; the outputs stay as they were.
         """
-        commanded = targets.count(_COMMAND)
+        commanded = targets.count(Targets.COMMAND)
         if commanded:
             filled = self._commanded(mode, values, velocities, torques)
-            rows: Any = _ALL if commanded == len(targets) else [i for i, each in enumerate(targets) if each is _COMMAND]
+            rows: Any = slice(None)
+            if commanded < len(targets):
+                rows = [i for i, each in enumerate(targets) if each is Targets.COMMAND]
             for target, counts in zip(self._targets, filled, strict=True):
                 target[rows] = counts[rows]
         if commanded < len(targets):

@@ -168,7 +168,6 @@ class Supervisor:
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
         self.events: deque[tuple[float, str]] = deque(maxlen=100)
         self.turns: deque[tuple[float, str, int]] = deque(maxlen=200)
-        self._turn: tuple[Action, int] | None = None
         self._phase = _Phase.DISABLED
         self._since = self._time = 0.0
         self._bad = self._good = 0
@@ -209,9 +208,9 @@ class Supervisor:
             if at_rest or time - self._since > self.limits.stop_time:
                 self._enter(_Phase.STOPPED)
         action = self.action
-        if (turn := (action, working_counter)) != self._turn:
-            self._turn = turn
-            self.turns.append((time, action.value, working_counter))
+        turn = (action.value, working_counter)
+        if not self.turns or self.turns[-1][1:] != turn:
+            self.turns.append((time, *turn))
         return action
 
     def _count(self, working_counter: int, late: bool) -> None:
