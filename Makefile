@@ -21,7 +21,7 @@ RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo demo-ethercat demo-planar test lint browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-all lint browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,14 +37,21 @@ demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
 # A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
-test: $(DEV) browser ## all tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 -m "not alone" $(ARGS) || test $$? = 5 # none chosen
-	$(BIN)/python -m pytest -m alone $(ARGS) || test $$? = 5
+SIDE_BY_SIDE := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-lint: $(DEV) ## style, formatting and types
+test: $(DEV) browser ## the tests, without the long ones
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not alone and not long" $(ARGS) || test $$? = 5 # none chosen
+	$(BIN)/python -m pytest -m "alone and not long" $(ARGS) || test $$? = 5
+
+test-all: test ## all tests: also those that take minutes each
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "long and not alone" $(ARGS) || test $$? = 5
+	$(BIN)/python -m pytest -m "long and alone" $(ARGS) || test $$? = 5
+
+lint: $(DEV) ## style, formatting, types, and who imports whom
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)

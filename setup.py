@@ -8,6 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "robot_control_ros"
+EMULATOR = "ethercat_emulator"  # a package beside it, which needs nothing of it
 ROOT = Path(__file__).resolve().parent
 
 
@@ -39,8 +40,8 @@ setup(
     maintainer="robot_control_ros developers",
     maintainer_email="maintainers@robot-control-ros.org",
     license="Apache-2.0",
-    packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"]},
+    packages=find_packages(include=[NAME, f"{NAME}.*", EMULATOR, f"{EMULATOR}.*"]),
+    package_data={NAME: ["py.typed"], EMULATOR: ["py.typed", "README.md"]},
     data_files=data_files(),
     zip_safe=False,
     python_requires=">=3.10",
@@ -90,7 +91,9 @@ setup(
             "setuptools>=61",
             "wheel",
         ],
-        "dev": ["ruff", "mypy", "types-PyYAML"],
+        "dev": ["ruff", "mypy", "types-PyYAML", "import-linter"],
     },
-    entry_points={"console_scripts": [f"robot_control = {NAME}.cli:main"]},
+    entry_points={
+        "console_scripts": [f"robot_control = {NAME}.cli.main:main", f"ethercat-emulator = {EMULATOR}.program:main"]
+    },
 )

@@ -1,15 +1,15 @@
-"""A law of one's own, in place of a simulator's joint control callback: one file, outside the package.
+"""A law of your own in place of a simulator's joint control callback: one file, outside the package.
 
-In this folder, as the controller's law (with control at the rate of the physics it is called at each physics step):
+As the controller's law, typed in this folder. Control has the rate of the physics here: each physics step calls it:
 
     robot_control simulate --law joint_callback_law:JointCallback --set spring=300 --push 20 0 0
 
-or within the simulated drives, called at each physics step whatever the controller's rate, with the controller's
-position command as its target:
+Or within the simulated drives. Each physics step calls it, at any rate of the controller. Its target is the
+controller's position command:
 
     simulate("ur5", "admittance", rate=100.0, joint_law="joint_callback_law:JointCallback")
 
-What the callback of a simulator gets joint by joint, a law gets for all joints at once, as arrays (n,):
+A simulator calls its callback joint by joint. A law gets all joints at once, as arrays (n,):
 
     callback             here
     init                 self.passes == 0: no call since reset()
@@ -17,7 +17,7 @@ What the callback of a simulator gets joint by joint, a law gets for all joints 
     pass count           self.passes: calls since reset(); modulo the physics steps per command it is the callback's
     current position     state.q
     target position      reference.q
-    error                error, the short way round where the joint is cyclic
+    error                error, the shorter way round for a cyclic joint
     effort               state.effort
     step size            dt
     position limits      kin.model.limits.lower, kin.model.limits.upper
@@ -26,7 +26,7 @@ What the callback of a simulator gets joint by joint, a law gets for all joints 
     velocity limit       kin.model.limits.velocity
     (velocity)           state.v
 
-It gives back a Command: EFFORT, or VELOCITY, which a motor reaches as far as its effort limit allows.
+It returns a Command: EFFORT or VELOCITY. A motor reaches a velocity as far as its effort limit allows.
 """
 
 from __future__ import annotations
@@ -36,13 +36,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from robot_control_ros.gains import JOINT, gain
-from robot_control_ros.model import Kinematics
-from robot_control_ros.types import Array, Command, CommandMode, Reference, RobotState
+from robot_control_ros import (
+    JOINT,
+    Array,
+    Command,
+    CommandMode,
+    JointSpaceReference,
+    Reference,
+    RobotDynamics,
+    RobotState,
+    gain,
+)
 
 
 class JointCallback:
-    """A spring and a damper in each joint, the arm's weight carried."""
+    """A spring and a damper in each joint; gravity is compensated."""
 
     @dataclass(frozen=True, eq=False)
     class Gains:
@@ -53,17 +61,19 @@ class JointCallback:
         gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
-    joint_space: ClassVar[bool] = True  # reference.q, v and a are always there
+    reference: ClassVar[type[Reference]] = JointSpaceReference  # it has q, v and a
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
         self.passes = 0
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Forget the past: the next call is the first."""
         self.passes = 0
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
+    ) -> Command:
         """The torques for this physics step."""
         error = reference.q - state.q
         error = np.where(kin.model.cyclic, (error + np.pi) % (2.0 * np.pi) - np.pi, error)

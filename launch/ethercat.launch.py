@@ -1,7 +1,7 @@
 """EtherCAT drives: ros2 launch robot_control_ros ethercat.launch.py robot:=ur5 interface:=eth1 law:=impedance."""
 
 from robot_control_ros.bringup import SETUPS
-from robot_control_ros.launching import describe
+from robot_control_ros.bringup.launch_actions import describe
 
 
 def generate_launch_description():

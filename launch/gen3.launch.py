@@ -1,7 +1,7 @@
 """A Kinova Gen3: ros2 launch robot_control_ros gen3.launch.py robot_ip:=192.168.1.10 law:=admittance."""
 
 from robot_control_ros.bringup import SETUPS
-from robot_control_ros.launching import describe
+from robot_control_ros.bringup.launch_actions import describe
 
 
 def generate_launch_description():

@@ -1,7 +1,7 @@
 """EtherCAT drives on ICube's driver: ros2 launch robot_control_ros icube.launch.py robot:=ur5 law:=joint_pid."""
 
 from robot_control_ros.bringup import SETUPS
-from robot_control_ros.launching import describe
+from robot_control_ros.bringup.launch_actions import describe
 
 
 def generate_launch_description():

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.profiles import Profile
-from robot_control_ros.robots import RobotConfig
-from robot_control_ros.types import CommandMode
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.profile import HardwareProfile
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 NO_MOUNT = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
@@ -37,7 +37,7 @@ class Arm:
 
     def config(self, **changes: Any) -> RobotConfig:
         """A robot configuration; its description must be handed on as text."""
-        every_mode = Profile(1000.0, tuple(CommandMode), gravity_by_robot=False)
+        every_mode = HardwareProfile(1000.0, tuple(CommandMode), gravity_by_robot=False)
         config = RobotConfig(
             name="arm",
             description="",
@@ -181,7 +181,7 @@ def _placement(element: ElementTree.Element) -> np.ndarray:
 
 
 class Chain:
-    """Kinematics and dynamics of a description in the axes of its root; joints that aren't named are at 0."""
+    """RobotDynamics and dynamics of a description in the axes of its root; joints that aren't named are at 0."""
 
     def __init__(self, urdf: str) -> None:
         self._robot = ElementTree.fromstring(urdf)

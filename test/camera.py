@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from browser import Box, Browser
 
-from robot_control_ros.types import Array
+from robot_control_ros.core.types import Array
 
 VIEW = """(at => [at.x, at.y, at.width, at.height])(
   document.querySelector("canvas[data-engine]").getBoundingClientRect())"""  # three.js marks its canvas

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import RobotConfig, load_robot
+from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.robot.model import RobotModel
 
 # Whatever is begun last is waited for: so these files, which take longest, are begun first.
 LONGEST = (

@@ -15,9 +15,9 @@ import zstandard
 from viser import _messages as messages
 from viser.infra import _messages as wire
 
-from robot_control_ros.dashboard.link import Answer, Health, Parameter, Telemetry
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
+from robot_control_ros.dashboard.link import Health, Parameter, RequestResult, RobotTelemetry
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 websocket = pytest.importorskip("websockets.sync.client", reason="the page needs viser")
 LIMIT = 20.0  # s
@@ -42,7 +42,7 @@ class FakeLink:
         self.refusal = ""
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
-        self.now = Telemetry(q=np.array(ROBOT.home), reference=HOME)
+        self.now = RobotTelemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
         self.running = "impedance"
         unit, bounds = "N/m, N·m/rad", (0.0, 10000.0)
@@ -77,7 +77,7 @@ class FakeLink:
 
     def answer(self, what, reply):
         self.asked.append(what)
-        reply(Answer(not self.refusal, self.refusal))
+        reply(RequestResult(not self.refusal, self.refusal))
         return not self.refusal
 
     def set_law(self, name, reply):
@@ -108,16 +108,16 @@ class FakeLink:
     def can_push(self):
         return True
 
-    def lead_tip(self, pose):
+    def set_target_pose(self, pose):
         self.targets.append(pose)
 
-    def lead_wrench(self, wrench):
+    def set_target_wrench(self, wrench):
         self.wrenches.append(wrench)
 
     def push(self, link, force):
         self.pushes.append((link, force))
 
-    def lead_object(self, name, position):
+    def set_object_target(self, name, position):
         self.places.append((name, position))
 
 

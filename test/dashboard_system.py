@@ -12,7 +12,7 @@ from PIL import Image
 from rcl_interfaces.srv import SetParameters
 
 from robot_control_ros.bringup import NodeSpec, simulation
-from robot_control_ros.nodes.messages import read_pose
+from robot_control_ros.nodes.common.messages import read_pose
 
 GRIP = 0.18  # m along the target's z axis, from its origin to the head of the arrow there
 ACTIVE, STOPPED, GONE = "● active", "the robot isn't commanded", "the controller doesn't answer"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from robot_control_ros.plants.ethercat.emulator.bus import Bus
-from robot_control_ros.plants.ethercat.emulator.line import Line
+from ethercat_emulator.bus.chain import Bus
+from ethercat_emulator.bus.line import Line
 
 MS = 1_000_000  # ns
 

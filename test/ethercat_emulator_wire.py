@@ -18,17 +18,19 @@ import sys
 import threading
 import time
 
-from robot_control_ros.plants.ethercat.emulator.bus import Bus
-from robot_control_ros.plants.ethercat.emulator.devices import RX, TX, drive_slave, terminal
-from robot_control_ros.plants.ethercat.emulator.drive import DriveSettings, Machine
-from robot_control_ros.plants.ethercat.emulator.faults import Faults
-from robot_control_ros.plants.ethercat.emulator.line import Line
-from robot_control_ros.plants.ethercat.emulator.mechanics import Load, Rotors
-from robot_control_ros.plants.ethercat.emulator.pdo import Mapped, Pdo
-from robot_control_ros.plants.ethercat.emulator.servo import Motor
-from robot_control_ros.plants.ethercat.emulator.sii import Identity
-from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES, make_pair
-from robot_control_ros.plants.ethercat.emulator.wire import run
+from ethercat_emulator.bus.chain import Bus
+from ethercat_emulator.bus.devices import RX, TX, drive_slave, terminal
+from ethercat_emulator.bus.line import Line
+from ethercat_emulator.coe.pdo import Mapped, Pdo
+from ethercat_emulator.drive.drive import Machine
+from ethercat_emulator.drive.mechanics import Load, Rotors
+from ethercat_emulator.drive.objects import DriveSettings
+from ethercat_emulator.drive.servo import Motor
+from ethercat_emulator.esc.sii import Identity
+from ethercat_emulator.faults.channel import methods_of
+from ethercat_emulator.faults.injection import DriveFaults, Faults
+from ethercat_emulator.network.packet_socket import run
+from ethercat_emulator.network.veth import MASTER, SLAVES, make_pair
 
 AXES = 6
 OUTPUTS, INPUTS = struct.Struct("<Hbxiihh"), struct.Struct("<HbxiihHi")
@@ -84,7 +86,7 @@ def hurry() -> None:
 def emulate(interface: str, name: str) -> None:
     hurry()
     line = Line({"six_drives": six_drives, "mixed": mixed}[name]())
-    faults = Faults(line)
+    faults = {**methods_of(Faults(line)), **methods_of(DriveFaults(line.bus))}
     stop = threading.Event()
     commands: queue.SimpleQueue[list] = queue.SimpleQueue()
 
@@ -101,7 +103,7 @@ def emulate(interface: str, name: str) -> None:
             print("ready", flush=True)
         with contextlib.suppress(queue.Empty):
             method, arguments, named = commands.get_nowait()
-            getattr(faults, method)(*arguments, **named)
+            faults[method](*arguments, **named)
             print("done", flush=True)
 
     threading.Thread(target=listen, daemon=True).start()

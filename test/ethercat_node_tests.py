@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 if __name__ == "__main__":
-    from robot_control_ros.plants.ethercat.emulator.veth import enter_namespace, make_pair
+    from ethercat_emulator.network.veth import enter_namespace, make_pair
 
     enter_namespace()
     make_pair()
@@ -24,22 +24,22 @@ from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.nodes.messages import fill_pose, read_blocks, seconds
-from robot_control_ros.plants.ethercat import pacing
-from robot_control_ros.plants.ethercat.emulator.fault_channel import inject
-from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES
-from robot_control_ros.plants.ethercat.protocol import StatusCodec, memory_path, open_memory
-from robot_control_ros.plants.ethercat.shared import Latest
-from robot_control_ros.plants.ethercat.supervisor import Action
-from robot_control_ros.robots import load_robot
+from ethercat_emulator.faults.channel import inject
+from ethercat_emulator.network.veth import MASTER, SLAVES
+from robot_control_ros.ethercat.driver.supervisor import Action
+from robot_control_ros.ethercat.process import pacing
+from robot_control_ros.ethercat.process.protocol import StatusCodec, memory_path, open_memory
+from robot_control_ros.ethercat.process.shared_memory import Latest
+from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, seconds
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 ROBOT = load_robot("ur5", "ethercat")
 ENABLED = (Action.RUN, Action.HOLD)
 HOME = np.array(ROBOT.home)
 # Virtual machines stall for some milliseconds; what is tested here isn't how well they keep time.
-PATIENT = {name: float(value) for name, value in pacing.PATIENT.items()}
-PATIENT |= {"command_timeout": 1.0, "realtime_priority": 40}
+EMULATED_BUS_TIMEOUTS = {name: float(value) for name, value in pacing.EMULATED_BUS_TIMEOUTS.items()}
+EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "realtime_priority": 40}
 
 
 class Bus:
@@ -47,7 +47,7 @@ class Bus:
 
     def __init__(self, folder: Path) -> None:
         self.faults = str(folder / "faults")
-        program = "robot_control_ros.plants.ethercat.emulator.program"
+        program = "robot_control_ros.ethercat.emulation.program"
         arguments = ["--robot", "ur5", "--interface", SLAVES, "--faults", self.faults]
         self.process = subprocess.Popen(
             [sys.executable, "-m", program, *arguments], stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -77,7 +77,7 @@ class Drives:
         self.states = ros.subscribe(JointState, "/joint_states")
         self.diagnoses = {}
         ros.subscribe(DiagnosticArray, "/diagnostics", on_message=self._keep)
-        given = {"interface": MASTER, **PATIENT, **parameters}
+        given = {"interface": MASTER, **EMULATED_BUS_TIMEOUTS, **parameters}
         self.child = ros.start("ethercat", given)
         ros.until(lambda: len(self.states) > 0, "joint states")
         memory = open_memory(memory_path(MASTER))
@@ -157,7 +157,7 @@ def test_joint_states_are_those_of_the_arm_at_the_bus_rate(drives, ros):
     ros.until(lambda: len(drives.states) >= count + 500, "500 joint states")
     elapsed = seconds(drives.states.last.header.stamp) - seconds(stamp)
     assert (drives.status.cycle - first) / elapsed == pytest.approx(1000.0, rel=0.2)
-    assert not drives.status.hosted
+    assert not drives.status.in_process
     drives.bus_says("disabled")
     ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")
     values = {item.key: item.value for item in drives.diagnoses["ethercat: bus"].values}
@@ -225,11 +225,13 @@ def test_joint_commands_carry_velocity_and_torque_along(drives, ros):
     """A ramp, with and without its velocity: the drives follow closer with it (0x60B1)."""
     joints = ros.publisher(JointState, "/joint_commands")
     drives.enable()
-    speed, lags = 0.3, {}
+    speed, lags = 0.1, {}  # rad/s: what a busy machine holds up for 0.4 s is no jump
     for with_velocity in (False, True):
-        start, began = drives.q, time.monotonic()
+        start, last, elapsed = drives.q, time.monotonic(), 0.0
         worst = []
-        while (elapsed := time.monotonic() - began) < 1.0:
+        while elapsed < 1.0:
+            now = time.monotonic()
+            elapsed, last = elapsed + min(now - last, 0.02), now  # a stall is no jump
             velocity = [speed if with_velocity else 0.0] + [0.0] * 5
             target = start + np.array([speed * elapsed, 0, 0, 0, 0, 0])
             joints.publish(JointState(name=list(ROBOT.joints), position=target.tolist(), velocity=velocity))
@@ -249,7 +251,7 @@ def test_an_impedance_over_topics_holds_and_its_death_stops_the_drives(drives, r
     drives.enable()
     assert holding(drives, drives.q) < 0.02
     spent = drives.stopped_after(lambda: controller.child.process.send_signal(signal.SIGKILL))
-    assert spent < PATIENT["command_timeout"] + 0.1
+    assert spent < EMULATED_BUS_TIMEOUTS["command_timeout"] + 0.1
     drives.bus_says("the last command is")
 
 
@@ -261,7 +263,7 @@ def test_an_impedance_in_the_bus_process(drives, ros, bus):
     ros.until(lambda: len(telemetry) > 0, "telemetry")
     assert not ros.trigger("/controller/go_home").success  # drives that aren't enabled don't go anywhere
     drives.enable()
-    assert drives.status.hosted
+    assert drives.status.in_process
 
     def error():
         return read_blocks(telemetry.last)["pose_error"][:3]
@@ -332,7 +334,7 @@ def test_a_fault_stops_all_and_is_reset_only_on_request(drives, ros, bus):
     ],
 )
 def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):
-    given = {"interface": MASTER, **PATIENT, **parameters}
+    given = {"interface": MASTER, **EMULATED_BUS_TIMEOUTS, **parameters}
     child = ros.start("ethercat", given)
     assert child.process.wait(30.0) == 1
     assert words in child.err
@@ -340,7 +342,7 @@ def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):
 
 
 def test_a_second_master_is_refused(drives, ros, bus):
-    child = ros.start("ethercat", {"interface": MASTER, **PATIENT})
+    child = ros.start("ethercat", {"interface": MASTER, **EMULATED_BUS_TIMEOUTS})
     assert child.process.wait(30.0) == 1
     assert "the bus is another process's" in child.err
     ros.children.remove(child)

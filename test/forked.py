@@ -22,8 +22,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-BEFORE = ("robot_control_ros.loop", "robot_control_ros.laws", "robot_control_ros.plants.mujoco")
-LONGEST_MESSAGE = 1 << 17
+BEFORE = ("robot_control_ros.control.loop", "robot_control_ros.laws", "robot_control_ros.simulation.mujoco_plant")
+MAX_MESSAGE = 1 << 17
+MAX_END = 10.0  # s that the process may take to end
 
 
 class Forked:
@@ -86,29 +87,40 @@ def _ask(request: dict[str, Any]) -> Any:
         _server.extend((process, ours))
         atexit.register(_close)
     _server[1].send(json.dumps(request).encode())
-    return json.loads(_server[1].recv(LONGEST_MESSAGE))
+    return json.loads(_server[1].recv(MAX_MESSAGE))
 
 
 def _close() -> None:
     process, ours = _server
     ours.close()
-    process.wait()
+    try:
+        process.wait(MAX_END)
+    except subprocess.TimeoutExpired:  # whatever its libraries wait for: the tests are over
+        process.kill()
+        process.wait()
 
 
 # --- the program ---
 
 
-def serve(link: socket.socket) -> dict[str, Any] | None:
-    """Answer until the other end is closed, which gives None; in a forked child the request comes back."""
-    while message := link.recv(LONGEST_MESSAGE):
+def serve(link: socket.socket, children: set[int]) -> dict[str, Any] | None:
+    """Answer until the other end is closed, which gives None; in a forked child the request comes back.
+
+    Args:
+        link: to the tests' process.
+        children: gets those that haven't been waited for.
+    """
+    while message := link.recv(MAX_MESSAGE):
         request = json.loads(message)
         if "pid" in request:
             pid, status = os.waitpid(request["pid"], os.WNOHANG)
             answer = None if pid == 0 else os.waitstatus_to_exitcode(status)
+            children.discard(pid)
         else:
             answer = os.fork()
             if answer == 0:
                 return request
+            children.add(answer)
         link.send(json.dumps(answer).encode())
     return None
 
@@ -124,7 +136,7 @@ def become(request: dict[str, Any]) -> None:
     os.environ.update(request["variables"])
     sys.path[0:1] = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = [request["module"], *request["arguments"]]
-    importlib.import_module(request["module"]).main()
+    importlib.import_module(f"{request['module']}.node").main()
 
 
 def main() -> None:
@@ -133,10 +145,17 @@ def main() -> None:
         with contextlib.suppress(ImportError):  # the node says what is missing
             importlib.import_module(module)
     gc.freeze()
+    children: set[int] = set()
     with socket.socket(fileno=int(sys.argv[1])) as link:
-        request = serve(link)
+        try:
+            request = serve(link, children)
+        except OSError:  # who asked was killed meanwhile
+            request = None
     if request is not None:
         become(request)
+        return
+    for pid in children:  # no test is left to end them
+        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import pytest
 from forked import Forked
 
 from robot_control_ros.bringup import NodeSpec, environment
-from robot_control_ros.robots import RobotConfig
+from robot_control_ros.robot.configuration import RobotConfig
 
 LIMIT = 30.0  # s, for anything to happen at all
 PERIOD = 0.002  # s between two stamps of a fake robot
@@ -58,14 +58,17 @@ def ros_environment(domain: Domain | None = None) -> dict[str, str]:
     """The environment of one test's processes: a domain of its own, on this machine only.
 
     Over UDP: what killed processes leave of Fast DDS's shared memory holds up others, and so does a machine that is so
-    loaded that its locks time out. Nodes find each other sooner than by default, see there.
+    loaded that its locks time out. The range LOCALHOST would bring that memory back, so the profile keeps to this
+    machine. Nodes find each other sooner than by default, see there.
     """
+    from robot_control_ros.nodes.common.transport import profiles_variable
+
     if domain is None:
         domain = Domain()
         _kept.append(domain)
-    chosen = {"ROS_DOMAIN_ID": str(domain.number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-    fast_dds = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", "FASTDDS_DEFAULT_PROFILES_FILE": str(DISCOVERY)}
-    return environment({**fast_dds, **os.environ, **chosen})
+    chosen = {"ROS_DOMAIN_ID": str(domain.number), "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
+    fast_dds = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", profiles_variable(os.environ): str(DISCOVERY)}
+    return environment({**os.environ, **fast_dds, **chosen})
 
 
 class Child:
@@ -367,7 +370,7 @@ class FakeRobot:
         """The next joint state, one period later."""
         from sensor_msgs.msg import JointState
 
-        from robot_control_ros.nodes.messages import to_stamp
+        from robot_control_ros.nodes.common.messages import to_stamp
 
         self.time += PERIOD
         message = JointState(name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from robot_control_ros.cli import main
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.robots import load_robot
+from robot_control_ros.cli.main import main
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.sim
 

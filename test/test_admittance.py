@@ -7,15 +7,15 @@ import pytest
 from arms import gradient, planar_arm, random_arm
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.gains import make_gains
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.spatial import make_pose, pose_error
+from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
 from robot_control_ros.laws.admittance import FEEDBACK, FOLLOWED, TANK, Admittance, VirtualBody
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.spatial import make_pose, pose_error
-from robot_control_ros.trajectories import Jog
-from robot_control_ros.types import CommandMode, Reference, RobotState, Wrench
+from robot_control_ros.references import Jog
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 DT = 0.002
 BENT = np.array([0.3, -1.2, 1.4, -1.0, -1.3, 0.5])  # a UR5 far from singularities
@@ -195,7 +195,7 @@ def test_a_wrench_to_exert_moves_the_tip_its_way(ur5_model):
 
 
 def test_axes_that_are_not_compliant_are_stiff(ur5_model, rng):
-    follow = Follower(ur5_model, BENT, compliant=[0, 0, 1, 0, 0, 0])
+    follow = Follower(ur5_model, BENT, selected_axes=[0, 0, 1, 0, 0, 0])
     reference = Reference(pose=follow.kin.pose)
     for _ in range(500):
         follow(np.array([50, -80, 5, 4, 5, 6]), reference)
@@ -208,7 +208,7 @@ def test_a_reset_while_moving_goes_on_as_it_moves(ur5_model, rng):
     """The first command is one step further, with the velocity that the body's damper and spring leave."""
     for _ in range(10):
         v = rng.uniform(-0.2, 0.2, 6)
-        follow = Follower(ur5_model, BENT, v, largest_speed=5.0, largest_rate=20.0)
+        follow = Follower(ur5_model, BENT, v, max_velocity=5.0, max_rate=20.0)
         kin, gains = follow.kin, follow.gains
         command = follow(np.zeros(6), Reference(pose=kin.pose))
         rate = 1.0 + DT * 2.0 * np.sqrt(gains.stiffness / gains.mass) + DT**2 * gains.stiffness / gains.mass
@@ -218,7 +218,7 @@ def test_a_reset_while_moving_goes_on_as_it_moves(ur5_model, rng):
 
 
 def test_a_reset_beside_a_turning_reference_keeps_the_tips_own_velocity(ur5_model):
-    follow = Follower(ur5_model, BENT, largest_rate=20.0, damping_ratio=0.0, stiffness=0.0)
+    follow = Follower(ur5_model, BENT, max_rate=20.0, damping_ratio=0.0, stiffness=0.0)
     pose = make_pose(follow.kin.pose[:3, 3], turned([0.5, 0.2, -0.4]) @ follow.kin.pose[:3, :3])
     follow(np.zeros(6), Reference(pose=pose, twist=np.array([0, 0, 0, 0.1, -0.3, 0.5])))
     assert np.abs(follow.kin.twist).max() < 0.03  # of 0.59 rad/s
@@ -258,7 +258,7 @@ def test_turning_the_base_changes_no_command(rng):
 
 
 def test_the_body_stays_within_its_distance_angle_and_speeds(ur5_model):
-    bounds = {"largest_displacement": 0.02, "largest_speed": 0.1, "largest_rotation": 0.1, "largest_rate": 0.3}
+    bounds = {"max_displacement": 0.02, "max_velocity": 0.1, "max_rotation": 0.1, "max_rate": 0.3}
     follow = Follower(ur5_model, BENT, **bounds)
     reference = Reference(pose=follow.kin.pose)
     fastest, farthest = np.zeros(2), np.zeros(2)
@@ -273,7 +273,7 @@ def test_the_body_stays_within_its_distance_angle_and_speeds(ur5_model):
 
 
 def test_pushed_out_to_where_it_may_go_it_is_back_at_once(ur5_model):
-    follow = Follower(ur5_model, BENT, **POINT, largest_displacement=0.02)
+    follow = Follower(ur5_model, BENT, **POINT, max_displacement=0.02)
     reference = Reference(pose=follow.kin.pose)
     for _ in range(1000):
         follow([300, 0, 0, 0, 0, 0], reference)
@@ -283,7 +283,7 @@ def test_pushed_out_to_where_it_may_go_it_is_back_at_once(ur5_model):
 
 
 def test_no_joint_is_faster_than_its_limit_and_the_direction_is_kept(ur5_model, rng):
-    follow = Follower(ur5_model, BENT, largest_speed=5.0, largest_rate=20.0, mass=0.01)
+    follow = Follower(ur5_model, BENT, max_velocity=5.0, max_rate=20.0, mass=0.01)
     reference, limit = Reference(pose=follow.kin.pose), ur5_model.limits.velocity
     met = 0
     for _ in range(500):
@@ -439,7 +439,7 @@ def test_a_gen3_without_a_sensor_gives_way_to_what_its_joint_torques_tell():
 
 @pytest.mark.sim
 def test_without_stiffness_it_is_led_by_hand_and_stays_where_it_is_left():
-    gains = {"stiffness": 0.0, "damping": [30, 30, 30, 3, 3, 3], "compliant": [1, 1, 1, 0, 0, 0]}
+    gains = {"stiffness": 0.0, "damping": [30, 30, 30, 3, 3, 3], "selected_axes": [1, 1, 1, 0, 0, 0]}
     push = Push((0.0, 3.0, 0.0), start=0.2, duration=1.0)
     log = simulate("ur5", "admittance", gains, duration=3.0, push=push)
     way = -log.pose_error[:, :3]

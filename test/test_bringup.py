@@ -26,10 +26,10 @@ from robot_control_ros.bringup import (
     gain_files,
     simulation,
 )
-from robot_control_ros.errors import ConfigError, HardwareFault
-from robot_control_ros.processes import Processes
-from robot_control_ros.robots import load_robot
-from robot_control_ros.share import share_directory
+from robot_control_ros.bringup.processes import Processes
+from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.files import share_directory
 
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
 SHARE = share_directory()
@@ -463,7 +463,7 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
 def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(interface, law, forward, profile):
     system = made("gazebo", robot="ur5e", law=law, interface=interface)
     assert order(system) == [
-        ["launch/gz_sim.launch.py", "robot_state_publisher", "clock_bridge", "create"],
+        ["gazebo", "robot_state_publisher", "clock_bridge", "create"],
         ["spawn_joint_state_broadcaster"],
         ["spawn_force_torque_sensor_broadcaster"],
         [f"load_{forward}"],
@@ -501,19 +501,12 @@ def test_in_gazebo_all_keep_simulated_time():
     assert given == {"robot_state_publisher": True, "watchdog": True, "controller": True}
 
 
-@pytest.mark.parametrize(("headless", "options"), [("false", "-r"), ("true", "-r -s")])
-def test_gazebo_runs_the_world_at_once(headless, options, tmp_path):
-    world = SHARE / "config/gazebo/arm.sdf"
-    arguments = {"gz_args": f"{options} {world}", "on_exit_shutdown": "true"}
-    gazebo = LaunchFile("ros_gz_sim", "launch/gz_sim.launch.py", arguments)
-    assert launch_files(made("gazebo", headless=headless)) == [gazebo]
-
-
-def test_a_world_of_the_users_goes_through_the_shell_that_runs_gazebo(tmp_path, monkeypatch):
-    (tmp_path / "my world.sdf").touch()
-    monkeypatch.chdir(tmp_path)
-    (gazebo,) = launch_files(made("gazebo", world="my world.sdf"))
-    assert gazebo.arguments["gz_args"] == f"-r '{tmp_path}/my world.sdf'"
+@with_controller
+def test_a_controller_is_told_that_the_forward_controller_follows_where_it_does(name):
+    system = made(name)
+    follows = any(node.name.startswith("spawn_forward_") for node in system.stages[-1] if isinstance(node, NodeSpec))
+    assert system.node("controller").parameters.get("forward_follows", False) is follows
+    assert follows is (name in ("mock", "gazebo", "icube", "ur"))
 
 
 @pytest.mark.parametrize(
@@ -684,7 +677,7 @@ def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_a
     control = system.node("controller").parameters
     assert (control["robot"], control["profile"], control["rate"]) == (ur_type, "real", rate)
     # Of a driver that runs already the controller may be active already, and that is no reason to end it.
-    assert system.node(f"spawn_{forward}") == spawner(forward, file="", vital=False)
+    assert system.node(f"spawn_{forward}") == spawner(forward, file="", vital=False, optional=True)
     assert not system.node("wait_active").vital
 
 
@@ -810,8 +803,8 @@ def test_processes_end_with_their_block_even_where_they_ignore_the_signal(monkey
     ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     script.write_text(f"#!{sys.executable}\nimport signal\n{ignore}\nopen({str(ready)!r}, 'w')\nsignal.pause()\n")
     script.chmod(0o755)
-    monkeypatch.setattr("robot_control_ros.processes.sys.executable", str(script))
-    monkeypatch.setattr("robot_control_ros.processes.GRACE", 0.2)
+    monkeypatch.setattr("robot_control_ros.bringup.processes.sys.executable", str(script))
+    monkeypatch.setattr("robot_control_ros.bringup.processes.GRACE", 0.2)
     with Processes([]) as processes:
         process = processes.start(NodeSpec("any", "stubborn"))
         deadline = time.monotonic() + LIMIT

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.trajectories import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.references import (
     Chain,
     CircleContour,
     ContourMove,
     Polyline,
     PolylineMove,
-    QuinticProfile,
+    QuinticTimeScaling,
     TimedContour,
     Trapezoid,
 )
@@ -138,7 +138,7 @@ def velocity_and_acceleration(path, t):
     return (after - before) / (2.0 * H), (v1 - v0) / (2.0 * H)
 
 
-@pytest.mark.parametrize("profile", [QuinticProfile, Trapezoid.lasting], ids=["quintic", "trapezoid"])
+@pytest.mark.parametrize("profile", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"])
 @pytest.mark.parametrize("points", [RECTANGLE, ZIGZAG, SKEW], ids=["rectangle", "zigzag", "in space"])
 def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, profile):
     move = PolylineMove(points, 4.0, profile, dwell=0.3)
@@ -163,7 +163,7 @@ def test_a_polyline_move_of_one_segment_is_the_quintic_along_it():
 
 
 def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(contour):
-    profiles = [Trapezoid.lasting(contour.length, 4.0), QuinticProfile(contour.length, 3.0)]
+    profiles = [Trapezoid.lasting(contour.length, 4.0), QuinticTimeScaling(contour.length, 3.0)]
     if isinstance(contour, Polyline):
         profiles = [Chain.shared(contour.lengths, 4.0), Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3)]
     rng = np.random.default_rng(5)
@@ -184,7 +184,7 @@ def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(c
 
 def test_timing_that_is_not_as_long_as_the_contour_is_refused():
     with pytest.raises(ConfigError, match=r"timing over 1\.5 m: must be over 1\.8 m"):
-        TimedContour(Polyline(RECTANGLE), QuinticProfile(1.5, 1.0))
+        TimedContour(Polyline(RECTANGLE), QuinticTimeScaling(1.5, 1.0))
 
 
 def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():

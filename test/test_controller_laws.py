@@ -13,13 +13,13 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from ros_support import PERIOD, Controller, FakeRobot, Inbox, Ros
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.errors import ConfigError
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.laws.impedance import Impedance
-from robot_control_ros.model import RobotModel
-from robot_control_ros.nodes.laws import Laws
-from robot_control_ros.nodes.messages import fill_pose, fill_wrench, read_blocks
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.nodes.common.messages import fill_pose, fill_wrench, read_blocks
+from robot_control_ros.nodes.controller.law_cache import LawCache
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = pytest.mark.ros
 
@@ -234,7 +234,7 @@ class Unmade(Impedance):
 
 
 def test_a_law_whose_class_raises_is_refused():
-    laws = Laws(None, ROBOT, 0.2)
+    laws = LawCache(None, ROBOT, 0.2)
     with pytest.raises(ConfigError, match="Unmade' can't be made: RuntimeError: no luck"):
         laws.get(f"{__name__}:Unmade")
 
@@ -287,7 +287,7 @@ RADIUS, TURN = 0.04, 1.5  # m, s: of the circle
 @pytest.mark.sim
 def test_twenty_switches_on_a_circle_make_no_step_beyond_the_limits(arm):
     """The simulator's physics in lockstep with the controller, while a circle is streamed as target poses."""
-    plant_module = pytest.importorskip("robot_control_ros.plants.mujoco", reason="the simulator needs MuJoCo")
+    plant_module = pytest.importorskip("robot_control_ros.simulation.mujoco_plant", reason="the simulator needs MuJoCo")
     model, plant, targets = arm.model, plant_module.MujocoPlant(ROBOT), arm.ros.publisher(PoseStamped, TARGET)
     arm.ros.until(lambda: targets.get_subscription_count() == 1, "the controller listens")
     rates = {

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -9,10 +10,12 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from ros_support import Ros
 
-from robot_control_ros.findings import Level
-from robot_control_ros.nodes.system_check import check_controllers
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import CommandMode
+from robot_control_ros.bringup import SETUPS
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.nodes.common.controller_manager import ControllerManager, ControllerState
+from robot_control_ros.nodes.common.findings import Level
+from robot_control_ros.nodes.common.system_check import check_controllers
+from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
 
@@ -131,3 +134,59 @@ def test_a_manager_that_does_not_answer_is_an_error_that_says_what_to_start(ros)
     (found,) = check_controllers(ros.node, ROBOT, CommandMode.POSITION)
     assert (found.level, found.text) == (Level.ERROR, "/controller_manager doesn't answer")
     assert found.command == ROBOT.profile.start
+
+
+# --- the forward controller is activated next ---
+
+
+@pytest.fixture
+def states(monkeypatch):
+    """What the manager answers, by name, whether its messages are installed or not."""
+    found = {"forward_position_controller": "inactive"}
+
+    def controllers(manager):
+        claimed = tuple(f"{joint}/position" for joint in ROBOT.joints)
+        return [ControllerState(name, state, claimed if state == "active" else ()) for name, state in found.items()]
+
+    def install(manager, node, name):
+        manager.installed = True
+
+    monkeypatch.setattr(ControllerManager, "__init__", install)
+    monkeypatch.setattr(ControllerManager, "controllers", controllers)
+    return found
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_nobody_is_told_to_activate_what_is_activated_next(ros, states, follows):
+    (found,) = check_controllers(ros.node, ROBOT, CommandMode.POSITION, follows)
+    assert (found.level is Level.OK) is (found.command == "") is follows
+
+
+def test_rivals_are_told_even_then(ros, states):
+    states["joint_trajectory_controller"] = "active"
+    (found,) = check_controllers(ros.node, ROBOT, CommandMode.POSITION, True)
+    assert found.level is Level.WARNING
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_a_start_by_our_launch_file_has_no_warning_and_one_by_hand_has(ros, states, launched, monkeypatch):
+    """The parameters that the launch file gives, without the topics of a system."""
+    import rclpy
+    from rclpy.lifecycle import TransitionCallbackReturn
+
+    from robot_control_ros.nodes.controller.node import ControllerNode
+
+    monkeypatch.setattr("robot_control_ros.nodes.controller.runtime.check_system", lambda *given: [])
+    spec = SETUPS["mock"].make().node("controller")
+    by_hand = {name: value for name, value in spec.parameters.items() if name != "forward_follows"}
+    given = replace(spec, parameters={**(spec.parameters if launched else by_hand), "autostart": False})
+    rclpy.init(args=given.ros_arguments())
+    try:
+        node, warnings = ControllerNode(), []
+        monkeypatch.setattr(node.get_logger(), "warning", warnings.append)
+        assert node.trigger_configure() is node.trigger_activate() is TransitionCallbackReturn.SUCCESS
+        node.close()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    assert len(warnings) == (not launched)

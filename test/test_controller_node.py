@@ -19,12 +19,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.nodes.messages import fill_pose, read_blocks, read_pose, seconds, vector
-from robot_control_ros.nodes.session import FAREWELLS
-from robot_control_ros.nodes.targets import WRENCH_LASTS
-from robot_control_ros.robots import load_robot
-from robot_control_ros.spatial import make_pose, rotation_exp
+from robot_control_ros.core.spatial import make_pose, rotation_exp
+from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, vector
+from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS
+from robot_control_ros.nodes.controller.targets import WRENCH_LASTS
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = pytest.mark.ros
 
@@ -260,14 +260,14 @@ def test_the_first_command_after_activation_holds_the_robot(arm):
 def test_an_inactive_controller_is_silent(arm):
     count = len(arm.robot.commands)
     arm.controller.change("deactivate")
-    arm.ros.until(lambda: len(arm.robot.commands) == count + FAREWELLS, "the safe outputs of the deactivation")
+    arm.ros.until(lambda: len(arm.robot.commands) == count + SHUTDOWN_COMMANDS, "the safe outputs of the deactivation")
     for _ in range(10):
         arm.robot.send()
     assert arm.controller.state == "inactive"  # a round trip: nothing more is under way
     arm.controller.activate()
     arm.robot.exchange()
     assert arm.controller.state == "active"  # a round trip: nothing more is under way
-    assert len(arm.robot.commands) == count + FAREWELLS + 1
+    assert len(arm.robot.commands) == count + SHUTDOWN_COMMANDS + 1
 
 
 # --- joint states and commands ---

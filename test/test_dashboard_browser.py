@@ -17,7 +17,7 @@ from dashboard_support import HOME
 from dashboard_system import ACTIVE, GONE, SLIDER, STOPPED, System
 from ros_support import Ros
 
-from robot_control_ros.nodes.messages import read_pose
+from robot_control_ros.nodes.common.messages import read_pose
 
 pytestmark = [
     pytest.mark.ros,

@@ -11,12 +11,12 @@ import pytest
 from dashboard_support import Browser, free_port, until
 from viser import _messages as messages
 
+from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.joint.curves import ROOM, Curves
-from robot_control_ros.dashboard.joint.page import JointPage
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.joint_step.callbacks import Pid
-from robot_control_ros.joint_step.response import Step, T, respond
-from robot_control_ros.joint_step.source import LINES
+from robot_control_ros.dashboard.joint.joint_page import JointPage
+from robot_control_ros.simulation.joint_step.callbacks import Pid
+from robot_control_ros.simulation.joint_step.response import Step, T, respond
+from robot_control_ros.simulation.joint_step.source import LINES
 
 NO_LIMIT, LIMITED = LINES[0], LINES[1]
 
@@ -250,7 +250,7 @@ def test_a_browser_gets_the_csv(new_page):
 def test_the_command_serves_until_it_is_interrupted_and_needs_no_ros(tmp_path):
     port = free_port()
     program = (
-        "import sys\nfrom robot_control_ros import cli\n"
+        "import sys\nfrom robot_control_ros.cli import main as cli\n"
         f"status = cli.main(['joint', '--port', '{port}'])\n"
         "print(sorted({'rclpy', 'mujoco', 'matplotlib'} & set(sys.modules)), status)"
     )

@@ -21,10 +21,10 @@ from ros_support import Ros
 from std_srvs.srv import Trigger
 
 from robot_control_ros.bringup import simulation
+from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
-from robot_control_ros.nodes.robot_link import RosLink
-from robot_control_ros.robots import load_robot
-from robot_control_ros.spatial import make_pose
+from robot_control_ros.nodes.dashboard.robot_link import RosLink
+from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
@@ -101,8 +101,8 @@ def test_a_refusal_has_the_nodes_words_and_changes_nothing(active):
     before = active.link.parameters()
     answer = active.answer(active.link.set_gains, {"damping_ratio": 0.5, "stiffness": 20000.0})
     assert not answer.accepted
-    assert "stiffness" in answer.words
-    assert "10000" in answer.words
+    assert "stiffness" in answer.message
+    assert "10000" in answer.message
     assert active.ros.get("controller", "impedance.damping_ratio") == [1.0] * 6
     assert active.link.parameters()["damping_ratio"] == before["damping_ratio"]
 
@@ -124,8 +124,8 @@ def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused
     assert active.ros.get("controller", "wrench.low_pass") == 20.0
     answer = active.answer(link.set_gains, {"wrench.low_pass": 2000.0})
     assert not answer.accepted
-    assert "wrench.low_pass" in answer.words
-    assert "1000" in answer.words
+    assert "wrench.low_pass" in answer.message
+    assert "1000" in answer.message
     assert link.parameters()["wrench.low_pass"].value == 20.0
     assert active.answer(link.set_gains, {"wrench.low_pass": 0.0, "wrench.payload_center": 0.0}).accepted
 
@@ -137,7 +137,7 @@ def test_a_law_brings_its_own_gains_and_a_wrong_one_is_refused_in_words(active):
     assert link.parameters()["stiffness"].axes[0] == "shoulder pan"
     answer = active.answer(link.set_law, "none_such")
     assert not answer.accepted
-    assert "none_such" in answer.words
+    assert "none_such" in answer.message
     assert link.law() == "joint_impedance"
 
 
@@ -145,7 +145,7 @@ def test_the_arm_follows_a_target_and_the_reference_shows(active):
     link, start = active.link, active.position().copy()
     pose = active.link.telemetry().blocks["pose"].reshape(3, 4)
     target = make_pose(start + [0.0, 0.05, 0.0], pose[:, :3])
-    link.lead_tip(target)
+    link.set_target_pose(target)
     active.until(lambda: abs(active.position()[1] - start[1] - 0.05) < 0.005, "the arm")
     active.until(lambda: np.allclose(link.telemetry().reference, target, atol=1e-3), "the reference at the target")
     assert active.answer(link.request, "controller/go_home").accepted
@@ -174,7 +174,7 @@ def test_stop_deactivates_and_activation_is_refused_in_the_logs_words_where_it_i
     active.until(lambda: link.health().lifecycle == "inactive", "the inactive state")
     assert active.answer(link.stop).accepted  # it has stopped
     refusal = active.answer(link.request, "controller/hold")
-    assert refusal.words == "the controller is not active: activate it first"
+    assert refusal.message == "the controller is not active: activate it first"
     assert not active.answer(link.change_state, "configure").accepted
     assert link.health().answers
     active.until(lambda: link.telemetry().q is not None, "joint states without the controller")
@@ -192,7 +192,7 @@ def test_a_killed_controller_is_told_within_a_second_and_found_again(active):
     assert time.monotonic() - dead < 1.0
     answer = active.answer(link.set_gains, {"stiffness": 222.0})
     assert not answer.accepted
-    assert "doesn't answer" in answer.words
+    assert "doesn't answer" in answer.message
     active.start("controller")
     active.until(lambda: link.health().lifecycle == "active" and link.health().answers, "the new one")
     active.until(lambda: link.parameters()["stiffness"].value == (500.0,) * 3 + (50.0,) * 3, "its gains")
@@ -296,7 +296,7 @@ def test_drives_are_told_and_asked_for(tmp_path):
                 answers = []
                 link.request(f"ethercat/{name}", answers.append)
                 ros.until(lambda answers=answers: answers, "an answer")
-                assert (answers[0].accepted, answers[0].words) == (name != "enable", f"{name} isn't possible")
+                assert (answers[0].accepted, answers[0].message) == (name != "enable", f"{name} isn't possible")
             link.stop(lambda answer: None)
             ros.until(lambda: len(asked) == 5, "the quick stop")
             assert asked == [*names, "quick_stop"]
@@ -320,7 +320,7 @@ def test_objects_of_a_scene_are_seen_and_led(tmp_path):
                 now = next(item for item in link.telemetry().objects if item.name == "ball")
                 return abs(now.pose[1, 3] - goal[1]) < 0.01
 
-            ros.until(there, "the ball at its place", again=lambda: link.lead_object("ball", goal))
+            ros.until(there, "the ball at its place", again=lambda: link.set_object_target("ball", goal))
         finally:
             link.close()
 
@@ -357,7 +357,7 @@ def test_the_description_comes_from_its_topic_where_it_shall(tmp_path):
 
 
 def test_without_viser_one_line_says_what_to_install(tmp_path):
-    program = "import sys; sys.modules['viser'] = None; from robot_control_ros.nodes.dashboard import main; main()"
+    program = "import sys; sys.modules['viser'] = None; from robot_control_ros.nodes.dashboard.node import main; main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=dict(os.environ))
     assert ended.returncode == 1
     said = [line for line in ended.stderr.splitlines() if "viser" in line]

@@ -8,13 +8,13 @@ import pytest
 import trimesh
 from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until
 
-from robot_control_ros.dashboard.link import Health, Parameter, SceneObject, Telemetry
+from robot_control_ros.core.spatial import make_pose, rotation_exp
+from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.view.placing import pose_of, rgb
 from robot_control_ros.dashboard.view.robot_view import add_shape
-from robot_control_ros.dashboard.view.shapes import Shape
-from robot_control_ros.model import RobotModel
-from robot_control_ros.spatial import make_pose, rotation_exp
+from robot_control_ros.dashboard.view.shapes import DrawnShape
+from robot_control_ros.robot.model import RobotModel
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_gains_cant_be_moved_while_the_controller_doesnt_answer(browser, link):
 def test_a_page_that_is_there_before_its_controller(link, browser):
     link.state, link.running, gains = Health(silence=5.0), "", link.gains
     link.gains = {}
-    link.now = Telemetry()
+    link.now = RobotTelemetry()
     other = Browser(other_page := Page(link, port=free_port()))
     try:
         until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in said(other_page), "what to do")
@@ -292,8 +292,8 @@ def test_a_push_is_a_spring_to_the_handle_and_ends_with_it(browser, link, ends):
 
 def test_objects_are_drawn_led_and_taken_away(browser, page, link):
     place = np.array([0.6, 0.1, 0.3])
-    ball = SceneObject("ball", "sphere", np.full(3, 0.05), make_pose(place), (1.0, 0.0, 0.0), ROBOT.base, led=True)
-    table = SceneObject("table", "box", np.ones(3), make_pose(np.zeros(3)), (0.5, 0.5, 0.5), ROBOT.base)
+    ball = DrawnObject("ball", "sphere", np.full(3, 0.05), make_pose(place), (1.0, 0.0, 0.0), ROBOT.base, led=True)
+    table = DrawnObject("table", "box", np.ones(3), make_pose(np.zeros(3)), (0.5, 0.5, 0.5), ROBOT.base)
     link.now = replace(link.now, objects=(ball, table))
     until(lambda: "/lead/ball" in page.server.scene._handle_from_node_name, "a handle")
     assert "/lead/table" not in page.server.scene._handle_from_node_name
@@ -445,7 +445,7 @@ def test_a_taken_port_gives_way_to_the_next_free_one(page, link):
 @pytest.mark.parametrize("colour", [None, (1.0, 0.0, 0.0)])
 def test_a_mesh_is_drawn_at_its_scale(page, colour):
     mesh = trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
-    shape = Shape("mesh", (0.5, 0.5, 0.5), make_pose(np.array([1.0, 2.0, 3.0])), colour, mesh)
+    shape = DrawnShape("mesh", (0.5, 0.5, 0.5), make_pose(np.array([1.0, 2.0, 3.0])), colour, mesh)
     drawn = add_shape(page.server.scene, "/part", shape)
     assert tuple(drawn.scale) == (0.5, 0.5, 0.5)
     np.testing.assert_allclose(drawn.position, [1.0, 2.0, 3.0])

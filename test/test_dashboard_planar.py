@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from dashboard_support import free_port, until
 
-from robot_control_ros.dashboard.planar.page import PlanarPage
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.dashboard.planar.planar_page import PlanarPage
 from robot_control_ros.dashboard.server import open_server
-from robot_control_ros.errors import ConfigError
 
-KINEMATICS, PD = "○ Kinematics", "○ PD"  # as they are to be chosen
+KINEMATICS, PD = "○ RobotDynamics", "○ PD"  # as they are to be chosen
 
 
 @pytest.fixture
@@ -205,13 +205,14 @@ def test_the_command_prints_its_address_serves_the_page_and_ends():
 
 
 def test_without_viser_one_line_says_what_to_install():
-    text = "import sys; sys.modules['viser'] = None; from robot_control_ros.cli import main; sys.exit(main(['planar']))"
+    run = "from robot_control_ros.cli import main; sys.exit(main.main(['planar']))"
+    text = f"import sys; sys.modules['viser'] = None; {run}"
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert ended.returncode == 1
     assert ended.stderr == "robot_control: the planar page needs viser: pip install 'robot_control_ros[dashboard]'\n"
 
 
 def test_it_needs_neither_ros_nor_a_simulator_nor_plots():
-    text = "import robot_control_ros.dashboard.planar.page, sys; print(*sys.modules)"
+    text = "import robot_control_ros.dashboard.planar.planar_page, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
     assert not {"rclpy", "mujoco", "matplotlib"} & {name.split(".")[0] for name in loaded}

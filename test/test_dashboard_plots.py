@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until, viser
 
+from robot_control_ros.core.types import CommandMode
 from robot_control_ros.dashboard.link import Health
 from robot_control_ros.dashboard.page import Page
-from robot_control_ros.dashboard.plots import export, panel
+from robot_control_ros.dashboard.plots import export, plots_panel
 from robot_control_ros.dashboard.plots.charts import COMMAND, LOOP, POSE, POSITIONS, QUANTITIES, WRENCH, Charts
 from robot_control_ros.dashboard.plots.history import ROWS, History, Record
 from robot_control_ros.dashboard.plots.thinning import MOST, thin
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import CommandMode
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 EFFORT = CommandMode.EFFORT
 RNG = np.random.default_rng(5)
@@ -363,13 +363,13 @@ def page(link):
 def sent(monkeypatch):
     """What goes to the plots, as (times, values)."""
     found = []
-    send = panel.fill
+    send = plots_panel.fill
 
     def take(plot, t, *columns):
         found.append((t, np.transpose(columns)))
         send(plot, t, *columns)
 
-    monkeypatch.setattr(panel, "fill", take)
+    monkeypatch.setattr(plots_panel, "fill", take)
     return found
 
 
@@ -398,7 +398,7 @@ def await_drawings(link):
 
 
 def test_closed_plots_send_nothing_and_opened_ones_know_what_came_before(browser, page, link, sent, monkeypatch):
-    monkeypatch.setattr(panel, "PERIOD", 0.0)
+    monkeypatch.setattr(plots_panel, "PERIOD", 0.0)
     come(link, 300)
     await_drawings(link)
     assert not sent
@@ -430,8 +430,8 @@ def test_what_comes_is_shown_and_a_wrench_that_fails_is_a_gap(browser, page, lin
 
 
 def test_paused_plots_stand_still_and_go_on(browser, page, link, sent, monkeypatch):
-    monkeypatch.setattr(panel, "SETTLING", 0.0)
-    monkeypatch.setattr(panel, "PERIOD", 0.0)
+    monkeypatch.setattr(plots_panel, "SETTLING", 0.0)
+    monkeypatch.setattr(plots_panel, "PERIOD", 0.0)
     come(link, 50)
     open_plots(browser)
     until(lambda: len(shown(page).t) == 50, "the samples")

@@ -10,6 +10,10 @@ import pytest
 from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until
 from scipy.integrate import solve_ivp
 
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.spatial import make_pose
+from robot_control_ros.core.types import RobotState
 from robot_control_ros.dashboard.link import Health, Parameter
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.response import experiment as experiments
@@ -20,12 +24,8 @@ from robot_control_ros.dashboard.response.experiment import Experiment
 from robot_control_ros.dashboard.response.figures import FrequencyFigures, StepFigures, measured_response, phase
 from robot_control_ros.dashboard.response.plan import Plan, expect
 from robot_control_ros.dashboard.response.second_order import SecondOrder
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.spatial import make_pose
-from robot_control_ros.types import RobotState
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 MODEL = RobotModel.of(ROBOT)
 Q = np.array(ROBOT.home)
@@ -280,8 +280,8 @@ class Arm(FakeLink):
     def time(self):
         return self.cycles * CYCLE
 
-    def lead_wrench(self, wrench):
-        super().lead_wrench(wrench)
+    def set_target_wrench(self, wrench):
+        super().set_target_wrench(wrench)
         self.coming.append((self.page_time + DELAY, wrench))
 
     def advance(self, duration):
@@ -291,7 +291,7 @@ class Arm(FakeLink):
 
     def cycle(self):
         while self.coming and self.coming[0][0] - self.ahead <= self.time:
-            self.loop.exert(self.coming.pop(0)[1])
+            self.loop.motion.set_feedforward_wrench(self.coming.pop(0)[1])
         state = RobotState(self.time, self.q, self.v, np.zeros(6))
         command = self.loop.tick(state)
         if self.cycles % STATE == 0 and not self.silent:
@@ -306,7 +306,6 @@ class Arm(FakeLink):
             )
         self.v = self.v + CYCLE * self.model.forward_dynamics(self.q, self.v, command.values)
         self.q = self.q + CYCLE * self.v
-        self.loop.settle()
         self.cycles += 1
 
 
@@ -388,8 +387,8 @@ class Body(FakeLink):
         self.model = MODEL
         self.advance(DRAWING)
 
-    def lead_wrench(self, wrench):
-        super().lead_wrench(wrench)
+    def set_target_wrench(self, wrench):
+        super().set_target_wrench(wrench)
         self.coming.append((self.page_time + DELAY - self.ahead, wrench[0]))
 
     def advance(self, duration):
@@ -451,8 +450,8 @@ def falls_silent(arm):
 
 
 def is_exerted_by_another(arm):
-    arm.loop.exert = lambda wrench: None
-    arm.loop.feedforward_wrench = np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    arm.loop.motion.set_feedforward_wrench = lambda wrench: None
+    arm.loop.motion.feedforward_wrench = np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(

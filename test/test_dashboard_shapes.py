@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robot_control_ros.dashboard.view.shapes import HOUSING, SHELL, Description, along
-from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
 
 ARM = """<robot name="arm">
   <link name="base"/>

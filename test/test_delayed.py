@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.delayed import DelayedPlant
-from robot_control_ros.types import Command, CommandMode, RobotState
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode, RobotState
+from robot_control_ros.simulation.delayed import DelayedPlant
 
 
 class Recorder:
@@ -101,7 +101,7 @@ def test_a_delay_between_two_periods_of_the_plant_is_refused(delay):
 @pytest.mark.sim
 def test_without_delay_it_is_the_simulated_robot_at_that_rate(ur5):
     pytest.importorskip("mujoco")
-    from robot_control_ros.plants.mujoco import MujocoPlant
+    from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
     plain = MujocoPlant(ur5, rate=125.0, physics_step=0.001)
     line = DelayedPlant(MujocoPlant(ur5, rate=1000.0), 1000.0, rate=125.0, delay=0.0)

@@ -12,8 +12,8 @@ from ros_support import Child, Controller, Ros, ros_environment
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
-from robot_control_ros.cli import main
-from robot_control_ros.robots import load_robot
+from robot_control_ros.cli.main import main
+from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
 
@@ -107,7 +107,7 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         "effort commands on /forward_effort_controller/commands are taken by simulator",
         f"wrench on {WRENCH}, from simulator",
         "joint states: all 6 joints",
-        "joint states: stamps of simulated time rise",
+        "joint states: stamps of simulated time don't go back",
         "joint states: 500 Hz",
         "joint efforts hold the weight",
         "wrench: in frame ft_frame",
@@ -179,7 +179,7 @@ def commands():
 @pytest.mark.parametrize("line", commands())
 def test_a_command_of_the_documentation_is_not_refused(monkeypatch, capsys, line):
     seen = []
-    monkeypatch.setattr("robot_control_ros.nodes.doctor.examine", lambda *given: seen.append(given) or [])
+    monkeypatch.setattr("robot_control_ros.nodes.doctor.node.examine", lambda *given: seen.append(given) or [])
     assert main(line.split()[1:]) == 0
     assert seen
     assert "All is well." in capsys.readouterr().out

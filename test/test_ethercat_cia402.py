@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.cia402 import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.cia402 import (
     ERROR_CODES,
     PATTERNS,
     DriveStateMachine,
     Mode,
     State,
-    Targets,
+    TargetSource,
     decode,
-    error_words,
+    describe_error,
     remarks,
 )
 
@@ -116,7 +116,7 @@ class Bench:
     def enabled(self, mode=Mode.TORQUE):
         self.machine.enable(mode)
         self.run(20)
-        assert self.machine.targets is Targets.COMMAND
+        assert self.machine.targets is TargetSource.COMMAND
         return self
 
 
@@ -156,10 +156,10 @@ def test_remarks_of_a_status_word():
 
 
 def test_error_codes_by_name_group_and_vendor():
-    assert error_words(0x8611) == "0x8611 following error"
-    assert error_words(0x2399) == "0x2399 current error, see the drive's manual"
-    assert error_words(0xFF12) == "0xFF12 manufacturer specific error, see the drive's manual"
-    assert error_words(0xFF12, {0xFF12: "hall sensor"}) == "0xFF12 hall sensor"
+    assert describe_error(0x8611) == "0x8611 following error"
+    assert describe_error(0x2399) == "0x2399 current error, see the drive's manual"
+    assert describe_error(0xFF12) == "0xFF12 manufacturer specific error, see the drive's manual"
+    assert describe_error(0xFF12, {0xFF12: "hall sensor"}) == "0xFF12 hall sensor"
     assert {0x2310, 0x3210, 0x3220, 0x4210, 0x7305, 0x8611} <= set(ERROR_CODES)
 
 
@@ -181,13 +181,13 @@ def test_0x0f_is_sent_only_after_the_mode_is_shown_and_with_targets_that_follow(
     bench = Bench(Drive(mode_delay=30))
     bench.machine.enable(Mode.TORQUE)
     while 0x0F not in bench.words:
-        assert bench.machine.targets is Targets.FOLLOW
+        assert bench.machine.targets is TargetSource.FOLLOW
         if bench.machine.state is State.SWITCHED_ON:
             assert "cyclic synchronous torque (10)" in bench.machine.waits_for
             assert "shows none (0)" in bench.machine.waits_for
         bench.run(1)
     assert bench.drive.mode_display == Mode.TORQUE
-    assert bench.machine.targets is Targets.FOLLOW
+    assert bench.machine.targets is TargetSource.FOLLOW
 
 
 def test_a_refused_mode_is_named_and_ends_the_wish():
@@ -206,7 +206,7 @@ def test_another_mode_while_enabled_keeps_the_targets_until_the_drive_shows_it()
     for _ in range(10):
         bench.run(1)
         seen.append(bench.machine.targets)
-    assert seen == [Targets.KEEP] * 5 + [Targets.COMMAND] * 5
+    assert seen == [TargetSource.KEEP] * 5 + [TargetSource.COMMAND] * 5
     assert set(bench.words[-10:]) == {0x0F}
 
 
@@ -275,9 +275,9 @@ def test_while_the_drive_is_still_enabled_a_stop_holds_the_last_position():
     bench = Bench().enabled(Mode.POSITION)
     bench.machine.quick_stop()
     bench.run(1)
-    assert bench.machine.targets is Targets.HALT
+    assert bench.machine.targets is TargetSource.HALT
     bench.run(5)
-    assert bench.machine.targets is Targets.FOLLOW
+    assert bench.machine.targets is TargetSource.FOLLOW
 
 
 def test_a_transition_that_never_comes_is_named():
@@ -380,7 +380,7 @@ def test_without_a_request_no_word_ever_switches_on_or_enables(cycles):
         assert not word & 0x08
         assert not (decode(status) is State.SWITCH_ON_DISABLED and word == 0x06)
         assert not (decode(status) is State.READY_TO_SWITCH_ON and word & 0x07 == 0x07)
-        assert machine.targets is not Targets.COMMAND
+        assert machine.targets is not TargetSource.COMMAND
 
 
 @settings(deadline=None)
@@ -397,6 +397,6 @@ def test_one_request_enables_once_and_only_from_switched_on_in_the_right_mode(cy
         if word & 0x08:
             assert not ended
             assert state is State.OPERATION_ENABLED or (state is State.SWITCHED_ON and mode == 8)
-        if machine.targets is Targets.COMMAND:
+        if machine.targets is TargetSource.COMMAND:
             assert not ended
             assert (state, mode) == (State.OPERATION_ENABLED, 8)

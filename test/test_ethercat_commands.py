@@ -21,17 +21,17 @@ import pytest
 import yaml
 
 import robot_control_ros
-from robot_control_ros.cli import main
-from robot_control_ros.errors import ConfigError, HardwareFault
-from robot_control_ros.plants.ethercat import bus
-from robot_control_ros.plants.ethercat.emulator.child import emulated_bus
-from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
-from robot_control_ros.plants.ethercat.inspection import unit_words
-from robot_control_ros.plants.ethercat.jitter import Jitter, Samples
-from robot_control_ros.plants.ethercat.pacing import COLUMNS, SIZE, Timing
-from robot_control_ros.plants.ethercat.protocol import lock_bus, memory_path
-from robot_control_ros.plants.ethercat.supervisor import PREOP, AlStatus
-from robot_control_ros.plants.ethercat.topology import FoundSlave, load_topology
+from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
+from robot_control_ros.cli.main import main
+from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.ethercat.driver import bus
+from robot_control_ros.ethercat.driver.al_status import PREOP, AlStatus
+from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
+from robot_control_ros.ethercat.emulation.child import emulated_bus
+from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, Timing
+from robot_control_ros.ethercat.process.protocol import lock_bus, memory_path
+from robot_control_ros.ethercat.tools.inspection import unit_words
+from robot_control_ros.ethercat.tools.jitter import Jitter, TimingRecorder
 
 INTERFACE = "fake0"
 NO_OBJECT, READ_ONLY = 0x06020000, 0x06010002
@@ -77,7 +77,7 @@ class FakeMaster:
     found: ClassVar[list[FoundSlave]] = [DRIVE, COUPLER]
 
     def __init__(self, interface: str) -> None:
-        self.interface = interface
+        self.interface, self.access = interface, self
 
     def open(self) -> None:
         self.log.append("open")
@@ -257,7 +257,7 @@ def test_read_prints_decimal_and_hexadecimal(run, arguments, said):
     [
         (("0x2000",), "abort 0x06020000 The object does not exist in the object directory"),
         (("0x6041", "--type", "i32"), "--type i32 has 4 bytes: the object has 2 (18 02)"),
-        (("0x6041", "--type", "f32"), "--type = 'f32'; choices: i8, u8, i16, u16, i32, u32, string"),
+        (("0x6041", "--type", "f32"), "--type = 'f32': must be one of: i8, u8, i16, u16, i32, u32, string"),
         (("status",), "object 'status': must be INDEX or INDEX:SUB, such as 0x6041:0"),
         (("0x6041:256",), "object '0x6041:256': must be from 0x0001:0 to 0xFFFF:255"),
         (("0x16041",), "object '0x16041': must be"),
@@ -284,7 +284,7 @@ def test_write_sends_a_value_of_its_type(run, master, value, kind, data):
     [
         (("0x605A", "--type", "i8", "128"), "value of i8 = 128: must be a whole number from -128 to 127"),
         (("0x605A", "--type", "u8", "-1"), "value of u8 = -1: must be a whole number from 0 to 255"),
-        (("0x605A", "--type", "string", "1"), "choices: i8, u8, i16, u16, i32, u32"),
+        (("0x605A", "--type", "string", "1"), "must be one of: i8, u8, i16, u16, i32, u32"),
         (("0x6041", "--type", "u16", "1"), "abort 0x06010002 Attempt to write to a read only object"),
     ],
 )
@@ -349,7 +349,7 @@ def test_samples_are_of_all_cycles_although_the_ring_is_short():
     add = functools.partial(timing.add, 0.0)
     for _ in range(100):
         add(9.0, 9.0, 9.0, 1.0)
-    samples = Samples(timing)
+    samples = TimingRecorder(timing)
     for n in range(3 * SIZE):
         add(n * 1.0, n * 2.0, n * 3.0, 1.0)
         if n % 5000 == 4999:
@@ -361,7 +361,7 @@ def test_samples_are_of_all_cycles_although_the_ring_is_short():
 
 def test_cycles_that_nobody_looked_at_in_time_are_not_left_out_silently():
     timing = Timing()
-    samples = Samples(timing)
+    samples = TimingRecorder(timing)
     for _ in range(SIZE + 1):
         timing.add(0.0, 0.0, 0.0, 0.0, 1.0)
     with pytest.raises(HardwareFault, match=f"more than {SIZE} cycles"):
@@ -387,7 +387,7 @@ def test_percentiles_are_those_of_the_samples():
 
 def test_jitter_prints_and_writes_what_was_measured(run, monkeypatch, tmp_path):
     monkeypatch.setattr(
-        "robot_control_ros.plants.ethercat.jitter.measure", lambda *_, **__: made(warnings=("memory isn't locked",))
+        "robot_control_ros.ethercat.tools.jitter.measure", lambda *_, **__: made(warnings=("memory isn't locked",))
     )
     files = ("--plot", str(tmp_path / "new" / "a.png"), "--json", str(tmp_path / "a.json"))
     status, out, _ = run("jitter", "--interface", "eth9", "--seconds", "1", *files)
@@ -407,7 +407,7 @@ def test_jitter_prints_and_writes_what_was_measured(run, monkeypatch, tmp_path):
 
 def test_drives_that_were_stopped_end_in_exit_status_1(run, monkeypatch):
     monkeypatch.setattr(
-        "robot_control_ros.plants.ethercat.jitter.measure", lambda *_, **__: made(trouble="stopped: link down")
+        "robot_control_ros.ethercat.tools.jitter.measure", lambda *_, **__: made(trouble="stopped: link down")
     )
     status, out, _ = run("jitter", "--interface", "eth9")
     assert status == 1
@@ -507,7 +507,7 @@ def test_jitter_with_a_law_on_an_emulated_bus(tmp_path):
     result = child("-m", "robot_control_ros.cli", "ethercat", "jitter", *options)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "impedance in the bus's process" in result.stdout
-    assert "frames are waited for up to 50 ms here" in result.stdout
+    assert "here a frame may take up to 50 ms" in result.stdout
     found = json.loads(path.read_text())
     assert found["trouble"] == ""
     assert found["cycles"] + found["missed"] > 1500

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from ros_support import Child, ros_environment
 
-from robot_control_ros.plants.ethercat.emulator.lockstep import LockstepDrives
-from robot_control_ros.plants.ethercat.emulator.veth import why_no_namespace
-from robot_control_ros.plants.ethercat.topology import load_topology
-from robot_control_ros.plants.mujoco import MujocoPlant
-from robot_control_ros.reproduce.position_domain import ur5_rectangle
-from robot_control_ros.robots import load_robot
-from robot_control_ros.simulate import simulate
-from robot_control_ros.trajectories.contours import ContourMove
-from robot_control_ros.trajectories.profiles import Chain, Trapezoid
-from robot_control_ros.types import Command, CommandMode
+from ethercat_emulator.network.veth import why_no_namespace
+from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.ethercat.driver.topology import load_topology
+from robot_control_ros.ethercat.emulation.lockstep import LockstepDrives
+from robot_control_ros.experiments.reproduce.contour_benchmark import ur5_rectangle
+from robot_control_ros.references.contours import ContourMove
+from robot_control_ros.references.time_scaling import Chain, Trapezoid
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.simulation.in_process import simulate
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 SIDES = np.array([0.2, 0.1])  # m, in x and -z
 FEED, ACCELERATION = 0.25, 2.0  # m/s, m/s²

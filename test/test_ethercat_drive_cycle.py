@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.drive_cycle import JUMP, DriveCycle
-from robot_control_ros.plants.ethercat.supervisor import Action, SupervisorLimits
-from robot_control_ros.plants.ethercat.topology import load_topology
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.ethercat.driver.drive_cycle import JUMP, DriveCycle
+from robot_control_ros.ethercat.driver.supervisor import Action, SupervisorLimits
+from robot_control_ros.ethercat.driver.topology import load_topology
 
 CYCLE = 0.001
 JOINTS = ("base", "elbow", "wrist")  # on the bus: wrist, base, elbow

@@ -7,11 +7,11 @@ from ethercat_emulator_support import COMMANDS, MS, Master, answers, datagram, e
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.plants.ethercat.emulator.bus import Bus
-from robot_control_ros.plants.ethercat.emulator.devices import drive_slave, terminal
-from robot_control_ros.plants.ethercat.emulator.drive import Machine
-from robot_control_ros.plants.ethercat.emulator.mechanics import Load, Rotors
-from robot_control_ros.plants.ethercat.emulator.sii import Identity, Sii, build
+from ethercat_emulator.bus.chain import Bus
+from ethercat_emulator.bus.devices import drive_slave, terminal
+from ethercat_emulator.drive.drive import Machine
+from ethercat_emulator.drive.mechanics import Load, Rotors
+from ethercat_emulator.esc.sii import Identity, Sii, build
 
 US = 1_000  # ns
 

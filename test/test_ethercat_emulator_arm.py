@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError, ModelError
-from robot_control_ros.plants.ethercat.emulator.arm import LONGEST_STEP, MujocoArm
-from robot_control_ros.plants.mujoco import MujocoPlant
-from robot_control_ros.plants.scene import load_scene
+from robot_control_ros.core.errors import ConfigError, ModelError
+from robot_control_ros.ethercat.emulation.arm import MAX_STEP, MujocoArm
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+from robot_control_ros.simulation.scene import load_scene
 
 DT = 0.001
 N = 6
@@ -62,10 +62,10 @@ def test_its_clock_is_the_callers(arm, rng):
 
 def test_a_long_step_is_cut_and_loses_no_time(arm, ur5):
     """Falling for as long, it is where short steps bring it."""
-    arm.advance(ZERO, FREE, 10 * LONGEST_STEP)
+    arm.advance(ZERO, FREE, 10 * MAX_STEP)
     other = MujocoArm(ur5)
     for _ in range(10):
-        other.advance(ZERO, FREE, LONGEST_STEP)
+        other.advance(ZERO, FREE, MAX_STEP)
     assert arm.time == pytest.approx(other.time, abs=1e-15)
     np.testing.assert_allclose(arm.position, other.position, rtol=0, atol=1e-12)
 

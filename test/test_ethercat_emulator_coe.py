@@ -5,10 +5,10 @@ import struct
 import pytest
 from ethercat_emulator_support import MS, Master
 
-from robot_control_ros.plants.ethercat.emulator.bus import Bus
-from robot_control_ros.plants.ethercat.emulator.devices import RX, TX, drive_slave, terminal
-from robot_control_ros.plants.ethercat.emulator.pdo import Mapped, Pdo, gap
-from robot_control_ros.plants.ethercat.emulator.sii import Identity
+from ethercat_emulator.bus.chain import Bus
+from ethercat_emulator.bus.devices import RX, TX, drive_slave, terminal
+from ethercat_emulator.coe.pdo import Mapped, Pdo, gap
+from ethercat_emulator.esc.sii import Identity
 
 UPLOAD, UPLOAD_COMPLETE, SEGMENT = 0x40, 0x50, 0x60
 DOWNLOAD, DOWNLOAD_COMPLETE = 0x21, 0x31

@@ -6,11 +6,12 @@ import struct
 import pytest
 from ethercat_emulator_support import MS, Master
 
-from robot_control_ros.plants.ethercat.emulator.bus import Bus
-from robot_control_ros.plants.ethercat.emulator.devices import drive_slave
-from robot_control_ros.plants.ethercat.emulator.drive import DriveSettings, Machine
-from robot_control_ros.plants.ethercat.emulator.mechanics import Load, Rotors
-from robot_control_ros.plants.ethercat.emulator.servo import Motor, Servo
+from ethercat_emulator.bus.chain import Bus
+from ethercat_emulator.bus.devices import drive_slave
+from ethercat_emulator.drive.drive import Machine
+from ethercat_emulator.drive.mechanics import Load, Rotors
+from ethercat_emulator.drive.objects import DriveSettings
+from ethercat_emulator.drive.servo import Motor, Servo
 
 DISABLED, READY, ON, ENABLED, QUICK, REACTION, FAULT = 0x40, 0x21, 0x23, 0x27, 0x07, 0x0F, 0x08
 CSP, CSV, CST = 8, 9, 10

@@ -5,12 +5,12 @@ import struct
 import pytest
 from ethercat_emulator_support import MS, Master, frame
 
-from robot_control_ros.plants.ethercat.emulator.bus import Bus
-from robot_control_ros.plants.ethercat.emulator.devices import drive_slave, terminal
-from robot_control_ros.plants.ethercat.emulator.drive import Machine
-from robot_control_ros.plants.ethercat.emulator.faults import Faults
-from robot_control_ros.plants.ethercat.emulator.mechanics import Load, Rotors
-from robot_control_ros.plants.ethercat.emulator.sii import Identity
+from ethercat_emulator.bus.chain import Bus
+from ethercat_emulator.bus.devices import drive_slave, terminal
+from ethercat_emulator.drive.drive import Machine
+from ethercat_emulator.drive.mechanics import Load, Rotors
+from ethercat_emulator.esc.sii import Identity
+from ethercat_emulator.faults.injection import DriveFaults, Faults
 
 AXES = 6
 
@@ -23,7 +23,7 @@ class Arm:
         pairs = [drive_slave(identity=identity) for identity in identities]
         self.drives = [drive for _, drive in pairs]
         self.master = Master(Bus([slave for slave, _ in pairs], Machine(self.drives, Rotors([Load()] * AXES))))
-        self.faults = Faults(self.master.line)
+        self.faults, self.drive_faults = Faults(self.master.line), DriveFaults(self.master.bus)
         for slave in range(AXES):
             self.bring_up(slave)
         self.control, self.mode, self.torque = 0, 10, 0
@@ -101,7 +101,7 @@ def test_an_al_error(arm):
 
 
 def test_a_drive_fault(arm):
-    arm.faults.drive_fault(1, 0x7305)
+    arm.drive_faults.drive_fault(1, 0x7305)
     assert [arm.cycle() for _ in range(5)] == [18] * 5
     assert arm.inputs[1][0] & 0x4F == 0x08
     assert arm.inputs[1][5] == 0x7305
@@ -115,12 +115,12 @@ def test_a_drive_fault(arm):
 
 
 def test_a_lasting_drive_fault(arm):
-    arm.faults.drive_fault(1, 0x4310, lasting=True)
+    arm.drive_faults.drive_fault(1, 0x4310, lasting=True)
     for arm.control in (0x00, 0x80, 0x00, 0x80):
         arm.cycle()
         arm.cycle()
     assert arm.inputs[1][0] & 0x4F == 0x08
-    arm.faults.mend_drive(1)
+    arm.drive_faults.mend_drive(1)
     for arm.control in (0x00, 0x80):
         arm.cycle()
         arm.cycle()
@@ -187,26 +187,26 @@ def test_a_frozen_position(arm):
     arm.torque = 50
     for _ in range(20):
         arm.cycle()
-    arm.faults.freeze_position(0)
+    arm.drive_faults.freeze_position(0)
     seen = set()
     for _ in range(20):
         arm.cycle()
         seen.add(arm.inputs[0][2])
     assert len(seen) == 1
     assert arm.inputs[0][3] != 0
-    arm.faults.freeze_position(0, frozen=False)
+    arm.drive_faults.freeze_position(0, frozen=False)
     arm.cycle()
     arm.cycle()
     assert arm.inputs[0][2] not in seen
 
 
 def test_a_refused_mode(arm):
-    arm.faults.refuse_mode(3, 8)
+    arm.drive_faults.refuse_mode(3, 8)
     arm.mode = 8
     arm.cycle()
     arm.cycle()
     assert [mode for _, mode, *_ in arm.inputs] == [8, 8, 8, 10, 8, 8]
-    arm.faults.refuse_mode(3, 8, refuse=False)
+    arm.drive_faults.refuse_mode(3, 8, refuse=False)
     arm.cycle()
     arm.cycle()
     assert arm.inputs[3][1] == 8
@@ -257,6 +257,6 @@ def test_errors_name_the_slave(arm):
         arm.faults.al_error(6)
     arm.faults.insert(0, terminal(1, 1))
     with pytest.raises(ValueError, match=r"slave 0 is no drive"):
-        arm.faults.freeze_position(0)
+        arm.drive_faults.freeze_position(0)
     with pytest.raises(ValueError, match=r"slave 0 has no mailbox"):
         arm.faults.silence_mailbox(0)

@@ -28,19 +28,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robot_control_ros
+from ethercat_emulator import FaultChannelError, NetworkError, server
+from ethercat_emulator import program as standalone
+from ethercat_emulator.bus.line import Line
+from ethercat_emulator.faults.channel import FaultChannel, Methods, inject, methods_of
+from ethercat_emulator.faults.injection import DriveFaults, Faults
+from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
 from robot_control_ros.bringup import environment
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.cia402 import Mode, Targets
-from robot_control_ros.plants.ethercat.drives import SdoWrite
-from robot_control_ros.plants.ethercat.emulator import program
-from robot_control_ros.plants.ethercat.emulator.arm import MujocoArm
-from robot_control_ros.plants.ethercat.emulator.fault_channel import FaultChannel, Methods, inject, methods_of
-from robot_control_ros.plants.ethercat.emulator.faults import Faults
-from robot_control_ros.plants.ethercat.emulator.line import Line
-from robot_control_ros.plants.ethercat.emulator.topology_bus import bus_of
-from robot_control_ros.plants.ethercat.emulator.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
-from robot_control_ros.plants.ethercat.topology import FoundSlave, Topology, load_topology
-from robot_control_ros.robots import load_robot
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.cia402 import Mode, TargetSource
+from robot_control_ros.ethercat.driver.drives import SdoWrite
+from robot_control_ros.ethercat.driver.topology import FoundSlave, Topology, load_topology
+from robot_control_ros.ethercat.emulation import program
+from robot_control_ros.ethercat.emulation.arm import MujocoArm
+from robot_control_ros.ethercat.emulation.topology_bus import bus_of
+from robot_control_ros.robot.configuration import load_robot
 
 ENABLED, FAULT = 0x27, 0x08
 OP = 0x08
@@ -60,12 +62,6 @@ slaves:
   - { joint: b, drive: synapticon_somanet, product: 0x201, gear_ratio: 50, rated_torque: 0.3,
       counts_per_revolution: 65536 }
 """
-
-
-@pytest.fixture(autouse=True)
-def no_priority(monkeypatch):
-    """The tests' own process isn't to go before all others, for good."""
-    monkeypatch.setattr(program, "_go_first", lambda: None)
 
 
 class Still:
@@ -121,7 +117,9 @@ class Driven:
         assert wkc == len(self.scales)
         self.data.read([data[place] for place in self._places])
 
-    def cycle(self, control: int, mode: Mode, values, targets: Targets = Targets.COMMAND, count: int = 1) -> None:
+    def cycle(
+        self, control: int, mode: Mode, values, targets: TargetSource = TargetSource.COMMAND, count: int = 1
+    ) -> None:
         for _ in range(count):
             n = len(self.scales)
             self.data.write([control] * n, mode, [targets] * n, np.array(values))
@@ -132,7 +130,7 @@ class Driven:
 
     def enable(self, mode: Mode) -> None:
         for control in (0x06, 0x07, 0x0F):
-            self.cycle(control, mode, [0.0] * len(self.scales), Targets.FOLLOW)
+            self.cycle(control, mode, [0.0] * len(self.scales), TargetSource.FOLLOW)
         assert [word & 0x6F for word in self.data.status_words] == [ENABLED] * len(self.scales)
 
 
@@ -369,10 +367,13 @@ def test_help_lists_what_can_be_called():
 
 
 def test_faults_can_all_be_written_but_for_one():
-    faults = Faults(Line(bus_of(*topology("ur5"), Still(6))))
-    public = {name for name in dir(Faults) if not name.startswith("_")}
-    assert set(methods_of(faults)) == public - {"insert"}
-    methods = Methods(methods_of(faults))
+    line = Line(bus_of(*topology("ur5"), Still(6)))
+    called: dict = {}
+    for faults in (Faults(line), DriveFaults(line.bus)):
+        public = {name for name in dir(faults) if not name.startswith("_")}
+        assert set(methods_of(faults)) == public - {"insert"}
+        called |= methods_of(faults)
+    methods = Methods(called)
     for line in ("drive_fault 1 0x7305", "identity 2 0xABC:0x1:2:3", "power 5 on=false", "al_error 4 0x14", "remove 3"):
         assert methods.answer(line) == "ok", line
     assert methods.answer("power 9 on=true") == "error: slave 9: there are 5, from 0"
@@ -458,7 +459,7 @@ def test_inject_tells_what_was_answered(channel):
     try:
         assert inject(channel.path, "lose 1") == ""
         assert "lose count:int" in inject(channel.path, "help")
-        with pytest.raises(ConfigError, match="unknown method 'nonsense'"):
+        with pytest.raises(FaultChannelError, match="unknown method 'nonsense'"):
             inject(channel.path, "nonsense")
     finally:
         done.set()
@@ -470,7 +471,7 @@ def test_the_socket_is_this_users_only_and_goes_with_the_channel(tmp_path):
     assert stat.S_IMODE(os.stat(channel.path).st_mode) == 0o600
     channel.close()
     assert not os.path.exists(channel.path)
-    with pytest.raises(ConfigError, match="no emulator answers"):
+    with pytest.raises(FaultChannelError, match="no emulator answers"):
         inject(channel.path, "help")
 
 
@@ -479,15 +480,15 @@ def test_a_socket_that_was_left_over_is_replaced_but_nothing_else(tmp_path):
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(str(path))
     channel = FaultChannel(str(path), {})
-    with pytest.raises(ConfigError, match="another emulator listens there"):
+    with pytest.raises(FaultChannelError, match="another emulator listens there"):
         FaultChannel(str(path), {})
     assert path.is_socket()
     channel.close()
     path.write_text("precious")
-    with pytest.raises(ConfigError, match="there is something else"):
+    with pytest.raises(FaultChannelError, match="there is something else"):
         FaultChannel(str(path), {})
     assert path.read_text() == "precious"
-    with pytest.raises(ConfigError, match="can't make a socket"):
+    with pytest.raises(FaultChannelError, match="can't make a socket"):
         FaultChannel(str(tmp_path / "nowhere" / "faults"), {})
 
 
@@ -511,8 +512,8 @@ def test_without_the_right_to_raw_frames_it_says_how_to_get_it(capsys, monkeypat
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(program, "run", refuse)
-    assert program.main(["--robot", "planar_two_link", "--interface", "lo"]) == 1
+    monkeypatch.setattr(server, "run", refuse)
+    assert standalone.main(["--interface", "lo", "--priority", "0"]) == 1
     said = capsys.readouterr().err
     assert all(words in said for words in ("CAP_NET_RAW", "ambient capabilities", "sudo", "unshare --map-root-user"))
 
@@ -522,9 +523,9 @@ def test_without_the_right_to_raw_frames_it_says_how_to_get_it(capsys, monkeypat
 
 def test_without_its_tools_a_pair_or_namespace_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="no command 'ip': apt-get install iproute2"):
+    with pytest.raises(NetworkError, match="no command 'ip': apt-get install iproute2"):
         make_pair()
-    with pytest.raises(ConfigError, match="no command 'unshare': apt-get install util-linux"):
+    with pytest.raises(NetworkError, match="no command 'unshare': apt-get install util-linux"):
         enter_namespace()
     assert "unshare" in why_no_namespace()
 
@@ -534,10 +535,10 @@ def test_what_the_kernel_forbids_is_told_with_the_way_out(tmp_path, monkeypatch)
         (tmp_path / tool).write_text("#!/bin/sh\necho Operation not permitted >&2\nexit 1\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="ip link add ecm type veth peer name ecs: Operation not permitted"):
+    with pytest.raises(NetworkError, match="ip link add ecm type veth peer name ecs: Operation not permitted"):
         make_pair()
     with pytest.raises(
-        ConfigError, match=r"unshare --map-root-user --net: Operation not permitted.*unprivileged_userns"
+        NetworkError, match=r"unshare --map-root-user --net: Operation not permitted.*unprivileged_userns"
     ):
         enter_namespace()
 
@@ -646,7 +647,7 @@ def master_and_program() -> dict:
 
     make_pair()
     path = str(Path(tempfile.mkdtemp()) / "faults")
-    command = [sys.executable, "-m", "robot_control_ros.plants.ethercat.emulator.program"]
+    command = [sys.executable, "-m", "robot_control_ros.ethercat.emulation.program"]
     command += ["--robot", "ur5", "--interface", SLAVES, "--faults", path]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     found: dict = {"line": child.stdout.readline(), "socket": path}
@@ -681,7 +682,7 @@ def exercise(pysoem, faults: str, found: dict) -> None:
         assert master.receive_processdata(200_000) >= 0
         data.read([slave.input for slave in master.slaves])
 
-    def cycle(control: int, targets: Targets, q, count: int = 1) -> None:
+    def cycle(control: int, targets: TargetSource, q, count: int = 1) -> None:
         at = time.monotonic()
         for _ in range(count):
             data.write([control] * 6, Mode.POSITION, [targets] * 6, q)
@@ -706,22 +707,22 @@ def exercise(pysoem, faults: str, found: dict) -> None:
     found["at first"] = start = angles()
     q = np.array(start)
     for control in (0x06, 0x07, 0x0F):
-        cycle(control, Targets.FOLLOW, q, 5)
-    cycle(0x0F, Targets.COMMAND, q, 500)
+        cycle(control, TargetSource.FOLLOW, q, 5)
+    cycle(0x0F, TargetSource.COMMAND, q, 500)
     found["held"], found["effort"] = angles(), data.effort.tolist()
     found["enabled"] = [word & 0x6F for word in data.status_words]
     inject(faults, "push tool0 0 0 -20")
-    cycle(0x0F, Targets.COMMAND, q, 500)
+    cycle(0x0F, TargetSource.COMMAND, q, 500)
     found["effort pushed"] = data.effort.tolist()
     inject(faults, "push tool0 0 0 0")
     for share in np.linspace(0.0, 1.0, 300):
-        cycle(0x0F, Targets.COMMAND, q + 0.05 * share)
-    cycle(0x0F, Targets.COMMAND, q + 0.05, 300)
+        cycle(0x0F, TargetSource.COMMAND, q + 0.05 * share)
+    cycle(0x0F, TargetSource.COMMAND, q + 0.05, 300)
     found["moved"] = angles()
     found["help"] = inject(faults, "help")
     inject(faults, "drive_fault 1 0x7305")
     for _ in range(2000):
-        cycle(0x0F, Targets.COMMAND, q + 0.05)
+        cycle(0x0F, TargetSource.COMMAND, q + 0.05)
         if data.status_words[1] & 0x4F == FAULT:
             break
     found["fault"] = [data.status_words[1] & 0x4F, data.error_codes[1]]

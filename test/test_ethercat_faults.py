@@ -1,6 +1,6 @@
 """The fault table over the real master: reaction, words, no jump, nothing enabled by itself, recovery on request.
 
-One run of all rows, in a network namespace of its own: what :mod:`robot_control_ros.plants.ethercat.faults` saw.
+One run of all rows, in a network namespace of its own: what :mod:`robot_control_ros.experiments.ethercat_faults` saw.
 """
 
 import functools
@@ -17,16 +17,16 @@ from pathlib import Path
 import pytest
 
 import robot_control_ros
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.emulator.veth import why_no_namespace
-from robot_control_ros.plants.ethercat.faults.bench import AMPLITUDE, BAD_CYCLES, FRAME_TIMEOUT, PERIOD
-from robot_control_ros.plants.ethercat.faults.report import row, table
-from robot_control_ros.plants.ethercat.faults.table import FAULTS, trials
-from robot_control_ros.plants.ethercat.faults.trial import Fault, Record
-from robot_control_ros.plants.ethercat.supervisor import Action
-from robot_control_ros.types import CommandMode
+from ethercat_emulator.network.veth import why_no_namespace
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.ethercat.driver.supervisor import Action
+from robot_control_ros.experiments.ethercat_faults.bench import AMPLITUDE, BAD_CYCLES, FRAME_TIMEOUT, PERIOD
+from robot_control_ros.experiments.ethercat_faults.fault_report import row, table
+from robot_control_ros.experiments.ethercat_faults.table import FAULTS, trials
+from robot_control_ros.experiments.ethercat_faults.trial import Fault, TrialRecord
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.long]  # the whole fault bench
 
 CYCLE = 0.001  # s
 # In torque mode gravity is the only thing that could throw an arm: a drive that lost its torque for the 20 ms of the
@@ -48,7 +48,7 @@ def named(cases: list[tuple[Fault, CommandMode]]):
 
 
 @functools.cache
-def records() -> dict[tuple[str, str], Record]:
+def records() -> dict[tuple[str, str], TrialRecord]:
     if why_no_namespace():
         pytest.skip(f"needs a network namespace of its own; {why_no_namespace()}")
     if importlib.util.find_spec("pysoem") is None:
@@ -65,11 +65,11 @@ def records() -> dict[tuple[str, str], Record]:
             timeout=300,
         )
         assert file.exists(), result.stdout + result.stderr
-        seen = [Record(**each) for each in json.loads(file.read_text())]
+        seen = [TrialRecord(**each) for each in json.loads(file.read_text())]
     return {(record.fault, record.mode): record for record in seen}
 
 
-def record(fault: Fault, mode: CommandMode) -> Record:
+def record(fault: Fault, mode: CommandMode) -> TrialRecord:
     return records()[fault.name, mode.value]
 
 
@@ -181,7 +181,7 @@ def test_an_unknown_row_is_refused_with_the_known_ones():
 
 
 def test_the_table_is_markdown():
-    seen = Record(
+    seen = TrialRecord(
         *("cut", "effort", "working counter 9", "quick stop", ("lost: a|b\nc",)),
         0.0021,
         None,

@@ -11,17 +11,17 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError, HardwareFault, StaleStateError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.ethercat import hosted as hosted_module
-from robot_control_ros.plants.ethercat import remote_loop
-from robot_control_ros.plants.ethercat.hosted import LONGEST_SILENCE, NOT_ENABLED, HostedLoop
-from robot_control_ros.plants.ethercat.protocol import open_memory
-from robot_control_ros.plants.ethercat.remote_loop import RemoteLoop
-from robot_control_ros.robots import load_robot
-from robot_control_ros.running_law import RunningLaw
-from robot_control_ros.types import CommandMode, RobotState, Wrench
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
+from robot_control_ros.core.types import CommandMode, RobotState, Wrench
+from robot_control_ros.ethercat.process import in_process_loop as hosted_module
+from robot_control_ros.ethercat.process import remote_loop
+from robot_control_ros.ethercat.process.in_process_loop import MAX_SILENCE, NOT_ENABLED, InProcessLoop
+from robot_control_ros.ethercat.process.protocol import open_memory
+from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 PERIOD = 0.001
 TIME_CONSTANT = 0.2
@@ -31,7 +31,7 @@ class Bus:
     """Plays the bus's process: serves calls whenever the controller waits, and runs cycles when the test says so."""
 
     def __init__(self, path, monkeypatch, law="impedance"):
-        self.hosted = HostedLoop(open_memory(path, create=True), PERIOD)
+        self.in_process = InProcessLoop(open_memory(path, create=True), PERIOD)
         self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
         self.q = np.array(self.robot.home)
         self.now = time.monotonic()
@@ -45,9 +45,11 @@ class Bus:
 
     def serve(self, seconds=0.0):
         self.now += seconds
-        self.hosted.prepare()
-        self.hosted.after()
-        if self.hosted.active and self.hosted._loop.state is None:  # the first cycle, which a controller waits for
+        self.in_process.prepare()
+        self.in_process.after()
+        if (
+            self.in_process.active and self.in_process.loop.state is None
+        ):  # the first cycle, which a controller waits for
             self.first = self.state()
             self.cycles(1, running=False)
 
@@ -58,8 +60,8 @@ class Bus:
     def cycles(self, count=1, running=True):
         commands = []
         for _ in range(count):
-            commands.append(self.hosted.tick(self.state(), running))
-            self.hosted.after()
+            commands.append(self.in_process.tick(self.state(), running))
+            self.in_process.after()
             self.time += PERIOD
             self.now += PERIOD
         return commands
@@ -87,7 +89,6 @@ def own_loop(bus, law="impedance"):
 def both(bus, loop, count):
     for _ in range(count):
         expected = loop.tick(bus.state())
-        loop.settle()
         (got,) = bus.cycles(1)
         assert got.mode is expected.mode
         assert got.values.tolist() == expected.values.tolist()
@@ -103,21 +104,21 @@ def test_commands_are_those_of_a_loop_of_one_s_own(bus):
     pose = loop.kin.pose.copy()
     pose[2, 3] += 0.05
     for each in (loop, bus.remote):
-        each.move_to(pose)
+        each.motion.move_to(pose)
     both(bus, loop, 300)
     for each in (loop, bus.remote):
-        each.jog(np.array([0.05, 0, 0, 0, 0, 0.1]), 0.1)
+        each.motion.jog(np.array([0.05, 0, 0, 0, 0, 0.1]), 0.1)
     both(bus, loop, 200)
     for each in (loop, bus.remote):
-        each.hold()
+        each.motion.hold()
     both(bus, loop, 50)
     for each in (loop, bus.remote):
-        each.exert(np.array([5.0, 0, 0, 0, 0, 0]))
-        each.go_home()
+        each.motion.set_feedforward_wrench(np.array([5.0, 0, 0, 0, 0, 0]))
+        each.motion.go_home()
     both(bus, loop, 200)
     times = np.array([1.0, 2.0])
     for each in (loop, bus.remote):
-        each.follow_joints(times, np.array([bus.q, bus.q + 0.1]), None)
+        each.motion.follow_joints(times, np.array([bus.q, bus.q + 0.1]), None)
     both(bus, loop, 200)
 
 
@@ -126,11 +127,11 @@ def test_gains_arrive_and_are_taken_over_with_the_time_constant(bus):
     both(bus, loop, 20)
     bus.told()
     for each in (loop, bus.remote):
-        each.set_gains({"stiffness": [300.0] * 3 + [10.0] * 3})
+        each.running.gains.set({"stiffness": [300.0] * 3 + [10.0] * 3})
     bus.told()
     both(bus, loop, 400)
-    assert not np.allclose(loop.gains.current.stiffness, 300.0)
-    assert bus.hosted._loop.gains.current.stiffness.tolist() == loop.gains.current.stiffness.tolist()
+    assert not np.allclose(loop.running.gains.current.stiffness, 300.0)
+    assert bus.in_process.loop.running.gains.current.stiffness.tolist() == loop.running.gains.current.stiffness.tolist()
 
 
 def test_a_law_that_takes_over_does_so_as_in_a_loop_of_one_s_own(bus):
@@ -140,7 +141,7 @@ def test_a_law_that_takes_over_does_so_as_in_a_loop_of_one_s_own(bus):
     for name in ("joint_impedance", "impedance", "joint_pid"):
         for each, robot in ((loop, loop.robot), (bus.remote, bus.robot)):
             each.switch_law(RunningLaw(robot, name, time_constant=TIME_CONSTANT))
-        assert bus.remote.law_name == name
+        assert bus.remote.running.name == name
         both(bus, loop, 200)
 
 
@@ -148,21 +149,21 @@ def test_a_law_that_already_runs_doesn_t_change_its_gains_at_once_when_it_is_ask
     bus.cycles(20)
     bus.told()
     running = bus.remote.running
-    before = bus.hosted._loop.gains.current.stiffness.copy()
+    before = bus.in_process.loop.running.gains.current.stiffness.copy()
     running.gains.set({"stiffness": [1.5 * before[0]] * 3 + list(before[3:])})
     bus.remote.switch_law(running)
     bus.cycles(1)
-    assert bus.hosted._loop.gains.current.stiffness == pytest.approx(before, rel=0.02)
+    assert bus.in_process.loop.running.gains.current.stiffness == pytest.approx(before, rel=0.02)
 
 
 def test_what_is_told_is_what_happened(bus):
     loop = own_loop(bus)
     both(bus, loop, 200)
-    while (bus.hosted._count + 1) % bus.hosted._every:
+    while (bus.in_process._count + 1) % bus.in_process._every:
         both(bus, loop, 1)
     both(bus, loop, 1)
     command, report, told = bus.told(), loop.report(), bus.remote.report()
-    assert command.values.tolist() == bus.hosted._command.values.tolist()
+    assert command.values.tolist() == bus.in_process._command.values.tolist()
     for name in ("time", "q", "v", "effort"):
         assert np.all(getattr(told.state, name) == getattr(report.state, name))
     assert np.all(told.reference.pose == report.reference.pose)
@@ -183,11 +184,11 @@ def test_the_sensor_s_newest_sample_arrives(bus, stamped):
     frame = bus.robot.tip
     for force in (1.0, 2.0, 3.0):
         state = bus.state()
-        state.wrench = Wrench(np.array([force, 0, 0]), np.zeros(3), frame, bus.time if stamped else None)
+        wrench = Wrench(np.array([force, 0, 0]), np.zeros(3), frame, bus.time if stamped else None)
         bus.cycles(10)
-        bus.remote.tick(state)
+        bus.remote.tick(replace(state, wrench=wrench))
         bus.cycles(1)
-        assert bus.hosted._loop.state.wrench.force[0] == force
+        assert bus.in_process.loop.state.wrench.force[0] == force
 
 
 # --- refusals ---
@@ -197,18 +198,18 @@ def test_refusals_come_back_as_they_were_raised(bus):
     bus.cycles(20)
     bus.told()
     with pytest.raises(ConfigError, match=r"joint goal shoulder_pan_joint = 99 rad: must be within"):
-        bus.remote.move_joints_to(np.full(6, 99.0))
+        bus.remote.motion.move_joints_to(np.full(6, 99.0))
     with pytest.raises(ConfigError, match="must be 6 finite numbers"):
-        bus.remote.move_joints_to(np.zeros(3))
+        bus.remote.motion.move_joints_to(np.zeros(3))
     bus.cycles(5)
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda loop: loop.move_joints_to("nowhere"),
-        lambda loop: loop.follow_joints(np.zeros(2), np.zeros((1, 6)), np.zeros(3)),
-        lambda loop: loop.jog(None, 1.0),
+        lambda loop: loop.motion.move_joints_to("nowhere"),
+        lambda loop: loop.motion.follow_joints(np.zeros(2), np.zeros((1, 6)), np.zeros(3)),
+        lambda loop: loop.motion.jog(None, 1.0),
     ],
 )
 def test_what_raises_anything_else_is_refused_too_and_the_cycles_go_on(bus, ask):
@@ -223,37 +224,37 @@ def test_nothing_leads_while_the_drives_don_t_run(bus):
     bus.cycles(20, running=False)
     bus.told()
     for lead in (
-        bus.remote.hold,
-        bus.remote.go_home,
-        lambda: bus.remote.move_to(np.eye(4)),
-        lambda: bus.remote.jog(np.ones(6), 1.0),
-        lambda: bus.remote.follow_joints(np.array([1.0]), np.array([bus.q]), None),
+        bus.remote.motion.hold,
+        bus.remote.motion.go_home,
+        lambda: bus.remote.motion.move_to(np.eye(4)),
+        lambda: bus.remote.motion.jog(np.ones(6), 1.0),
+        lambda: bus.remote.motion.follow_joints(np.array([1.0]), np.array([bus.q]), None),
     ):
         with pytest.raises(ConfigError, match=NOT_ENABLED.split(":")[0]):
             lead()
     with pytest.raises(ConfigError, match="not enabled"):
         bus.remote.tip()
-    bus.remote.exert(np.zeros(6))  # that may be set
+    bus.remote.motion.set_feedforward_wrench(np.zeros(6))  # that may be set
 
 
 def test_drives_that_don_t_run_get_what_holds_them_and_begin_where_they_are(bus):
     resting = bus.cycles(30, running=False)
-    gravity = RobotModel.of(bus.robot).update(bus.hosted._loop.state.q, np.zeros(6)).gravity
+    gravity = RobotModel.of(bus.robot).update(bus.in_process.loop.state.q, np.zeros(6)).gravity
     assert resting[-1].mode is CommandMode.EFFORT
     assert resting[-1].values == pytest.approx(gravity, abs=1e-9)
     bus.q = bus.q + 0.5
     bus.cycles(10, running=False)
     (first,) = bus.cycles(1)
-    assert np.abs(first.values - bus.hosted._loop.kin.gravity).max() < 5.0
-    assert bus.hosted._loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-12)
+    assert np.abs(first.values - bus.in_process.loop.kin.gravity).max() < 5.0
+    assert bus.in_process.loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-12)
 
 
 def test_nothing_leads_a_loop_that_commands_no_longer(bus):
     bus.cycles(20)
     bus.told()
-    bus.hosted.drop()
+    bus.in_process.drop()
     with pytest.raises(ConfigError):
-        bus.remote.hold()
+        bus.remote.motion.hold()
 
 
 def test_a_call_that_there_is_not_is_refused(bus):
@@ -266,7 +267,7 @@ def test_a_call_whose_arguments_the_bus_can_t_import_is_refused(bus, monkeypatch
     module = ModuleType("only_the_controller_finds_this")
     module.Gains = type("Gains", (), {"__module__": module.__name__})
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    bus.hosted.after()
+    bus.in_process.after()
 
     def serve(seconds):
         monkeypatch.delitem(sys.modules, module.__name__, raising=False)
@@ -287,11 +288,11 @@ def test_a_law_that_raises_commands_no_longer(bus, monkeypatch):
     def compute(*arguments):
         raise ZeroDivisionError("of the user's")
 
-    monkeypatch.setattr(bus.hosted._loop.law, "compute", compute)
+    monkeypatch.setattr(bus.in_process.loop.running.law, "compute", compute)
     with pytest.raises(ZeroDivisionError):
-        bus.hosted.tick(bus.state(), True)
-    assert not bus.hosted.active
-    assert bus.hosted.tick(bus.state(), True) is None
+        bus.in_process.tick(bus.state(), True)
+    assert not bus.in_process.active
+    assert bus.in_process.tick(bus.state(), True) is None
 
 
 def test_a_law_that_refuses_gets_the_safe_output_and_is_told_of(bus, monkeypatch):
@@ -300,9 +301,9 @@ def test_a_law_that_refuses_gets_the_safe_output_and_is_told_of(bus, monkeypatch
     def compute(*arguments):
         raise ConfigError("no such thing")
 
-    monkeypatch.setattr(bus.hosted._loop.law, "compute", compute)
+    monkeypatch.setattr(bus.in_process.loop.running.law, "compute", compute)
     command = bus.cycles(10)[-1]
-    assert command.values == pytest.approx(bus.hosted._loop.kin.gravity, abs=1e-9)
+    assert command.values == pytest.approx(bus.in_process.loop.kin.gravity, abs=1e-9)
     bus.told()
     assert bus.remote.fault == "no such thing"
 
@@ -310,7 +311,7 @@ def test_a_law_that_refuses_gets_the_safe_output_and_is_told_of(bus, monkeypatch
 def test_a_controller_whose_loop_commands_no_longer_is_told_so(bus):
     bus.cycles(20)
     bus.told()
-    bus.hosted.drop()
+    bus.in_process.drop()
     bus.cycles(50)
     bus.told()
     bus.cycles(60)
@@ -323,9 +324,9 @@ def test_a_controller_whose_loop_commands_no_longer_is_told_so(bus):
 
 def test_a_loop_that_hasn_t_begun_commands_nothing(tmp_path, monkeypatch):
     bus = Bus(tmp_path / "memory", monkeypatch)
-    assert bus.hosted.tick(bus.state(), True) is None
-    assert bus.hosted.failure(time.monotonic()) == ""
-    assert not bus.hosted.active
+    assert bus.in_process.tick(bus.state(), True) is None
+    assert bus.in_process.failure(time.monotonic()) == ""
+    assert not bus.in_process.active
     bus.told()
     assert bus.cycles(1)[0] is not None
 
@@ -335,13 +336,13 @@ def test_a_silent_controller_is_found_and_one_that_speaks_isn_t(bus):
     now = time.monotonic()
     for i in range(30):
         bus.told()
-        assert bus.hosted.failure(now + 0.2 * i) == ""
+        assert bus.in_process.failure(now + 0.2 * i) == ""
     last = now + 0.2 * 29
-    assert bus.hosted.failure(last + 0.9 * LONGEST_SILENCE) == ""
-    said = f"the controller hangs: silent for {1.1 * LONGEST_SILENCE:.2f} s"
-    assert bus.hosted.failure(last + 1.1 * LONGEST_SILENCE) == said
-    bus.hosted.drop()
-    assert bus.hosted.failure(last + 10.0) == ""
+    assert bus.in_process.failure(last + 0.9 * MAX_SILENCE) == ""
+    said = f"the controller hangs: silent for {1.1 * MAX_SILENCE:.2f} s"
+    assert bus.in_process.failure(last + 1.1 * MAX_SILENCE) == said
+    bus.in_process.drop()
+    assert bus.in_process.failure(last + 10.0) == ""
 
 
 def test_a_controller_that_waits_for_an_answer_isn_t_silent(bus, monkeypatch):
@@ -351,12 +352,12 @@ def test_a_controller_that_waits_for_an_answer_isn_t_silent(bus, monkeypatch):
     now, failures = time.monotonic(), []
 
     def serve(seconds):
-        failures.append(bus.hosted.failure(now + 0.1 * len(failures)))
+        failures.append(bus.in_process.failure(now + 0.1 * len(failures)))
         if len(failures) > 30:
             bus.serve()
 
     monkeypatch.setattr(remote_loop.time, "sleep", serve)
-    bus.remote.hold()
+    bus.remote.motion.hold()
     assert len(failures) > 30
     assert set(failures) == {""}
 
@@ -364,9 +365,9 @@ def test_a_controller_that_waits_for_an_answer_isn_t_silent(bus, monkeypatch):
 CONTROLLER = """
 import sys
 from pathlib import Path
-from robot_control_ros.plants.ethercat.remote_loop import RemoteLoop
-from robot_control_ros.robots import load_robot
-from robot_control_ros.running_law import RunningLaw
+from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.laws.running_law import RunningLaw
 robot = load_robot("ur5", "ethercat")
 loop = RemoteLoop(robot, RunningLaw(robot, "impedance"), None, 0.2, name="ur5", path=Path(sys.argv[1]))
 loop.reset()
@@ -386,20 +387,20 @@ def test_a_controller_that_was_killed_is_found_at_once_and_another_one_may_attac
         stdout=subprocess.PIPE,
         text=True,
     )
-    while not bus.hosted.active:
+    while not bus.in_process.active:
         bus.serve()
         assert process.poll() is None
     bus.serve()
     assert process.stdout.readline() == "active\n", process.wait()
     bus.cycles(3)
-    assert bus.hosted.failure(time.monotonic()) == ""
+    assert bus.in_process.failure(time.monotonic()) == ""
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdin.close()
     process.stdout.close()
-    assert bus.hosted.failure(time.monotonic()) == "the controller's process has ended"
+    assert bus.in_process.failure(time.monotonic()) == "the controller's process has ended"
     bus.remote = bus.controller("impedance")
-    assert not bus.hosted.active
+    assert not bus.in_process.active
     bus.remote.reset()
     assert bus.cycles(2)[-1] is not None
 
@@ -417,7 +418,7 @@ def test_another_controller_is_refused_while_one_is_active(bus):
 def test_no_answer_is_told_so(bus, monkeypatch):
     monkeypatch.setattr(remote_loop.time, "sleep", lambda seconds: setattr(bus, "now", bus.now + seconds))
     with pytest.raises(HardwareFault, match="hold: the bus's process gave no answer within 5 s"):
-        bus.remote.hold()
+        bus.remote.motion.hold()
 
 
 # --- the cycle isn't held up ---
@@ -431,39 +432,27 @@ def test_a_law_is_made_beside_the_cycle(bus, monkeypatch):
         return RunningLaw(*arguments, **others)
 
     monkeypatch.setattr(hosted_module, "RunningLaw", law)
-    after = bus.hosted.after
+    after = bus.in_process.after
 
     def marked():
         in_cycle.append(True)
         after()
         in_cycle.clear()
 
-    monkeypatch.setattr(bus.hosted, "after", marked)
+    monkeypatch.setattr(bus.in_process, "after", marked)
     bus.cycles(20)
     bus.told()
     bus.remote.switch_law(RunningLaw(bus.robot, "joint_impedance"))
     assert made == [False]
-    assert bus.hosted._loop.law_name == "joint_impedance"
-    bus.remote.set_gains({})
+    assert bus.in_process.loop.running.name == "joint_impedance"
+    bus.remote.running.gains.set({})
     assert made == [False]
-
-
-def test_a_settle_that_fails_ends_the_loop_and_is_told(bus, monkeypatch):
-    bus.cycles(20)
-
-    def settle(*arguments):
-        raise ZeroDivisionError("of the user's")
-
-    monkeypatch.setattr(bus.hosted._loop.running, "settle", settle)
-    with pytest.raises(ZeroDivisionError):
-        bus.cycles(2)
-    assert not bus.hosted.active
 
 
 def test_terms_too_long_to_be_told_end_the_loop_and_are_told(bus):
     bus.cycles(20)
-    report = bus.hosted._loop.report
-    bus.hosted._loop.report = lambda: replace(report(), terms={"matrix": np.zeros((100, 100))})
-    with pytest.raises(ConfigError, match="a record of 81555 bytes: must be at most 65516"):
+    report = bus.in_process.loop.report
+    bus.in_process.loop.report = lambda: replace(report(), terms={"matrix": np.zeros((100, 100))})
+    with pytest.raises(ConfigError, match=r"a record of 815\d\d bytes: must be at most 65516"):
         bus.cycles(20)
-    assert not bus.hosted.active
+    assert not bus.in_process.active

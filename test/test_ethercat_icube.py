@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.icube import icube_files, write_icube
-from robot_control_ros.plants.ethercat.topology import load_topology
-from robot_control_ros.robots import load_robot
-from robot_control_ros.share import share_directory
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.topology import load_topology
+from robot_control_ros.ethercat.tools.icube import icube_files, write_icube
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.files import share_directory
 
 SHARE = share_directory()
 FOLDER = SHARE / "config/ros2_control/ethercat/ur5"

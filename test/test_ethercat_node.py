@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from robot_control_ros.plants.ethercat.emulator.veth import why_no_namespace
+from ethercat_emulator.network.veth import why_no_namespace
 
-pytestmark = [pytest.mark.ros, pytest.mark.sim]
+pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.alone]  # it measures times
 
 LIMIT = 300.0  # s
 TESTS = Path(__file__).with_name("ethercat_node_tests.py")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.plants.ethercat.pacing import COLUMNS, SIZE, TIMING_BYTES, ClockFollower, Timing
-from robot_control_ros.plants.ethercat.realtime import ANY, sleep_until
+from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, TIMING_BYTES, ClockFollower, Timing
+from robot_control_ros.ethercat.process.realtime import ANY, sleep_until
 
 PERIOD = 0.001
 LARGEST = 2e-5
@@ -187,7 +187,7 @@ def test_a_time_that_has_passed_isn_t_waited_for(deadline):
 
 def said(program: str) -> list[str]:
     """Lines that a program prints in a process of its own, whose scheduling nobody else has."""
-    imports = "import gc, os, resource, sys\nfrom robot_control_ros.plants.ethercat import realtime\n"
+    imports = "import gc, os, resource, sys\nfrom robot_control_ros.ethercat.process import realtime\n"
     child = [sys.executable, "-c", imports + program]
     return subprocess.run(child, capture_output=True, text=True, check=True).stdout.splitlines()
 

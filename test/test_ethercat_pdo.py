@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.pdo import TYPES, Entry, Image, Pdo
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.pdo import TYPES, Entry, Image, Pdo
 
 
 def entry(index, kind, sub_index=0):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from test_ethercat_drive_cycle import EXPECTED, JOINTS, Drive, effort, position, topology  # noqa: F401
 
-from robot_control_ros.errors import ConfigError, HardwareFault, StaleStateError
-from robot_control_ros.plants.ethercat import plant as plant_module
-from robot_control_ros.plants.ethercat.plant import LATE, EthercatPlant
-from robot_control_ros.plants.ethercat.supervisor import Action
+from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
+from robot_control_ros.ethercat.driver import ethercat_plant as plant_module
+from robot_control_ros.ethercat.driver.ethercat_plant import LATE, EthercatPlant
+from robot_control_ros.ethercat.driver.supervisor import Action
 
 PERIOD = 0.001
 
@@ -168,7 +168,7 @@ def test_a_frame_that_comes_after_its_cycle_is_late(plant):
     plant.master.trip_time = (LATE + 0.5) * PERIOD
     assert not plant.sense()
     plant.act()
-    assert plant.cycle.supervisor.late_frames == 1
+    assert plant.cycle.supervisor.frames.late_frames == 1
 
 
 def test_it_is_refused_to_enable_what_isn_t_ready(plant):

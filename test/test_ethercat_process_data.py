@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.cia402 import Mode, Targets
-from robot_control_ros.plants.ethercat.drives import load_drive
-from robot_control_ros.plants.ethercat.pdo import OBJECT_TYPES, TYPES, Entry, Image, Pdo, bounds
-from robot_control_ros.plants.ethercat.process_data import Axis, ProcessData
-from robot_control_ros.plants.ethercat.scale import Scale
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.cia402 import Mode, TargetSource
+from robot_control_ros.ethercat.driver.drives import load_drive
+from robot_control_ros.ethercat.driver.pdo import OBJECT_TYPES, TYPES, Entry, Image, Pdo, bounds
+from robot_control_ros.ethercat.driver.process_data import Axis, ProcessData
+from robot_control_ros.ethercat.driver.scale import Scale
 
 I32, I16 = 2**31 - 1, 2**15 - 1
 ELBOW = Scale("elbow", 1000.0, 0.5, 10.0, -5.0)
@@ -84,11 +84,11 @@ def test_what_was_read_stays_as_it_was():
 def test_each_mode_fills_its_target_and_leaves_the_others_where_nothing_happens():
     one = One()
     one.read(answer(position=1500, velocity=50, torque=30))
-    one.write(0x0F, Mode.POSITION, Targets.COMMAND, 2.5, 3.0, 4.0)
+    one.write(0x0F, Mode.POSITION, TargetSource.COMMAND, 2.5, 3.0, 4.0)
     assert taken(one.output) == (0x0F, 8, 2000, 30, -20, 30, 0)
-    one.write(0x0F, Mode.VELOCITY, Targets.COMMAND, 3.0, 9.0, 4.0)
+    one.write(0x0F, Mode.VELOCITY, TargetSource.COMMAND, 3.0, 9.0, 4.0)
     assert taken(one.output) == (0x0F, 9, 1500, 0, -20, 30, 30)
-    one.write(0x0F, Mode.TORQUE, Targets.COMMAND, 4.0, 9.0, 9.0)
+    one.write(0x0F, Mode.TORQUE, TargetSource.COMMAND, 4.0, 9.0, 9.0)
     assert taken(one.output) == (0x0F, 10, 1500, 0, 0, -20, 0)
 
 
@@ -96,32 +96,32 @@ def test_each_mode_fills_its_target_and_leaves_the_others_where_nothing_happens(
 def test_following_targets_are_the_measured_position_to_the_count(position, mode):
     one = One()
     one.read(answer(position=position, velocity=77, torque=88))
-    one.write(0x06, mode, Targets.FOLLOW, 99.0, 99.0, 99.0)
+    one.write(0x06, mode, TargetSource.FOLLOW, 99.0, 99.0, 99.0)
     assert taken(one.output) == (0x06, mode, position, 0, 0, 0, 0)
 
 
 def test_kept_and_halted_targets():
     one = One()
     one.read(answer(position=1500, torque=30))
-    one.write(0x0F, Mode.POSITION, Targets.COMMAND, 2.5, 3.0, 4.0)
+    one.write(0x0F, Mode.POSITION, TargetSource.COMMAND, 2.5, 3.0, 4.0)
     one.read(answer(position=9999, torque=99))
-    one.write(0x0F, Mode.TORQUE, Targets.KEEP)
+    one.write(0x0F, Mode.TORQUE, TargetSource.KEEP)
     assert taken(one.output) == (0x0F, 10, 2000, 30, -20, 30, 0)
-    one.write(0x02, Mode.TORQUE, Targets.HALT)
+    one.write(0x02, Mode.TORQUE, TargetSource.HALT)
     assert taken(one.output) == (0x02, 10, 2000, 0, 0, 0, 0)
 
 
 def test_a_command_that_is_no_number_leaves_the_output_alone():
     one = One()
     one.read(answer())
-    one.write(0x0F, Mode.TORQUE, Targets.COMMAND, 4.0)
+    one.write(0x0F, Mode.TORQUE, TargetSource.COMMAND, 4.0)
     before = one.output
     with pytest.raises(ConfigError, match="elbow: torque = nan"):
-        one.write(0x06, Mode.TORQUE, Targets.COMMAND, math.nan)
+        one.write(0x06, Mode.TORQUE, TargetSource.COMMAND, math.nan)
     with pytest.raises(ConfigError, match="elbow: torque = inf"):
-        one.write(0x06, Mode.POSITION, Targets.COMMAND, 1.0, 0.0, math.inf)
+        one.write(0x06, Mode.POSITION, TargetSource.COMMAND, 1.0, 0.0, math.inf)
     assert one.output == before
-    one.write(0x0F, Mode.TORQUE, Targets.KEEP)
+    one.write(0x0F, Mode.TORQUE, TargetSource.KEEP)
     assert one.output == before
 
 
@@ -129,9 +129,9 @@ def test_a_command_that_is_no_number_leaves_the_output_alone():
 def test_commands_beyond_an_object_saturate(side, counts):
     one = One()
     one.read(answer())
-    one.write(0x0F, Mode.TORQUE, Targets.COMMAND, side * 1e6)
+    one.write(0x0F, Mode.TORQUE, TargetSource.COMMAND, side * 1e6)
     assert taken(one.output)[5] == counts
-    one.write(0x0F, Mode.POSITION, Targets.COMMAND, side * 1e9)
+    one.write(0x0F, Mode.POSITION, TargetSource.COMMAND, side * 1e9)
     assert taken(one.output)[2] == side * I32
 
 
@@ -145,15 +145,15 @@ def test_objects_that_are_not_mapped():
     data = one.data
     assert math.isnan(data.effort.item())
     assert (data.q.item(), data.error_codes, data.following_error.item()) == (1.5, [0], 0.0)
-    one.write(0x0F, Mode.TORQUE, Targets.COMMAND, 2.0)
+    one.write(0x0F, Mode.TORQUE, TargetSource.COMMAND, 2.0)
     assert one.output == struct.pack("<Hbh", 0x0F, 10, 10)
 
 
 def test_an_error_code_that_is_not_mapped_is_what_was_told():
     silent = Axis(ELBOW, image(entry(0x6040), entry(0x6060)), image(*map(entry, (0x6041, 0x6061, 0x6064, 0x606C))))
     data = ProcessData([axis(), silent])
-    assert data.untold_errors == (1,)
-    data.tell_error(1, 0x7300)
+    assert data.unmapped_errors == (1,)
+    data.set_error_code(1, 0x7300)
     assert data.error_codes == [0, 0x7300]
     data.read([answer(error=0x8611), struct.pack("<Hbii", 0x1237, 10, 1500, 20)])
     assert data.error_codes == [0x8611, 0x7300]
@@ -178,7 +178,9 @@ def test_all_drives_in_the_order_of_the_joints():
     data = ProcessData([axis(Scale(name, 1000.0, 0.0, 10.0, 5.0)) for name in ("a", "b")])
     data.read([answer(position=1000, velocity=1, torque=5), answer(position=2000, velocity=2, torque=10)])
     np.testing.assert_array_equal([data.q, data.v, data.effort], [[1.0, 2.0], [0.1, 0.2], [1.0, 2.0]])
-    data.write([0x0F, 0x06], Mode.POSITION, [Targets.COMMAND, Targets.FOLLOW], np.array([1.5, 9.0]), None, np.ones(2))
+    data.write(
+        [0x0F, 0x06], Mode.POSITION, [TargetSource.COMMAND, TargetSource.FOLLOW], np.array([1.5, 9.0]), None, np.ones(2)
+    )
     assert taken(data.outputs[0])[:5] == (0x0F, 8, 1500, 0, 5)
     assert taken(data.outputs[1])[:5] == (0x06, 8, 2000, 0, 0)
     with pytest.raises(ValueError, match="20 bytes from the drives: must be 40"):
@@ -211,7 +213,7 @@ def packed(entries, values):
     return struct.pack("<" + "".join(letters), *[values.get(each.index, 0) for each in entries if each.type != "pad"])
 
 
-@given(st.lists(AXES, min_size=1, max_size=7), st.sampled_from(list(Targets)), st.data())
+@given(st.lists(AXES, min_size=1, max_size=7), st.sampled_from(list(TargetSource)), st.data())
 @settings(deadline=None)
 def test_any_drives_side_by_side_each_with_a_layout_of_its_own(layouts, first, data):
     """Against numbers worked out drive by drive: all that is written and read, whatever is mapped where."""
@@ -236,13 +238,13 @@ def test_any_drives_side_by_side_each_with_a_layout_of_its_own(layouts, first, d
         effort = values[0x6077] / scale.torque if 0x6077 in mapped[i] else math.nan
         np.testing.assert_array_equal(bus.effort[i], effort)
     mode = data.draw(st.sampled_from([Mode.POSITION, Mode.VELOCITY, Mode.TORQUE]))
-    targets = [first, *[data.draw(st.sampled_from(list(Targets))) for _ in range(n - 1)]]
+    targets = [first, *[data.draw(st.sampled_from(list(TargetSource))) for _ in range(n - 1)]]
     words = [draw("u16") for _ in range(n)]
     value, velocity, torque = (np.array([data.draw(st.floats(-9.0, 9.0)) for _ in range(n)]) for _ in range(3))
     bus.write(words, mode, targets, value, velocity, torque)
     for i, ((rx, _), scale) in enumerate(zip(layouts, scales, strict=True)):
         wanted = {0x6040: words[i], 0x6060: int(mode)}
-        if targets[i] is Targets.COMMAND:
+        if targets[i] is TargetSource.COMMAND:
             measured = shown[i][0x6077] if 0x6077 in mapped[i] else 0
             wanted |= {0x607A: shown[i][0x6064], 0x6071: measured}
             if mode is Mode.TORQUE:
@@ -254,6 +256,6 @@ def test_any_drives_side_by_side_each_with_a_layout_of_its_own(layouts, first, d
                 wanted |= {0x60B1: round(velocity[i] * scale.velocity)}
             if mode is Mode.VELOCITY:
                 wanted[0x60FF] = round(value[i] * scale.velocity)
-        elif targets[i] is Targets.FOLLOW:
+        elif targets[i] is TargetSource.FOLLOW:
             wanted[0x607A] = shown[i][0x6064]
         assert bus.outputs[i] == packed(rx, wanted)

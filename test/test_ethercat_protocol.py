@@ -8,20 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.drive_cycle import DriveCycle
-from robot_control_ros.plants.ethercat.protocol import (
-    REGIONS,
-    CommandCodec,
-    StatusCodec,
-    memory_path,
-    open_memory,
-)
-from robot_control_ros.plants.ethercat.shared import Latest
-from robot_control_ros.plants.ethercat.supervisor import Action
-from robot_control_ros.plants.ethercat.topology import load_topology
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.ethercat.driver.drive_cycle import DriveCycle
+from robot_control_ros.ethercat.driver.supervisor import Action
+from robot_control_ros.ethercat.driver.topology import load_topology
+from robot_control_ros.ethercat.process.protocol import REGIONS, CommandCodec, StatusCodec, memory_path, open_memory
+from robot_control_ros.ethercat.process.shared_memory import Latest
+from robot_control_ros.robot.configuration import load_robot
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -71,8 +65,9 @@ def test_a_status_tells_the_cycle(cycle):
     data.read([struct.pack("<HbxiihHi", 0xFF00 + i, i - 3, 0, 0, 0, 0x8000 + i, 100 * i) for i in range(6)])
     for i in range(6):
         data.q[i], data.v[i], data.effort[i] = 1.0 + i, 10.0 + i, 100.0 + i
-    supervisor.cycles, supervisor.working_counter = 1 << 40, -1
-    supervisor.lost_frames, supervisor.bad_counters, supervisor.late_frames = 7, 8, 9
+    frames = supervisor.frames
+    frames.cycles, frames.working_counter = 1 << 40, -1
+    frames.lost_frames, frames.bad_counters, frames.late_frames = 7, 8, 9
     codec = StatusCodec(6)
     got = codec.unpack(codec.pack(cycle, 1.7e9 + 1e-6, True, False, 11, 1 << 50))
     assert got.state.time == 1.7e9 + 1e-6
@@ -81,7 +76,7 @@ def test_a_status_tells_the_cycle(cycle):
     assert got.state.effort.tolist() == [100, 101, 102, 103, 104, 105]
     scales = np.array([axis.scale.position for axis in data.axes])
     assert got.following_error == pytest.approx(100 * np.arange(6) / scales)
-    assert (got.cycle, got.fresh, got.hosted, got.action) == (1 << 40, True, False, Action.DISABLE)
+    assert (got.cycle, got.fresh, got.in_process, got.action) == (1 << 40, True, False, Action.DISABLE)
     assert (got.working_counter, got.lost_frames, got.bad_counters, got.late_frames) == (-1, 7, 8, 9)
     assert (got.missed, got.command) == (11, 1 << 50)
     assert got.status_words == tuple(range(0xFF00, 0xFF06))
@@ -95,7 +90,7 @@ def test_every_action_comes_through(cycle, action, monkeypatch):
     codec = StatusCodec(6)
     got = codec.unpack(codec.pack(cycle, 0.0, False, True, 0, 0))
     assert got.action is action
-    assert (got.fresh, got.hosted) == (False, True)
+    assert (got.fresh, got.in_process) == (False, True)
     assert np.isnan(got.state.q).all()  # nothing was read yet
 
 

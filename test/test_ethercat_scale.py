@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.ethercat.scale import VELOCITY_UNITS, Scale, Scales
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.scale import VELOCITY_UNITS, Scale, Scales
 
 I32, I16 = 2**31 - 1, 2**15 - 1
 

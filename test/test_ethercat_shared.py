@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError, HardwareFault
-from robot_control_ros.plants.ethercat.shared import Latest, Messages, SharedFile
+from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.ethercat.process.shared_memory import Latest, Messages, SharedFile
 
 REGIONS = {"latest": 1 << 13, "messages": 1 << 12}
 
@@ -20,7 +20,7 @@ REGIONS = {"latest": 1 << 13, "messages": 1 << 12}
 WRITER = """
 import sys
 from pathlib import Path
-from robot_control_ros.plants.ethercat.shared import Latest, Messages, SharedFile
+from robot_control_ros.ethercat.process.shared_memory import Latest, Messages, SharedFile
 from test_ethercat_shared import REGIONS, record
 memory = SharedFile(Path(sys.argv[1]), REGIONS, create=False)
 latest = Latest(memory.region("latest"))
@@ -33,8 +33,8 @@ while True:
 SENDER = """
 import sys
 from pathlib import Path
-from robot_control_ros.errors import HardwareFault
-from robot_control_ros.plants.ethercat.shared import Messages, SharedFile
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.ethercat.process.shared_memory import Messages, SharedFile
 from test_ethercat_shared import REGIONS, record
 messages = Messages(SharedFile(Path(sys.argv[1]), REGIONS, create=False).region("messages"))
 print("writing", flush=True)

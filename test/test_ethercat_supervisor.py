@@ -7,16 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.plants.ethercat.cia402 import DriveStateMachine, Mode, State
-from robot_control_ros.plants.ethercat.supervisor import (
-    Action,
-    AlStatus,
-    FrozenPosition,
-    Recovery,
-    Supervisor,
-    SupervisorLimits,
-    jump_words,
-)
+from robot_control_ros.ethercat.driver.al_status import AlStatus, Recovery
+from robot_control_ros.ethercat.driver.cia402 import DriveStateMachine, Mode, State
+from robot_control_ros.ethercat.driver.position_checks import FrozenPosition, describe_jump
+from robot_control_ros.ethercat.driver.supervisor import Action, Supervisor, SupervisorLimits
 
 CYCLE = 0.001
 NAMES = ("pan", "lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
@@ -62,7 +56,7 @@ def stopped_for_good(bus, cause):
     """Stopped with this as the first cause, for as long as nobody asks."""
     assert bus.run() in (Action.QUICK_STOP, Action.DISABLE)
     assert cause in bus.supervisor.causes[0]
-    assert bus.supervisor.words.endswith("Enabled again only on request")
+    assert bus.supervisor.message.endswith("Enabled again only on request")
     for _ in range(100):
         assert bus.run(30) is Action.DISABLE
     return True
@@ -75,9 +69,9 @@ def stopped_for_good(bus, cause):
 def test_lost_frames_below_the_limit_are_held_over_and_counted(bus, lost):
     for _ in range(lost):
         assert bus.run(counter=-1) is Action.HOLD
-        assert "no answer from the bus" in bus.supervisor.words
+        assert "no answer from the bus" in bus.supervisor.message
     assert bus.run() is Action.RUN
-    assert bus.supervisor.lost_frames == lost
+    assert bus.supervisor.frames.lost_frames == lost
     assert bus.supervisor.causes == []
 
 
@@ -91,14 +85,14 @@ def test_one_bad_cycle_in_two_never_stops_but_is_counted(bus):
     for _ in range(50):
         assert bus.run(counter=-1) is Action.HOLD
         assert bus.run() is Action.RUN
-    assert bus.supervisor.lost_frames == 50
+    assert bus.supervisor.frames.lost_frames == 50
 
 
 def test_a_slave_missing_from_the_frame_stops_all_drives(bus):
     bus.run(2, counter=15)
     assert bus.run(counter=15) is Action.QUICK_STOP
     assert stopped_for_good(bus, "working counter 15 of 18: 1 of the drives missing")
-    assert bus.supervisor.bad_counters >= 3
+    assert bus.supervisor.frames.bad_counters >= 3
 
 
 @pytest.mark.parametrize("status", [AlStatus(0x14, 0x1B), AlStatus(0x14, 0x1A), AlStatus(0x12, 0x1E)])
@@ -106,12 +100,12 @@ def test_a_slave_that_leaves_op_stops_all_drives_and_needs_an_acknowledgement(bu
     bus.run(1, counter=16)
     bus.supervisor.update_al([OK, OK, status, OK, OK, OK])
     assert stopped_for_good(bus, "slave 2 (elbow) is in")
-    assert bus.supervisor.recovery() == [(2, Recovery.ACKNOWLEDGE)]
+    assert bus.supervisor.slaves.recovery() == [(2, Recovery.ACKNOWLEDGE)]
     assert any("slave 2 (elbow)" in obstacle for obstacle in bus.supervisor.request_enable())
     bus.supervisor.update_al([OK, OK, AlStatus(0x04), OK, OK, OK])
-    assert bus.supervisor.recovery() == [(2, Recovery.REQUEST_OP)]
+    assert bus.supervisor.slaves.recovery() == [(2, Recovery.REQUEST_OP)]
     bus.supervisor.update_al([OK] * 6)
-    assert bus.supervisor.recovery() == []
+    assert bus.supervisor.slaves.recovery() == []
     assert bus.run(50) is Action.DISABLE
     bus.started()
 
@@ -179,7 +173,7 @@ def test_a_cut_chain_names_the_lost_slaves_and_the_place(bus):
         "lost: slave 3 (wrist_1), slave 4 (wrist_2), slave 5 (wrist_3): the cable between slave 2 (elbow) and "
         "slave 3 (wrist_1), or power"
     )
-    assert [step for _, step in bus.supervisor.recovery()] == [Recovery.RECOVER] * 3
+    assert [step for _, step in bus.supervisor.slaves.recovery()] == [Recovery.RECOVER] * 3
 
 
 def test_a_lost_first_slave_points_to_the_master_and_one_in_the_middle_to_itself(bus):
@@ -196,7 +190,7 @@ def test_a_power_cycled_slave_is_recovered_step_by_step_on_request(bus):
     assert "slave 4 (wrist_2) has lost its address: power-cycled" in bus.supervisor.causes
     seen = []
     for state in (0x01, 0x02, 0x04, 0x08):
-        seen += bus.supervisor.recovery()
+        seen += bus.supervisor.slaves.recovery()
         bus.supervisor.update_al([OK, OK, OK, OK, AlStatus(state), OK])
     steps = [Recovery.RECOVER, Recovery.RECONFIGURE, Recovery.RECONFIGURE, Recovery.REQUEST_OP]
     assert seen == [(4, step) for step in steps]
@@ -217,10 +211,10 @@ def test_link_down_stops_at_once_and_link_up_starts_nothing(bus):
 
 def test_late_frames_are_held_over_then_stop(bus):
     assert bus.run(late=True) is Action.HOLD
-    assert "the answer came too late" in bus.supervisor.words
+    assert "the answer came too late" in bus.supervisor.message
     bus.run(late=True)
     assert bus.run(late=True) is Action.QUICK_STOP
-    assert bus.supervisor.late_frames == 3
+    assert bus.supervisor.frames.late_frames == 3
 
 
 def test_a_refused_mode_ends_the_enabling_and_names_the_drive():
@@ -252,7 +246,7 @@ def test_drives_that_hold_by_themselves_wait_for_the_first_command():
     assert bus.supervisor.request_enable() == []
     bus.run(2, age=math.inf)
     assert bus.run(1000, age=math.inf) is Action.HOLD
-    assert bus.supervisor.words == "holds: no command yet"
+    assert bus.supervisor.message == "holds: no command yet"
     assert bus.run(age=0.0) is Action.RUN
     assert bus.run(age=math.inf) is Action.QUICK_STOP
 
@@ -273,7 +267,7 @@ def test_drives_that_only_torque_holds_are_not_enabled_without_a_fresh_command()
 def test_nothing_is_enabled_at_the_beginning():
     bus = Bus()
     assert bus.run(1000) is Action.DISABLE
-    assert bus.supervisor.words == "disabled; enabled on request"
+    assert bus.supervisor.message == "disabled; enabled on request"
     assert not bus.supervisor.stopped
 
 
@@ -294,7 +288,7 @@ def test_enabling_that_takes_too_long_names_who_is_late():
     bus.supervisor.request_enable()
     bus.states = [State.OPERATION_ENABLED] * 5 + [State.READY_TO_SWITCH_ON]
     assert bus.run(20) is Action.ENABLE
-    assert bus.supervisor.words == "enabling: wrist_3 is ready to switch on"
+    assert bus.supervisor.message == "enabling: wrist_3 is ready to switch on"
     assert bus.run(50) is Action.QUICK_STOP
     assert bus.supervisor.causes == ["not enabled within 0.05 s: wrist_3 is ready to switch on"]
 
@@ -334,7 +328,7 @@ def test_after_a_stop_commands_of_before_do_not_count(bus):
 def test_disabling_on_request(bus):
     bus.supervisor.request_disable()
     assert bus.run() is Action.DISABLE
-    assert "disabled on request" in bus.supervisor.words
+    assert "disabled on request" in bus.supervisor.message
     bus.started()
 
 
@@ -423,8 +417,8 @@ def test_moving_or_resting_positions_are_not_frozen():
 
 
 def test_a_command_that_jumps_is_named():
-    assert jump_words(("a", "b"), [0.0, 1.0], [0.04, 1.0], 0.05) == ""
-    assert jump_words(("a", "b"), [0.0, 1.0], [0.04, 1.2], 0.05) == (
+    assert describe_jump(("a", "b"), [0.0, 1.0], [0.04, 1.0], 0.05) == ""
+    assert describe_jump(("a", "b"), [0.0, 1.0], [0.04, 1.2], 0.05) == (
         "b: the command jumps from 1 rad to 1.2 rad (limit 0.05 rad)"
     )
-    assert "a: the command jumps from 0 rad to nan rad" in jump_words(("a",), [0.0], [math.nan], 0.05)
+    assert "a: the command jumps from 0 rad to nan rad" in describe_jump(("a",), [0.0], [math.nan], 0.05)

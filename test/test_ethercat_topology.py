@@ -8,12 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.ethercat.cia402 import Mode, error_words
-from robot_control_ros.plants.ethercat.drives import SdoWrite, drive_names, interpolation_writes, load_drive
-from robot_control_ros.plants.ethercat.topology import FoundSlave, load_topology, topology_names
-from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.driver.cia402 import Mode, describe_error
+from robot_control_ros.ethercat.driver.drives import SdoWrite, drive_names, interpolation_writes, load_drive
+from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology, topology_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.model import RobotModel
 
 MINIMAL_DRIVE = {
     "description": "test drive",
@@ -79,8 +79,8 @@ def test_sizes_of_public_layouts():
 
 def test_a_vendors_error_codes():
     codes = load_drive("maxon_epos4").error_codes
-    assert error_words(0x8A88, codes) == "0x8A88 safe torque off (STO)"
-    assert error_words(0x8611, codes) == "0x8611 following error"
+    assert describe_error(0x8A88, codes) == "0x8A88 safe torque off (STO)"
+    assert describe_error(0x8611, codes) == "0x8611 following error"
 
 
 @pytest.mark.parametrize("name", topology_names())
@@ -146,25 +146,30 @@ def entries(direction, *changed):
     [
         ({"speed": 1}, r"unknown \['speed'\]; entries: description, rx, tx"),
         ({"velocity_unit": None}, r"missing \['velocity_unit'\]"),
-        ({"velocity_unit": "rad/s"}, "velocity_unit = 'rad/s'; choices: counts/s, rpm, 0.1 rpm"),
-        ({"rated_torque_unit": "Nm"}, "rated_torque_unit = 'Nm'; choices: N·m, mN·m, µN·m"),
+        ({"velocity_unit": "rad/s"}, "velocity_unit = 'rad/s': must be one of: counts/s, rpm, 0.1 rpm"),
+        ({"rated_torque_unit": "Nm"}, "rated_torque_unit = 'Nm': must be one of: N·m, mN·m, µN·m"),
         ({"writable_mapping": 1}, "writable_mapping = 1: must be true or false"),
         ({"vendor": -1}, "vendor = -1: must be a whole number from 1 to 0xFFFFFFFF"),
-        ({"products": {"EPOS4": 1}}, "products = 'EPOS4': must be a whole number"),
+        ({"products": {"EPOS4": 1}}, "products: key = 'EPOS4': must be a whole number"),
         ({"counts_per_revolution": 0}, "counts_per_revolution = 0: must be a whole number from 1"),
         ({"sdo": {}}, "sdo = {}: must be a list"),
-        ({"sdo": [{"index": 0x60C2, "type": "i8", "value": 200}]}, "sdo 0: value = 200: .* from -128 to 127"),
-        ({"error_codes": {0x12345: "x"}}, "error_codes = 0x12345: must be a whole number from 0 to 0xFFFF"),
+        ({"sdo": [{"index": 0x60C2, "type": "i8", "value": 200}]}, r"sdo\[0\]: value = 200: .* from -128 to 127"),
+        ({"error_codes": {0x12345: "x"}}, "error_codes: key = 0x12345: must be a whole number from 0 to 0xFFFF"),
         ({"rx": []}, r"rx = \[\]: must be a mapping"),
-        ({"rx": {0x1A00: []}}, "rx: PDO = 0x1A00: must be a whole number from 0x1600 to 0x17FF"),
-        ({"rx": {0x1600: []}}, r"PDO 0x1600 = \[\]: must be a list of entries"),
-        (entries("rx", {"index": 0x607A, "type": "f32"}), "entry 3: type = 'f32'; choices: i8, u8, .*bool, pad"),
+        ({"rx": {0x1A00: []}}, "rx: key = 0x1A00: must be a whole number from 0x1600 to 0x17FF"),
+        ({"rx": {0x1600: []}}, r"rx: 0x1600 = \[\]: must be a list of one or more"),
+        (
+            entries("rx", {"index": 0x607A, "type": "f32"}),
+            r"0x1600\[3\]: type = 'f32': must be one of: i8, .*pad",
+        ),
         (entries("rx", {"index": 0x607A, "type": "u32"}), "type = 'u32': object 0x607A of CiA 402 is i32"),
         (
             entries("rx", {"index": 0x607A, "type": "i32", "sub": 1}),
-            r"unknown \['sub'\]; entries: index, type, sub_index",
+            r"unknown \['sub'\]; entries: index, type, sub_index, bits",
         ),
-        (entries("rx", {"type": "pad"}), r"missing \['bits'\]"),
+        (entries("rx", {"type": "pad"}), "bits is missing: it goes with type pad"),
+        (entries("rx", {"type": "pad", "bits": 8, "index": 1}), "index has no meaning here: it goes with type i8, u8"),
+        (entries("rx", {"type": "i16"}), "index is missing: it goes with type i8, u8"),
         (entries("rx", {"index": 0x6071, "type": "i16"}), "0x6071:0 i16 is there twice"),
         (entries("rx", {"index": 0x2601, "type": "bool"}), "bits: must be whole bytes"),
         ({"rx": {0x1600: MINIMAL_DRIVE["rx"][0x1600][:2]}}, "rx: no target is mapped; one or more of: 0x607A"),
@@ -183,7 +188,7 @@ def test_unknown_names_list_the_known_ones(tmp_path):
         load_drive("elmo")
     with pytest.raises(ConfigError, match=r"unknown topology 'scara'; topologies: .*ur5"):
         load_topology("scara")
-    with pytest.raises(ConfigError, match=r"slave 0 \(j1\): drive: unknown .*'elmo'"):
+    with pytest.raises(ConfigError, match=r"slaves\[0\] \(j1\): drive: unknown .*'elmo'"):
         topology(tmp_path, AXIS | {"drive": "elmo"})
 
 
@@ -201,14 +206,14 @@ def test_drive_files_lie_beside_the_topology_and_units_come_together(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"gear": 3}, r"slave 0: unknown \['gear'\]; entries: joint, drive, gear_ratio"),
-        ({"gear_ratio": 0}, r"slave 0 \(j1\): gear_ratio = 0: must be a number above 0"),
-        ({"gear_ratio": math.inf}, "gear_ratio = inf: must be a number above 0"),
-        ({"rated_torque": "big"}, r"rated_torque = 'big': must be a number above 0 \[N·m\]"),
-        ({"sign": 0}, "sign = 0: must be 1 or -1"),
-        ({"sign": True}, "sign = True: must be 1 or -1"),
-        ({"offset": math.nan}, "offset = nan: must be a finite number of rad"),
-        ({"encoder": "output"}, "encoder = 'output'; choices: motor, joint"),
+        ({"gear": 3}, r"slaves\[0\] \(j1\): unknown \['gear'\]; entries: joint, drive, gear_ratio"),
+        ({"gear_ratio": 0}, r"slaves\[0\] \(j1\): gear_ratio = 0: must be a finite number above 0"),
+        ({"gear_ratio": math.inf}, "gear_ratio = inf: must be a finite number above 0"),
+        ({"rated_torque": "big"}, r"rated_torque = 'big': must be a finite number above 0 \[N·m\]"),
+        ({"sign": 0}, "sign = 0: must be one of: 1, -1"),
+        ({"sign": True}, "sign = True: must be one of: 1, -1"),
+        ({"offset": math.nan}, r"offset = nan: must be a finite number \[rad\]"),
+        ({"encoder": "output"}, "encoder = 'output': must be one of: motor, joint"),
         ({"alias": 70000}, "alias = 0x11170: must be a whole number from 0 to 0xFFFF"),
         ({"vendor": 0xFB}, "vendor = 0x000000FB: drive test is of 0x00000ABC"),
         ({"product": 0x403}, r"product = 0x00000403: drive test has 0x00000402 \(test\)"),
@@ -230,12 +235,12 @@ def test_what_is_wrong_in_a_topology_is_named(tmp_path, changes, words):
 @pytest.mark.parametrize(
     ("slaves", "more", "words"),
     [
-        ([], {}, r"slaves = \[\]: must be a list of one or more slaves"),
+        ([], {}, r"slaves = \[\]: must be a list of one or more"),
         ([AXIS, AXIS], {}, "joint or name j1: is there twice"),
         ([AXIS | {"alias": 3}, AXIS | {"joint": "j2", "alias": 3}], {}, "alias 3: is there twice"),
         ([AXIS], {"rate": 1000}, r"unknown \['rate'\]; entries: slaves, description, cycle, watchdog"),
-        ([AXIS], {"cycle": 0}, r"cycle = 0: must be a number above 0 \[s\]"),
-        (["j1"], {}, "slave 0 = 'j1': must be a mapping"),
+        ([AXIS], {"cycle": 0}, r"cycle = 0: must be a finite number above 0 \[s\]"),
+        (["j1"], {}, r"slaves\[0\] = 'j1': must be a mapping"),
         ([{"name": "coupler"}], {}, r"missing \['vendor', 'product'\]; entries: name, vendor, product"),
         ([{k: v for k, v in AXIS.items() if k != "counts_per_revolution"}], {}, "counts_per_revolution is missing"),
     ],

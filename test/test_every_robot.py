@@ -7,19 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from arms import Chain
 
-from robot_control_ros.errors import ConfigError
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.safety import Safety
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.laws import law_names
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.mujoco import MujocoPlant
-from robot_control_ros.robots import load_robot, robot_names
-from robot_control_ros.running_law import RunningLaw
-from robot_control_ros.safety import Safety
-from robot_control_ros.trajectories import Circle
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.references import Circle
+from robot_control_ros.robot.configuration import load_robot, profile_names, robot_names
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 DATA = Path(__file__).parent / "data"
 VENDOR = {path.stem.removesuffix("_vendor"): json.loads(path.read_text()) for path in DATA.glob("*_vendor.json")}
@@ -32,8 +31,7 @@ every_vendors_robot = pytest.mark.parametrize("name", VENDOR)
 
 def profiles(robot):
     """The robot under each of its profiles."""
-    path = robot.urdf_path.parents[2] / "config" / "robots" / f"{robot.name}.yaml"
-    return [load_robot(robot.name, name) for name in yaml.safe_load(path.read_text(encoding="utf-8"))["profiles"]]
+    return [load_robot(robot.name, name) for name in profile_names(robot.name)]
 
 
 def bare_model(robot):
@@ -110,7 +108,7 @@ def test_impedance_runs_where_torques_are_taken_and_is_refused_elsewhere(robot):
     for profiled in profiles(robot):
         if CommandMode.EFFORT in profiled.profile.commands:
             loop = ControlLoop(profiled, "impedance")
-            assert loop.gains.target.gravity == (0.0 if profiled.profile.gravity_by_robot else 1.0)
+            assert loop.running.gains.target.gravity == (0.0 if profiled.profile.gravity_by_robot else 1.0)
         else:
             with pytest.raises(ConfigError, match=f"profile {profiled.profile_name}.* takes only"):
                 ControlLoop(profiled, "impedance")
@@ -278,7 +276,7 @@ def shuffled(robot, order):
 @every_robot
 def test_mujoco_and_pinocchio_agree(robot, rng):
     pytest.importorskip("mujoco")
-    from robot_control_ros.plants.mujoco import MujocoPlant
+    from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
     plant, model = MujocoPlant(robot), RobotModel.of(robot)
     for q, v in states(robot, rng):
@@ -293,7 +291,7 @@ def test_mujoco_and_pinocchio_agree(robot, rng):
 @pytest.mark.parametrize("rate", [500.0, 1000.0])
 def test_impedance_holds_the_robot_at_home_without_drift(robot, rate):
     pytest.importorskip("mujoco")
-    from robot_control_ros.simulate import simulate
+    from robot_control_ros.simulation.in_process import simulate
 
     log = simulate(robot, duration=1.0, rate=rate)
     np.testing.assert_allclose(log.q, np.tile(robot.home, (len(log.q), 1)), rtol=0, atol=1e-6)
@@ -305,7 +303,7 @@ def test_impedance_holds_the_robot_at_home_without_drift(robot, rate):
 @pytest.mark.parametrize("rate", [500.0, 1000.0])
 def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot, rate):
     pytest.importorskip("mujoco")
-    from robot_control_ros.simulate import Push, simulate
+    from robot_control_ros.simulation.in_process import Push, simulate
 
     log = simulate(robot, duration=4.5, push=Push((20.0, 0.0, 0.0), start=0.1, duration=1.9), rate=rate)
     np.testing.assert_allclose(log.pose_error[log.t.searchsorted(1.95), :3], [-20.0 / 500.0, 0, 0], rtol=0, atol=1e-3)
@@ -318,7 +316,7 @@ def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot,
 @pytest.mark.parametrize("rate", [500.0, 1000.0])
 def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, rate):
     pytest.importorskip("mujoco")
-    from robot_control_ros.simulate import Push, simulate
+    from robot_control_ros.simulation.in_process import Push, simulate
 
     stiff = {"stiffness": [2000.0, 2000.0, 2000.0, 200.0, 200.0, 200.0]}
     log = simulate(robot, gains=stiff, push=Push((40.0, 0.0, 0.0), start=0.1, duration=1.0), duration=2.0, rate=rate)
@@ -330,7 +328,7 @@ def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, ra
 @every_robot
 def test_impedance_follows_a_slow_circle_about_home(robot):
     pytest.importorskip("mujoco")
-    from robot_control_ros.simulate import simulate
+    from robot_control_ros.simulation.in_process import simulate
 
     def circle(start):
         return Circle(start, 0.08, period=5.0, normal=(0.0, 0.0, 1.0))
@@ -344,7 +342,7 @@ def test_impedance_follows_a_slow_circle_about_home(robot):
 @every_robot
 def test_a_simulation_does_not_depend_on_the_order_of_the_joints(robot):
     pytest.importorskip("mujoco")
-    from robot_control_ros.simulate import Push, simulate
+    from robot_control_ros.simulation.in_process import Push, simulate
 
     order = np.arange(robot.n)[::-1]
     push = Push((10.0, 5.0, 0.0), start=0.1, duration=0.2)

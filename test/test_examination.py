@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_control_ros.examination import (
-    LARGEST_AGE,
+from robot_control_ros.core.types import RobotState
+from robot_control_ros.nodes.common.findings import Level, describe, error, errors, ok, warning
+from robot_control_ros.nodes.doctor.examination import (
+    MAX_AGE,
     Samples,
     judge_clock,
     judge_force,
@@ -16,10 +18,8 @@ from robot_control_ros.examination import (
     judge_torques,
     judge_wrench_frame,
 )
-from robot_control_ros.findings import Level, error, errors, in_words, ok, warning
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import RobotState
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 OK, WARNING, ERROR = Level.OK, Level.WARNING, Level.ERROR
 UR5 = load_robot("ur5")
@@ -100,26 +100,37 @@ def test_a_gap_longer_than_a_wrench_may_be_old_is_told():
 # --- clocks ---
 
 
-@pytest.mark.parametrize("simulated", [False, True])
-@pytest.mark.parametrize("stamp", [100.0, 99.0])
-def test_a_stamp_that_repeats_or_goes_back_is_an_error(simulated, stamp):
+WHO = "ros2 topic info -v /joint_states"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "simulated", "level"),
+    [
+        ("repeated", False, ERROR),
+        ("repeated", True, OK),  # ros2_control stamps with the time of /clock that it heard last
+        ("back", False, ERROR),
+        ("back", True, ERROR),
+    ],
+)
+def test_a_stamp_that_goes_back_is_an_error_and_in_wall_time_one_that_repeats(stamp, simulated, level):
     bad = samples()
-    bad.stamps[300] = stamp
+    bad.stamps[300] = bad.stamps[299] if stamp == "repeated" else bad.stamps[0] - 1.0
     assert not bad.rising
-    found = judge_clock("joint states", bad, simulated, "ros2 topic info -v /joint_states")
-    assert found.level is ERROR
-    assert "repeat or go back" in found.text
-    assert found.command == "ros2 topic info -v /joint_states"
+    assert bad.falling == (stamp == "back")
+    found = judge_clock("joint states", bad, simulated, WHO)
+    assert found.level is level
+    assert found.command == ("" if level is OK else WHO)
 
 
-def test_stamps_without_a_clock_are_an_error():
+@pytest.mark.parametrize("simulated", [False, True])
+def test_stamps_without_a_clock_are_an_error(simulated):
     unstamped = Samples([1.0, 1.1, 1.2], [0.0, 0.0, 0.0])
-    assert judge_clock("wrench", unstamped, False, "").level is ERROR
+    assert judge_clock("wrench", unstamped, simulated, "").level is ERROR
 
 
 @pytest.mark.parametrize(
     ("age", "level"),
-    [(0.0, OK), (0.9 * LARGEST_AGE, OK), (1.1 * LARGEST_AGE, WARNING), (-1.1 * LARGEST_AGE, WARNING), (1e9, WARNING)],
+    [(0.0, OK), (0.9 * MAX_AGE, OK), (1.1 * MAX_AGE, WARNING), (-1.1 * MAX_AGE, WARNING), (1e9, WARNING)],
 )
 def test_a_clock_of_another_machine_is_told(age, level):
     found = judge_clock("joint states", samples(age=age), False, "")
@@ -237,8 +248,8 @@ def test_a_force_in_free_space_asks_for_a_tare(force, level):
 def test_findings_make_one_text_and_say_the_same_advice_once():
     start = ("Start it", "ros2 launch all.py")
     found = [error("no states", *start), error("no commands", *start), error("a rival", "Stop it")]
-    assert in_words(found) == "no states; no commands; a rival. Start it: ros2 launch all.py. Stop it"
-    assert in_words([warning("odd")]) == "odd"
+    assert describe(found) == "no states; no commands; a rival. Start it: ros2 launch all.py. Stop it"
+    assert describe([warning("odd")]) == "odd"
 
 
 def test_only_errors_forbid_activation():

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_control_ros import cli
-from robot_control_ros.gains import make_gains
+from robot_control_ros.cli import main as cli
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.types import Command, CommandMode, JointSpaceReference, Reference, RobotState
 from robot_control_ros.laws import law_class
-from robot_control_ros.model import RobotModel
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.types import Command, CommandMode, Reference, RobotState
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAME = "joint_callback_law:JointCallback"
@@ -34,7 +34,7 @@ class Positions:
         pass
 
     mode = CommandMode.POSITION
-    joint_space = True
+    reference = JointSpaceReference
 
     def __init__(self):
         self.terms = {}

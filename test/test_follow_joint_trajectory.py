@@ -15,8 +15,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.nodes.messages import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.nodes.common.messages import (
     from_stamp,
     numbers,
     read_blocks,
@@ -25,7 +25,7 @@ from robot_control_ros.nodes.messages import (
     to_duration,
     to_stamp,
 )
-from robot_control_ros.nodes.trajectory_goal import (
+from robot_control_ros.nodes.controller.trajectory_goal import (
     GOAL_TOLERANCE_VIOLATED,
     INVALID_GOAL,
     PATH_TOLERANCE_VIOLATED,
@@ -37,7 +37,7 @@ from robot_control_ros.nodes.trajectory_goal import (
     bounds_of,
     goal_time_of,
 )
-from robot_control_ros.robots import load_robot
+from robot_control_ros.robot.configuration import load_robot
 
 JOINTS = ("a", "b", "c")
 ANY = math.inf

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from arms import planar_arm, slope
 
-from robot_control_ros.laws.friction import SMOOTHING, friction_torque
-from robot_control_ros.simulate import Push, simulate
+from robot_control_ros.robot.friction import SMOOTHING, friction_torque
+from robot_control_ros.simulation.in_process import Push, simulate
 
 
 def test_friction_is_viscous_plus_dry():

@@ -6,14 +6,14 @@ from dataclasses import FrozenInstanceError, dataclass
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.gains import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gains import (
     JOINT,
     MATRIX,
     TASK,
     VECTOR,
     GainSchedule,
-    Tuning,
+    ParameterSet,
     check_gain,
     choice,
     gain,
@@ -23,11 +23,11 @@ from robot_control_ros.gains import (
     plain,
     plain_value,
 )
+from robot_control_ros.core.types import CommandMode
 from robot_control_ros.laws import law_class, law_names
-from robot_control_ros.types import CommandMode
 
 N = 3  # joints
-DIMENSIONLESS = {"damping_ratio", "axes", "compliant", "feedforward"}  # gains without a unit; switches have none anyway
+DIMENSIONLESS = {"damping_ratio", "axes", "selected_axes", "feedforward"}  # have no unit, and nor have switches
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,7 +423,7 @@ def no_high_ratio(gains):
 
 
 def tuning(time_constant=0.2, **defaults):
-    return Tuning(Gains, N, defaults, no_high_ratio, time_constant)
+    return ParameterSet(Gains, N, defaults, no_high_ratio, time_constant)
 
 
 def test_tuning_begins_with_its_defaults_over_the_declared_ones():

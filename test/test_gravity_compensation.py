@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from arms import Chain, gradient, random_arm
 
-from robot_control_ros.gains import make_gains
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.types import CommandMode, Reference, RobotState
+from robot_control_ros.simulation.in_process import Push, simulate
 
 
 def law_at(kin, gains):

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.handover import FADED, Handover
+from robot_control_ros.control.transition import FADED, BumplessTransition
 
 T, DT = 0.2, 0.002
 OLD, NEW = np.array([1.0, -20.0, 3.0]), np.array([5.0, 4.0, 3.0])
 
 
 def begun(time_constant=T):
-    handover = Handover(time_constant)
+    handover = BumplessTransition(time_constant)
     handover.begin(OLD - NEW)
     return handover
 
@@ -48,7 +48,7 @@ def test_what_is_left_below_the_threshold_is_dropped_and_commands_pass_untouched
 
 
 def test_without_a_beginning_and_after_a_reset_commands_pass_untouched():
-    assert Handover(T).add_to(NEW, DT) is NEW
+    assert BumplessTransition(T).add_to(NEW, DT) is NEW
     handover = begun()
     handover.add_to(NEW, DT)
     handover.reset()

@@ -6,13 +6,13 @@ from arms import Chain, gradient, planar_arm, random_arm, slope
 from scipy.linalg import sqrtm
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.gains import make_gains
-from robot_control_ros.laws.friction import friction_torque
-from robot_control_ros.laws.impedance import DAMPING_PERIOD, LARGEST_INERTIA, Impedance
-from robot_control_ros.model import RobotModel
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.spatial import make_pose, pose_error, rotation_exp
-from robot_control_ros.types import Reference, RobotState
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.core.types import Reference, RobotState
+from robot_control_ros.laws.impedance import DAMPING_PERIOD, MAX_INERTIA, Impedance
+from robot_control_ros.robot.friction import friction_torque
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 SIZES = range(1, 9)
 BENT = np.array([0.3, -1.2, 1.4, -1.0, -1.3, 0.5])  # a UR5 far from singularities
@@ -57,7 +57,7 @@ def damping_matrix(kin, gains):
 def inertia_at_tip(kin):
     """Λ, bounded as the law bounds it."""
     mobility = kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T)
-    return np.linalg.inv(mobility + np.eye(6) / LARGEST_INERTIA)
+    return np.linalg.inv(mobility + np.eye(6) / MAX_INERTIA)
 
 
 def six_joints(seed=3, **options):
@@ -78,7 +78,7 @@ def random_kin(model, rng, speed=1.0):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("angle", [0.0, 0.7, 2.5, np.pi - 0.01])
 def test_spring_is_the_gradient_of_its_energy(rng, n, angle):
-    """Kinematics without a library, the rotation vector by scipy, the derivative by differences."""
+    """RobotDynamics without a library, the rotation vector by scipy, the derivative by differences."""
     arm = random_arm(n, n, continuous=(0,), mount=((0.1, 0.2, 0.3), (1.0, 0.5, -2.0)))
     chain = Chain(arm.urdf)
     for _ in range(3):
@@ -214,11 +214,8 @@ def test_damping_is_designed_anew_after_its_period_and_after_other_gains(rng):
     law.reset(state_of(first), first)
     np.testing.assert_allclose(damping(first, soft, 0.001), fresh(first, soft), rtol=0, atol=1e-8)
     np.testing.assert_allclose(damping(second, soft, 0.001), fresh(first, soft), rtol=0, atol=1e-8)
-    law.settle(second, soft)  # too early
-    np.testing.assert_allclose(damping(second, soft, DAMPING_PERIOD), fresh(first, soft), rtol=0, atol=1e-8)
-    law.settle(second, soft)  # while nobody waits
-    np.testing.assert_allclose(damping(second, soft, 0.001), fresh(second, soft), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(damping(first, soft, 2.0 * DAMPING_PERIOD), fresh(first, soft), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(damping(second, soft, DAMPING_PERIOD), fresh(second, soft), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(damping(first, soft, 0.001), fresh(second, soft), rtol=0, atol=1e-8)
     np.testing.assert_allclose(damping(first, stiff, 0.001), fresh(first, stiff), rtol=0, atol=1e-8)
 
 
@@ -452,7 +449,7 @@ def test_the_plane_of_a_planar_arm_is_damped_critically(rng):
     for _ in range(5):
         kin = model.at(rng.uniform(0.3, 2.5, 2), rng.uniform(-1, 1, 2))
         J = kin.jacobian[:2]
-        root = np.real(sqrtm(np.linalg.inv(J @ np.linalg.solve(kin.mass, J.T) + np.eye(2) / LARGEST_INERTIA)))
+        root = np.real(sqrtm(np.linalg.inv(J @ np.linalg.solve(kin.mass, J.T) + np.eye(2) / MAX_INERTIA)))
         inverse = np.linalg.inv(root)
         D = 2 * root @ np.real(sqrtm(inverse @ np.diag([200.0, 300.0]) @ inverse)) @ root
         gains = {"axes": [1, 1, 0, 0, 0, 0], "stiffness": [200, 300, 0, 0, 0, 0]}
@@ -507,7 +504,7 @@ SINGULAR = {
 @pytest.mark.parametrize("posture", SINGULAR.values(), ids=SINGULAR)
 @pytest.mark.parametrize("off", [0.0, 1e-12, 1e-8, 1e-4])
 def test_torque_is_bounded_near_singularities(ur5_model, rng, posture, off):
-    """D ≤ 2 ζ √(|K| |Λ|), with |Λ| bounded by LARGEST_INERTIA."""
+    """D ≤ 2 ζ √(|K| |Λ|), with |Λ| bounded by MAX_INERTIA."""
     gains = random_gains(rng, inertia=5.0, axes=[1, 1, 1, 1, 1, 1], posture_stiffness=20.0, coriolis=True)
     for _ in range(5):
         kin = ur5_model.at(np.array(posture) + off * rng.normal(size=6), rng.uniform(-1, 1, 6))
@@ -516,7 +513,7 @@ def test_torque_is_bounded_near_singularities(ur5_model, rng, posture, off):
         error, norm = pose_error(reference.pose, kin.pose), np.linalg.norm(kin.jacobian, 2)
         assert np.linalg.norm(terms["stiffness"]) <= largest_spring(kin, error, gains)
         slip = np.linalg.norm(reference.twist - kin.twist)
-        assert np.linalg.norm(terms["damping"]) <= norm * 2 * np.sqrt(1000.0 * LARGEST_INERTIA) * slip
+        assert np.linalg.norm(terms["damping"]) <= norm * 2 * np.sqrt(1000.0 * MAX_INERTIA) * slip
         assert np.isfinite(torque).all()
         assert abs(torque).max() < 1e5
 

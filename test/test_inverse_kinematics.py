@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 from arms import planar_arm, random_arm
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.inverse_kinematics import DAMPING, ROTATION_LENGTH, SMALLEST, DifferentialKinematics, solve_pose
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot, robot_names
-from robot_control_ros.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.inverse_kinematics import (
+    DAMPING,
+    ROTATION_LENGTH,
+    SMALLEST,
+    DifferentialKinematics,
+    solve_pose,
+)
+from robot_control_ros.robot.model import RobotModel
 
 ROBOTS = {name: load_robot(name) for name in robot_names()}
 SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])

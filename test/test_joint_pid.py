@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from arms import random_arm
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.gains import make_gains
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.joint_pid import JointPid, JointPidEffort
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.trajectories import Hold, JointMove
-from robot_control_ros.types import CommandMode, Reference, RobotState
+from robot_control_ros.references import Hold, JointMove
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 T = 0.005
 N = 5

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.inverse_kinematics import TRACKING
-from robot_control_ros.joint_reference import AHEAD, REMEMBERED, JointReference
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.spatial import make_pose, pose_error, rotation_exp
-from robot_control_ros.trajectories import Circle, Hold, JointMove, MinimumJerk
-from robot_control_ros.types import Reference
+from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.core.types import Reference
+from robot_control_ros.references import Circle, Hold, JointMove, MinimumJerk
+from robot_control_ros.references.joint_reference import AHEAD, REMEMBERED, JointReference
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.inverse_kinematics import TRACKING
+from robot_control_ros.robot.model import RobotModel
 
 ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
 every_robot = pytest.mark.parametrize("name", ROBOTS)

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.joint_step.callbacks import Braking, Pid, Trapezoidal, load
-from robot_control_ros.joint_step.response import STEP, JointInput, Step, T, respond
-from robot_control_ros.joint_step.source import LINES, reference
-from robot_control_ros.joint_step.stability import Loop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.simulation.joint_step.callbacks import Braking, Pid, Trapezoidal, load
+from robot_control_ros.simulation.joint_step.response import STEP, JointInput, Step, T, respond
+from robot_control_ros.simulation.joint_step.source import LINES, reference
+from robot_control_ros.simulation.joint_step.stability import Loop
 
 WOUND_UP = LINES[1]
 

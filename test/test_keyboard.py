@@ -10,7 +10,7 @@ from terminal import Terminal
 
 pytest.importorskip("rclpy", reason="the nodes' folder needs ROS 2 (rclpy)")
 
-from robot_control_ros.nodes.keyboard import Keyboard, KeyReader
+from robot_control_ros.nodes.demo.keyboard import Keyboard, KeyReader
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_terminal_of_others_is_left_alone():
 
 PROGRAM = """
 import signal, sys, time
-from robot_control_ros.nodes.keyboard import Keyboard
+from robot_control_ros.nodes.demo.keyboard import Keyboard
 
 def interrupt(number, frame):
     raise KeyboardInterrupt

@@ -13,10 +13,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import robot_control_ros
-from robot_control_ros.bringup import PACKAGE, SETUPS, LaunchFile, NodeSpec, Setup, System, Xacro
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.share import share_directory
+from robot_control_ros import bringup
+from robot_control_ros.bringup import PACKAGE, SETUPS, LaunchFile, NodeSpec, Program, Setup, System, Xacro
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.robot.files import share_directory
 
 SHARE = share_directory()
 FILES = {path.name.removesuffix(".launch.py"): path for path in sorted((SHARE / "launch").glob("*.py"))}
@@ -56,7 +56,7 @@ def test_a_file_only_has_its_setup_described(name):
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert imported == {f"{PACKAGE}.bringup.SETUPS", f"{PACKAGE}.launching.describe"}
+    assert imported == {f"{PACKAGE}.bringup.SETUPS", f"{PACKAGE}.bringup.launch_actions.describe"}
     assert f'return describe(SETUPS["{name}"])' in text
     assert f"ros2 launch {PACKAGE} {name}.launch.py" in text
 
@@ -82,6 +82,7 @@ STAND_INS = {
     "launch": ("LaunchContext", "LaunchDescription"),
     "launch.actions": (
         "DeclareLaunchArgument",
+        "ExecuteProcess",
         "IncludeLaunchDescription",
         "LogInfo",
         "OpaqueFunction",
@@ -108,8 +109,9 @@ def launching(monkeypatch):
             kind = Configuration if name == "LaunchConfiguration" else Entity
             setattr(stand_in, name, type(name, (kind,), {}))
         monkeypatch.setitem(sys.modules, module, stand_in)
-    made = load(Path(robot_control_ros.__file__).with_name("launching.py"), f"{PACKAGE}.launching")
-    monkeypatch.setitem(sys.modules, f"{PACKAGE}.launching", made)
+    made = load(Path(bringup.__file__).with_name("launch_actions.py"), f"{PACKAGE}.bringup.launch_actions")
+    monkeypatch.setitem(sys.modules, f"{PACKAGE}.bringup.launch_actions", made)
+    monkeypatch.setattr(made, "check_requirements", lambda system: None)  # nothing of it is installed here
     return made
 
 
@@ -121,18 +123,21 @@ class Launch:
         said: what was logged.
         timers: (seconds, actions).
         reasons: of shutdowns.
+        failures: what was reported to the event loop, which makes launch end with exit status 1.
     """
 
     def __init__(self, description, arguments):
         self.started, self.said, self.timers, self.reasons, self._handlers = [], [], [], [], []
+        self.failures = []
         (opaque,) = [entity for entity in description.positional[0] if type(entity).__name__ == "OpaqueFunction"]
-        self.context = SimpleNamespace(arguments=arguments, is_shutdown=False)
+        loop = SimpleNamespace(call_exception_handler=self.failures.append)
+        self.context = SimpleNamespace(arguments=arguments, is_shutdown=False, asyncio_loop=loop)
         self.take(opaque.named["function"](self.context))
 
     def take(self, actions):
         for action in actions:
             kind, named = type(action).__name__, action.named
-            if kind in ("Node", "IncludeLaunchDescription"):
+            if kind in ("Node", "ExecuteProcess", "IncludeLaunchDescription"):
                 self.started.append(action)
             elif kind == "RegisterEventHandler":
                 (handler,) = action.positional
@@ -148,17 +153,19 @@ class Launch:
 
     @property
     def names(self):
-        return [
-            action.named["exec_name"] if type(action).__name__ == "Node" else include(action)[1]
-            for action in self.started
-        ]
+        return [process(action) or include(action)[1] for action in self.started]
 
     def end(self, name, status=0):
-        """A node has ended."""
-        (target,) = [node for node in self.started if node.named.get("exec_name") == name]
+        """A process has ended."""
+        (target,) = [action for action in self.started if process(action) == name]
         for action, on_exit in self._handlers:
             if action is target:
                 self.take(on_exit(SimpleNamespace(returncode=status), self.context))
+
+
+def process(action):
+    """The name of a process; None for a launch file."""
+    return action.named.get("exec_name") or action.named.get("name")
 
 
 def include(action):
@@ -204,7 +211,7 @@ def test_stage_after_stage_starts_when_the_one_before_has_got_so_far(launching, 
         if isinstance(stage[-1], NodeSpec) and stage[-1].once:
             launch.end(stage[-1].name)
     assert launch.names == started
-    assert (launch.said, launch.timers, launch.reasons) == ([], [], [])
+    assert (launch.said, launch.timers, launch.reasons, launch.failures) == ([], [], [], [])
 
 
 @every_file
@@ -219,9 +226,10 @@ def test_where_a_stage_fails_that_is_not_optional_the_next_never_starts(launchin
             launch.end(before[-1].name)
         started = launch.names
         launch.end(last.name, 1)
-        assert (launch.names != started) == last.optional
+        assert (launch.names != started) == (last.optional and number + 1 < len(stages))
         reason = f"{last.name} has ended with exit status 1"
         assert launch.reasons == ([reason] if last.vital else [])
+        assert bool(launch.failures) != last.optional
         (said,) = launch.said
         assert said == (f"{reason}: everything else ends" if last.vital else f"{reason}; the others go on")
 
@@ -282,12 +290,41 @@ def test_a_launch_file_is_included_with_its_arguments(launching):
     assert dict(action.named["launch_arguments"]) == {"ip": "1.2.3.4"}
 
 
+def test_a_program_runs_in_a_session_that_ends_with_it(launching):
+    program = Program(("gz", "sim", "a world.sdf"), "gazebo", "ros_gz_sim", {"GZ_SIM_RESOURCE_PATH": "/models"})
+    (action,) = play(launching, [program]).started
+    assert action.named == {
+        "cmd": [
+            sys.executable,
+            str(Path(bringup.__file__).with_name("program_session.py")),
+            "gz",
+            "sim",
+            "a world.sdf",
+        ],
+        "name": "gazebo",
+        "additional_env": {"GZ_SIM_RESOURCE_PATH": "/models"},
+        "output": "screen",
+        "emulate_tty": True,
+    }
+
+
+def test_nothing_starts_where_a_requirement_is_missing(launching, monkeypatch):
+    def refuse(system):
+        raise ConfigError(f"{len(system.stages)} stages lack something")
+
+    monkeypatch.setattr(launching, "check_requirements", refuse)
+    with pytest.raises(ConfigError, match="1 stages lack something"):
+        play(launching, [NODE])
+
+
 NODE = NodeSpec("any", "arm")
 ONCE = NodeSpec("any", "once", once=True)
+PROGRAM = Program(("any",), "arm", "any")
 
 
-def test_the_end_of_a_vital_node_is_soon_the_end_of_all(launching):
-    launch = play(launching, [NODE])
+@pytest.mark.parametrize("spec", [NODE, PROGRAM])
+def test_the_end_of_what_is_vital_is_soon_the_end_of_all(launching, spec):
+    launch = play(launching, [spec])
     launch.end("arm", -9)
     assert launch.said == ["arm has ended: everything else ends in 2 s"]
     assert not launch.reasons
@@ -295,6 +332,14 @@ def test_the_end_of_a_vital_node_is_soon_the_end_of_all(launching):
     assert period == launching.GRACE == 2.0
     launch.take(actions)
     assert launch.reasons == ["arm has ended"]
+
+
+@pytest.mark.parametrize("status", [0, 1, -9])
+@pytest.mark.parametrize("spec", [NODE, replace(NODE, vital=False), PROGRAM])
+def test_a_launch_has_failed_where_a_process_has_died_and_not_where_it_has_ended(launching, spec, status):
+    launch = play(launching, [spec])
+    launch.end("arm", status)
+    assert len(launch.failures) == (status != 0)
 
 
 def test_the_end_of_another_node_is_said_and_no_more(launching):
@@ -313,7 +358,7 @@ def test_while_all_is_ending_anyway_nothing_follows_an_end(launching, spec, vita
     names = launch.names
     launch.end(spec.name, 1)
     assert launch.names == names
-    assert (launch.said, launch.timers, launch.reasons) == ([], [], [])
+    assert (launch.said, launch.timers, launch.reasons, launch.failures) == ([], [], [], [])
 
 
 @pytest.mark.parametrize("optional", [False, True])
@@ -339,9 +384,10 @@ def launch_ros():
 
 
 @every_file
-def test_launch_takes_every_file(launch_ros, name):
+def test_launch_takes_every_file(launch_ros, name, monkeypatch):
     import launch
 
+    monkeypatch.setattr("robot_control_ros.bringup.launch_actions.check_requirements", lambda system: None)
     description = load(FILES[name]).generate_launch_description()
     arguments = SETUPS[name].arguments
     declared = {argument.name: argument for argument in description.get_launch_arguments()}
@@ -359,12 +405,15 @@ def test_launch_takes_every_file(launch_ros, name):
     (opaque,) = [entity for entity in description.entities if isinstance(entity, launch.actions.OpaqueFunction)]
     actions = opaque.execute(context)
     first = SETUPS[name].make(**arguments_of(name)).stages[0]
-    started = [a for a in actions if isinstance(a, (launch_ros.actions.Node, launch.actions.IncludeLaunchDescription))]
+    kinds = (launch.actions.ExecuteProcess, launch.actions.IncludeLaunchDescription)  # a node is a process, too
+    started = [action for action in actions if isinstance(action, kinds)]
     assert len(started) == len(first)
     for action, spec in zip(started, first, strict=True):
         if isinstance(spec, NodeSpec):
             assert isinstance(action, launch_ros.actions.Node)
             assert (action.node_package, action.node_executable) == (spec.package, spec.executable)
+        elif isinstance(spec, Program):
+            assert type(action) is launch.actions.ExecuteProcess
         else:
             assert isinstance(action, launch.actions.IncludeLaunchDescription)
 
@@ -473,7 +522,11 @@ class Packages:
 
 
 def alive(number):
-    return Path(f"/proc/{number}").exists()
+    """Whether a process runs; one that has ended may wait long for somebody to ask how (Z)."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.fixture
@@ -527,6 +580,7 @@ def test_when_the_controller_dies_the_others_have_time_to_bring_the_arm_to_rest(
     packages.until(lambda: packages.process.poll() is not None, "the end")
     assert time.monotonic() - died > 1.9
     assert "controller has ended: everything else ends in 2 s" in packages.out
+    assert packages.process.returncode == 1
     assert not any(alive(number) for number in numbers.values())
 
 
@@ -535,6 +589,7 @@ def test_a_spawner_that_fails_ends_all_and_says_so(packages):
     packages.launch("mock")
     packages.until(lambda: packages.process.poll() is not None, "the end")
     assert "spawn_joint_state_broadcaster has ended with exit status 1: everything else ends" in packages.out
+    assert packages.process.returncode == 1
     assert {name for name, *_ in packages.started()} <= MOCK[0] | MOCK[1]
 
 
@@ -558,6 +613,7 @@ def test_on_a_real_arm_the_watchdog_goes_on_without_the_controller(packages):
     assert alive(numbers["driver"])
     packages.end()
     assert not alive(numbers["watchdog"])
+    assert packages.process.returncode == 1
 
 
 def test_words_say_what_is_wrong_with_an_argument(packages):
@@ -566,3 +622,81 @@ def test_words_say_what_is_wrong_with_an_argument(packages):
     assert "unknown robot 'nonsense'; robots: " in packages.out
     assert packages.process.returncode == 1
     assert not packages.started()
+
+
+def test_what_is_missing_is_told_at_once_and_nothing_starts(packages):
+    packages.launch("gazebo")
+    packages.until(lambda: packages.process.poll() is not None, "the end")
+    for name in ("gz", "ros_gz_sim", "ros_gz_bridge", "gz_ros2_control"):
+        assert name in packages.out
+    assert packages.process.returncode == 1
+    assert not packages.started()
+
+
+# In place of Gazebo with its window, which is several processes in process groups of their own.
+GAZEBO = """
+if [ "$1" = service ]; then cat "{services}"; exit 0; fi
+sleep 600 &
+echo "window $! " >> "{log}"
+trap '' INT TERM
+wait
+"""
+
+
+@pytest.fixture
+def gazebo(packages):
+    packages.services = packages.folder / "services"
+    packages.services.touch()
+    packages.program(packages.folder / "bin/gz", GAZEBO.format(services=packages.services, log=packages.log))
+    packages.executable("ros_gz_bridge", "parameter_bridge")
+    packages.executable("ros_gz_sim", "create", "exit 0")
+    for name in ("gz_ros2_control", "joint_state_broadcaster", "forward_command_controller"):
+        packages.package(name)
+    return packages
+
+
+def until_complete(packages):
+    """Numbers by name, once the last spawner has run and Gazebo with its window is there."""
+
+    def complete():
+        names = [name for name, *_ in packages.started()]
+        return names.count("spawner") == 4 and "window" in names
+
+    packages.until(complete, "four spawners and a window")
+    return {name: int(number) for name, number, arguments in packages.started() if not arguments.startswith("service")}
+
+
+def test_gazebo_ends_with_a_controller_that_was_killed(gazebo):
+    gazebo.launch("gazebo")
+    numbers = until_complete(gazebo)
+    os.kill(numbers["controller"], signal.SIGKILL)
+    gazebo.until(lambda: gazebo.process.poll() is not None, "the end")
+    assert gazebo.process.returncode == 1
+    assert not [name for name, number in numbers.items() if alive(number)]
+
+
+def test_all_ends_with_gazebo(gazebo):
+    gazebo.launch("gazebo", headless="true")
+    numbers = until_complete(gazebo)
+    os.kill(numbers["gz"], signal.SIGKILL)
+    gazebo.until(lambda: gazebo.process.poll() is not None, "the end")
+    assert "gazebo has ended: everything else ends in 2 s" in gazebo.out
+    assert gazebo.process.returncode == 1
+    assert not [name for name, number in numbers.items() if alive(number)]
+
+
+def test_ctrl_c_ends_gazebo_and_is_no_failure(gazebo):
+    gazebo.launch("gazebo")
+    numbers = until_complete(gazebo)
+    gazebo.end()
+    assert gazebo.process.returncode == 0
+    assert not [name for name, number in numbers.items() if alive(number)]
+
+
+def test_beside_a_gazebo_that_runs_nothing_starts(gazebo):
+    gazebo.services.write_text("/gazebo/worlds\n/world/arm/create\n")
+    gazebo.launch("gazebo")
+    gazebo.until(lambda: gazebo.process.poll() is not None, "the end")
+    assert "a Gazebo runs already" in gazebo.out
+    assert gazebo.process.returncode == 1
+    assert [arguments for _, _, arguments in gazebo.started()] == ["service --list"]

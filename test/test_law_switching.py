@@ -6,19 +6,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.gains import gain_specs
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gains import gain_specs
+from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.laws import law_class, law_names
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.running_law import RunningLaw
-from robot_control_ros.trajectories import Circle, JointMove
-from robot_control_ros.types import Command, CommandMode, RobotState
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.references import Circle, JointMove
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytest.importorskip("mujoco")
-from robot_control_ros.plants.mujoco import MujocoPlant
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = pytest.mark.sim
 
@@ -77,7 +77,6 @@ class Rig:
         sent = self.loop.tick(state)
         self._check(sent, state)
         self.plant.write(sent)
-        self.loop.settle()
         self.sent, self.state = sent, state
         self.modes.add(sent.mode)
         return sent
@@ -117,11 +116,11 @@ class Rig:
 
 
 def begin_circle(rig):
-    rig.loop.trajectory = Circle(rig.loop.tip(), 0.06, 2.5, time=rig.state.time, fade=0.5)
+    rig.loop.motion.trajectory = Circle(rig.loop.tip(), 0.06, 2.5, time=rig.state.time, fade=0.5)
 
 
 def begin_joint_move(rig):
-    rig.loop.move_joints_to(rig.home + 0.3 * np.cos(np.arange(rig.robot.n)))
+    rig.loop.motion.move_joints_to(rig.home + 0.3 * np.cos(np.arange(rig.robot.n)))
 
 
 def begin_push(rig):
@@ -134,7 +133,7 @@ MOTIONS = {"circle": begin_circle, "joint move": begin_joint_move, "push": begin
 def settle_on(rig, pose):
     """Error (m, rad) 3 s after the tip was sent to a pose, and the fastest joint 6 s later, for null spaces."""
     rig.plant.push(rig.robot.tip, np.zeros(3), np.zeros(3))
-    rig.loop.move_to(pose)
+    rig.loop.motion.move_to(pose)
     rig.steps(round(3.0 / rig.robot.period))
     error = np.abs(rig.loop.pose_error()).max()
     rig.steps(round(6.0 / rig.robot.period))
@@ -237,7 +236,7 @@ def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
     for each in (rig, twin):
         goal = each.home + 0.3 * np.cos(np.arange(each.robot.n))
         speed = 0.3 * each.model.limits.velocity
-        each.loop.trajectory = JointMove(each.model, each.state.q, goal, each.state.time, speed)
+        each.loop.motion.trajectory = JointMove(each.model, each.state.q, goal, each.state.time, speed)
         each.steps(150)
     before = rig.sent.values
     pace = np.abs(twin.step().values - before).max()
@@ -278,15 +277,15 @@ def test_what_a_law_commands_may_be_changed_while_it_runs(robot, law):
     words = [word for found, word in VARIANTS if found == law]
     rig = Rig(robot, (law, words[0]))
     if hasattr(law_class(law).Gains, "gravity"):
-        rig.loop.set_gains({"gravity": False} if words[0] == "position" else {})
+        rig.loop.running.gains.set({"gravity": False} if words[0] == "position" else {})
     start = rig.loop.tip()
     begin_circle(rig)
     rig.steps(300)
     for word in (*words[1:], words[0], *words[1:]):
-        rig.loop.set_gains({"output": word})
+        rig.loop.running.gains.set({"output": word})
         assert rig.step().mode is CommandMode(word)
         rig.steps(100)
-    rig.loop.set_gains({"output": words[0]})
+    rig.loop.running.gains.set({"output": words[0]})
     error, speed = settle_on(rig, start)
     assert error < 1e-3
     assert speed < 1e-2
@@ -310,7 +309,7 @@ def test_a_mode_that_the_hardware_has_not_got_is_refused_with_the_way_out_and_th
         (
             lambda: loop.switch_law(RunningLaw(robot, "impedance")),
             lambda: loop.switch_law(RunningLaw(robot, "admittance", {"output": "velocity"})),
-            lambda: loop.set_gains({"output": "effort"}),
+            lambda: loop.running.gains.set({"output": "effort"}),
         )
     ):
         with pytest.raises(ConfigError) as refusal:
@@ -318,7 +317,7 @@ def test_a_mode_that_the_hardware_has_not_got_is_refused_with_the_way_out_and_th
         for part in ("takes only: position", "use admittance or position_domain_pd", "profile real"):
             assert part in str(refusal.value)
         one, other = both(k + 1)
-        assert loop.law_name == "position_domain_pd"
+        assert loop.running.name == "position_domain_pd"
         assert one.mode is CommandMode.POSITION
         assert np.array_equal(one.values, other.values)
 
@@ -333,10 +332,10 @@ def test_a_law_that_needs_a_wrench_holds_without_one_and_says_so(without):
     loop.switch_law(RunningLaw(robot, "admittance"))
     state = rig.plant.read()
     if without == "sensor":
-        state.wrench = None
+        state = replace(state, wrench=None)
         loop.wrench.reset()
     else:
-        state.wrench = replace(state.wrench, time=state.time - 1.0)
+        state = replace(state, wrench=replace(state.wrench, time=state.time - 1.0))
     sent = loop.tick(state)
     assert sent.mode is CommandMode.POSITION
     assert sent.values == pytest.approx(state.q, abs=1e-12)

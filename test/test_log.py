@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.log import Log, LogWriter
-from robot_control_ros.types import CommandMode
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.simulation.log import Log, LogWriter
 
 JOINTS = ("elbow", "wrist")
 AXES = ["x", "y", "z", "rx", "ry", "rz"]

@@ -7,27 +7,29 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robot_control_ros.cycle_times import CycleTimes
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.gains import gain
+from robot_control_ros.control.cycle_times import CycleTimes
+from robot_control_ros.control.loop import MAX_GAP, ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gains import gain
+from robot_control_ros.core.spatial import rotation_exp
+from robot_control_ros.core.types import Command, CommandMode, RobotState, Wrench
 from robot_control_ros.laws import law, law_class, law_names
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
-from robot_control_ros.loop import LONGEST_GAP, ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.profiles import Profile
-from robot_control_ros.robots import load_robot
-from robot_control_ros.running_law import RunningLaw
-from robot_control_ros.spatial import rotation_exp
-from robot_control_ros.trajectories import Hold
-from robot_control_ros.types import Command, CommandMode, RobotState, Wrench
-from robot_control_ros.wrench import WrenchPipeline
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.references import Hold
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.profile import HardwareProfile
+from robot_control_ros.sensing.wrench import WrenchPipeline
 
 DT = 0.002
 UR5 = load_robot("ur5")
 HOME = np.array(UR5.home)
 SELF_COMPENSATING = replace(
-    UR5, profile_name="helpful", profile=Profile(rate=500.0, commands=(CommandMode.EFFORT,), gravity_by_robot=True)
+    UR5,
+    profile_name="helpful",
+    profile=HardwareProfile(rate=500.0, commands=(CommandMode.EFFORT,), gravity_by_robot=True),
 )
 
 
@@ -48,7 +50,7 @@ def holding(loop, q):
         CommandMode.EFFORT: gravity,
         CommandMode.POSITION: np.array(q),
         CommandMode.VELOCITY: np.zeros(len(q)),
-    }[loop.law.mode]
+    }[loop.running.law.mode]
 
 
 def random_configurations(count, seed):
@@ -94,13 +96,13 @@ def test_the_first_command_holds_the_robot_at_any_configuration(model, name, see
         assert loop.tick(state(7.0, q)).values == pytest.approx(holding(loop, q), abs=1e-6)
 
 
-@pytest.mark.parametrize("step", [0.0, -0.001, -5.0, 1.01 * LONGEST_GAP, 60.0])
+@pytest.mark.parametrize("step", [-0.001, -5.0, 1.01 * MAX_GAP, 60.0])
 def test_a_stamp_that_does_not_follow_starts_anew_where_the_robot_is(model, step):
     loop = ControlLoop(UR5, "impedance", model=model)
     for k in range(3):
         loop.tick(state(1.0 + k * DT))
-    loop.move_to(shifted(loop.tip(), [0.1, 0.0, 0.0]))
-    loop.feedforward_wrench = np.full(6, 5.0)
+    loop.motion.move_to(shifted(loop.tip(), [0.1, 0.0, 0.0]))
+    loop.motion.feedforward_wrench = np.full(6, 5.0)
     for k in range(3, 60):
         loop.tick(state(1.0 + k * DT))
     (elsewhere,) = random_configurations(1, 3)
@@ -122,7 +124,7 @@ def test_a_start_in_motion_begins_from_the_holding_torque(model, step):
 def test_the_longest_gap_that_is_bridged_keeps_the_reference(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    loop.tick(state(0.99 * LONGEST_GAP, HOME + 0.01))
+    loop.tick(state(0.99 * MAX_GAP, HOME + 0.01))
     assert loop.pose_error() != pytest.approx(np.zeros(6), abs=1e-3)
 
 
@@ -135,11 +137,11 @@ def test_the_law_is_reset_at_every_start_and_only_then(model):
 
     loop = ControlLoop(UR5, "gravity_compensation", model=model)
     loop.running.law = Counting()
-    for t in (1.0, 1.002, 1.004, 2.0, 2.002, 1.0, 1.002):
+    for t in (1.0, 1.002, 1.002, 1.004, 2.0, 2.0, 2.002, 1.0, 1.002):
         loop.tick(state(t))
     loop.reset()
     loop.tick(state(1.004))
-    assert loop.law.resets == (1.0, 2.0, 1.0, 1.004)
+    assert loop.running.law.resets == (1.0, 2.0, 1.0, 1.004)
 
 
 def test_reset_starts_anew_without_a_step(model):
@@ -158,13 +160,13 @@ def test_changed_gains_are_faded_in_with_the_time_constant(model):
     """A resting robot 1 cm off its reference: torque less gravity is Jᵀ K e."""
     loop = ControlLoop(UR5, "impedance", {"stiffness": 100.0}, model=model, gain_time_constant=0.1)
     loop.tick(state(0.0))
-    loop.trajectory = Hold(shifted(loop.tip(), [0.01, 0.0, 0.0]), HOME)
+    loop.motion.trajectory = Hold(shifted(loop.tip(), [0.01, 0.0, 0.0]), HOME)
     error = np.array([0.01, 0, 0, 0, 0, 0])
     kin = model.at(HOME)
     for k in range(1, 51):
         before = loop.tick(state(k * DT)).values
     assert before - kin.gravity == pytest.approx(kin.jacobian.T @ (100.0 * error), abs=1e-9)
-    loop.set_gains({"stiffness": 1100.0})
+    loop.running.gains.set({"stiffness": 1100.0})
     for k in range(1, 101):
         torque = loop.tick(state((50 + k) * DT)).values - kin.gravity
         stiffness = 1100.0 - 1000.0 * math.exp(-k * DT / 0.1)
@@ -183,29 +185,29 @@ def test_gains_changed_in_mid_motion_never_exceed_the_torque_rate_and_converge(m
     for k in range(1, 600):
         t = k * DT
         if k in changes:
-            loop.set_gains(changes[k])
+            loop.running.gains.set(changes[k])
         swing = 0.2 * np.sin(3.0 * t + phase) - 0.2 * np.sin(phase)
         now = loop.tick(state(t, HOME + swing, 0.6 * np.cos(3.0 * t + phase))).values
         assert np.all(np.abs(now - last) <= np.array(UR5.effort_rate) * DT * (1.0 + 1e-9))
         assert np.all(np.abs(now) <= model.limits.effort)
         last = now
-    assert loop.gains.current is loop.gains.target
-    assert loop.gains.current.stiffness.tolist() == [2000, 100, 3000, 5, 300, 0]
-    assert loop.gains.current.damping.tolist() == [2000.0] * 6
-    assert loop.gains.current.coriolis == 1.0
+    assert loop.running.gains.current is loop.running.gains.target
+    assert loop.running.gains.current.stiffness.tolist() == [2000, 100, 3000, 5, 300, 0]
+    assert loop.running.gains.current.damping.tolist() == [2000.0] * 6
+    assert loop.running.gains.current.coriolis == 1.0
 
 
 def test_refused_gains_change_nothing(model):
     loop, twin = (ControlLoop(UR5, "impedance", model=model) for _ in range(2))
     for each in (loop, twin):
         each.tick(state(0.0))
-        each.set_gains({"stiffness": 900.0})
+        each.running.gains.set({"stiffness": 900.0})
         each.tick(state(DT, HOME + 0.001))
-    target = loop.gains.target
+    target = loop.running.gains.target
     for bad in ({"damping_ratio": 0.5, "stiffness": -1.0}, {"stifness": 1.0}, {"stiffness": math.nan}):
         with pytest.raises(ConfigError):
-            loop.set_gains(bad)
-    assert loop.gains.target is target
+            loop.running.gains.set(bad)
+    assert loop.running.gains.target is target
     for k in range(2, 50):
         assert np.array_equal(
             loop.tick(state(k * DT, HOME + 0.001)).values, twin.tick(state(k * DT, HOME + 0.001)).values
@@ -215,14 +217,14 @@ def test_refused_gains_change_nothing(model):
 def test_gains_come_from_the_caller_then_the_robot_then_the_law(model):
     robot = replace(UR5, law_gains={"impedance": {"stiffness": 300.0, "damping_ratio": 0.7}})
     loop = ControlLoop(robot, "impedance", {"stiffness": 400.0}, model=model)
-    assert loop.gains.current.stiffness.tolist() == [400.0] * 6
-    assert loop.gains.current.damping_ratio.tolist() == [0.7] * 6
-    assert loop.gains.current.posture_damping == 0.0
+    assert loop.running.gains.current.stiffness.tolist() == [400.0] * 6
+    assert loop.running.gains.current.damping_ratio.tolist() == [0.7] * 6
+    assert loop.running.gains.current.posture_damping == 0.0
 
 
 def test_a_robot_that_compensates_gravity_itself_starts_without_ours(model):
     loop = ControlLoop(SELF_COMPENSATING, "impedance", model=model)
-    assert loop.gains.current.gravity == 0.0
+    assert loop.running.gains.current.gravity == 0.0
     assert loop.tick(state(0.0)).values == pytest.approx(np.zeros(6), abs=1e-9)
 
 
@@ -231,9 +233,9 @@ def test_gravity_on_a_robot_that_compensates_it_itself_is_refused(model):
         ControlLoop(SELF_COMPENSATING, "impedance", {"gravity": True}, model=model)
     loop = ControlLoop(SELF_COMPENSATING, "impedance", model=model)
     with pytest.raises(ConfigError, match="compensates gravity itself"):
-        loop.set_gains({"stiffness": 1.0, "gravity": True})
-    assert loop.gains.target.gravity == 0.0
-    assert loop.gains.target.stiffness[0] != 1.0
+        loop.running.gains.set({"stiffness": 1.0, "gravity": True})
+    assert loop.running.gains.target.gravity == 0.0
+    assert loop.running.gains.target.stiffness[0] != 1.0
 
 
 # --- samples that can't be used ---
@@ -261,22 +263,22 @@ def test_a_bad_sample_is_named_and_changes_nothing(model, case):
     loop, twin = (ControlLoop(UR5, "impedance", model=RobotModel.of(UR5)) for _ in range(2))
     for each in (loop, twin):
         each.tick(state(0.0, wrench=wrench((1, 2, 3))))
-        each.set_gains({"stiffness": 900.0, "inertia": 2.0})
-        each.move_to(shifted(each.tip(), [0.05, 0.0, 0.0]))
+        each.running.gains.set({"stiffness": 900.0, "inertia": 2.0})
+        each.motion.move_to(shifted(each.tip(), [0.05, 0.0, 0.0]))
         each.tick(state(DT, HOME + 0.001, wrench=wrench((1, 2, 3))))
-    kept = loop.state, loop.kin, loop.reference, loop.trajectory, loop.times.count
+    kept = loop.state, loop.kin, loop.reference, loop.motion.trajectory, loop.times.count
     if math.isfinite(bad.time):
         bad = replace(bad, time=2 * DT)
     with pytest.raises(kind) as error:
         loop.tick(bad)
     for word in words:
         assert word in str(error.value)
-    assert (loop.state, loop.kin, loop.reference, loop.trajectory, loop.times.count) == kept
+    assert (loop.state, loop.kin, loop.reference, loop.motion.trajectory, loop.times.count) == kept
     for k in range(2, 30):
         sample = state(k * DT, HOME + 0.001 * k, np.full(6, 0.1), wrench((3, 2, k)))
         other = replace(sample)
         assert np.array_equal(loop.tick(sample).values, twin.tick(other).values)
-        assert np.array_equal(sample.wrench_on_tip, other.wrench_on_tip)
+        assert np.array_equal(loop.state.wrench_on_tip, twin.state.wrench_on_tip)
 
 
 BAD_WRENCHES = {
@@ -293,11 +295,11 @@ def test_a_bad_wrench_is_named_and_the_last_good_one_stays(case):
     loop = ControlLoop(UR5, "impedance", model=RobotModel.of(UR5))
     good = state(0.0, wrench=wrench((1, 2, 3)))
     loop.tick(good)
-    sample = state(DT, wrench=bad)
-    loop.tick(sample)
+    before = loop.state.wrench_on_tip
+    loop.tick(state(DT, wrench=bad))
     for word in words:
         assert word in loop.wrench.reason
-    assert sample.wrench_on_tip == pytest.approx(good.wrench_on_tip)
+    assert loop.state.wrench_on_tip == pytest.approx(before)
 
 
 def test_a_bad_first_sample_leaves_nothing_to_start_from(model):
@@ -315,7 +317,7 @@ def test_a_bad_first_sample_leaves_nothing_to_start_from(model):
 def test_a_law_that_gives_no_usable_torque_is_replaced_by_the_holding_torque(model, output):
     loop = ControlLoop(UR5, f"{__name__}:Faulty", model=model)
     loop.tick(state(0.0))
-    loop.law.output = output
+    loop.running.law.output = output
     for k in range(1, 4):
         q = HOME + 0.01 * k
         assert loop.tick(state(k * DT, q)).values == pytest.approx(holding(loop, q), abs=1e-9)
@@ -333,14 +335,14 @@ def test_after_a_fault_the_law_recovers_without_a_step(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.running.law = Broken()
     loop.tick(state(0.0))
-    loop.move_to(shifted(loop.tip(), [0.1, 0.1, 0.0]))
+    loop.motion.move_to(shifted(loop.tip(), [0.1, 0.1, 0.0]))
     for k in range(1, 200):
         loop.tick(state(k * DT))
-    loop.law.broken = True
+    loop.running.law.broken = True
     loop.tick(state(200 * DT))
     with pytest.raises(ConfigError, match=r"the law gave .*nan"):
-        loop.hold()
-    loop.law.broken = False
+        loop.motion.hold()
+    loop.running.law.broken = False
     for k in range(201, 205):
         assert loop.tick(state(k * DT)).values == pytest.approx(holding(loop, HOME), abs=1e-6)
         assert loop.safety.fault == ""
@@ -348,8 +350,8 @@ def test_after_a_fault_the_law_recovers_without_a_step(model):
 
 def test_a_law_is_loaded_by_module_and_class(model):
     loop = ControlLoop(UR5, f"{__name__}:Faulty", {"damping": 3.0}, model=model)
-    assert type(loop.law) is Faulty
-    assert loop.gains.current.damping.tolist() == [3.0] * 6
+    assert type(loop.running.law) is Faulty
+    assert loop.running.gains.current.damping.tolist() == [3.0] * 6
 
 
 @pytest.mark.parametrize(
@@ -389,12 +391,12 @@ def test_an_effort_law_on_the_real_ur5_is_refused():
 @pytest.mark.parametrize(
     "action",
     [
-        lambda loop: loop.hold(),
-        lambda loop: loop.move_to(np.eye(4)),
-        lambda loop: loop.go_home(),
-        lambda loop: loop.move_joints_to(HOME),
-        lambda loop: loop.follow_joints(np.array([1.0]), np.array([HOME]), None),
-        lambda loop: loop.jog(np.full(6, 0.01), 0.1),
+        lambda loop: loop.motion.hold(),
+        lambda loop: loop.motion.move_to(np.eye(4)),
+        lambda loop: loop.motion.go_home(),
+        lambda loop: loop.motion.move_joints_to(HOME),
+        lambda loop: loop.motion.follow_joints(np.array([1.0]), np.array([HOME]), None),
+        lambda loop: loop.motion.jog(np.full(6, 0.01), 0.1),
         lambda loop: loop.tip(),
     ],
     ids=["hold", "move_to", "go_home", "move_joints_to", "follow_joints", "jog", "tip"],
@@ -422,14 +424,14 @@ def test_nothing_can_be_started_before_the_first_state(model, action):
 def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stays(model, goal, words):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    before = loop.trajectory
+    before = loop.motion.trajectory
     with pytest.raises(ConfigError) as error:
-        loop.move_joints_to(goal)
+        loop.motion.move_joints_to(goal)
     with pytest.raises(ConfigError):
-        loop.follow_joints(np.array([30.0]), np.array([goal]), None)
+        loop.motion.follow_joints(np.array([30.0]), np.array([goal]), None)
     for word in words:
         assert word in str(error.value)
-    assert loop.trajectory is before
+    assert loop.motion.trajectory is before
 
 
 def test_move_to_reaches_its_goal_from_the_reference_within_the_tip_limits(model):
@@ -437,7 +439,7 @@ def test_move_to_reaches_its_goal_from_the_reference_within_the_tip_limits(model
     loop.tick(state(0.0))
     goal = shifted(loop.tip(), [0.1, -0.1, 0.05])
     goal[:3, :3] = rotation_exp(np.array([0.3, 0.0, 0.2])) @ goal[:3, :3]
-    loop.move_to(goal)
+    loop.motion.move_to(goal)
     last = loop.reference
     for k in range(1, round(4.0 / DT)):
         loop.tick(state(k * DT))
@@ -452,19 +454,19 @@ def test_move_to_reaches_its_goal_from_the_reference_within_the_tip_limits(model
 def test_a_jog_faster_than_the_tip_limits_is_scaled_and_keeps_its_direction(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    loop.jog(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]), 1.0)
-    fastest = max((loop.trajectory.sample(t).twist for t in np.linspace(0, 1, 50)), key=lambda w: float(w @ w))
+    loop.motion.jog(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]), 1.0)
+    fastest = max((loop.motion.trajectory.sample(t).twist for t in np.linspace(0, 1, 50)), key=lambda w: float(w @ w))
     assert fastest == pytest.approx(np.array([3.0, 4.0, 0.0, 0.0, 0.0, 1.0]) * 0.25 / 5.0)
 
 
 def test_a_feed_forward_wrench_is_what_the_robot_exerts(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    loop.feedforward_wrench = np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3])
+    loop.motion.feedforward_wrench = np.array([5.0, -3.0, 2.0, 0.1, 0.2, -0.3])
     kin = model.at(HOME)
     for k in range(1, 10):
         torque = loop.tick(state(k * DT)).values
-    assert torque == pytest.approx(kin.gravity + kin.jacobian.T @ loop.feedforward_wrench, abs=1e-9)
+    assert torque == pytest.approx(kin.gravity + kin.jacobian.T @ loop.motion.feedforward_wrench, abs=1e-9)
 
 
 def test_a_feed_forward_wrench_ends_where_no_newer_one_comes(model):
@@ -472,7 +474,7 @@ def test_a_feed_forward_wrench_ends_where_no_newer_one_comes(model):
     loop.tick(state(0.0))
     for k in range(1, 200):
         if k in (10, 50):
-            loop.exert(wrench, lasting=0.2)
+            loop.motion.set_feedforward_wrench(wrench, lasting=0.2)
         loop.tick(state(k * DT))
         exerted = loop.reference.wrench is not None
         assert exerted == (10 <= k <= 49 + round(0.2 / DT))  # the clock is that of the samples: 49 was the last
@@ -488,13 +490,13 @@ def test_stop_holds_the_last_known_state(model):
 @pytest.mark.sim
 def test_go_home_reaches_home_within_the_limits(model):
     pytest.importorskip("mujoco")
-    from robot_control_ros.plants.mujoco import MujocoPlant
+    from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
     plant = MujocoPlant(UR5)
     plant.reset(HOME + np.array([0.4, -0.3, 0.3, 0.2, -0.3, 0.5]))
     loop = ControlLoop(UR5, "impedance", {"stiffness": [2000, 2000, 2000, 200, 200, 200]}, model=model)
     plant.write(loop.tick(plant.read()))
-    loop.go_home()
+    loop.motion.go_home()
     while loop.reference.v is None or loop.reference.v.any() or plant.time < 1.0:
         sample = plant.read()
         command = loop.tick(sample)
@@ -561,13 +563,26 @@ def test_the_loop_fills_in_the_tared_wrench(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     samples = [state(k * DT, wrench=wrench((1, 2, 3), (4, 5, 6))) for k in range(2)]
     loop.tick(samples[0])
-    assert np.linalg.norm(samples[0].wrench_on_tip[:3]) == pytest.approx(math.sqrt(14.0))
+    assert np.linalg.norm(loop.state.wrench_on_tip[:3]) == pytest.approx(math.sqrt(14.0))
     loop.wrench.zero()
     loop.tick(samples[1])
-    assert samples[1].wrench_on_tip == pytest.approx(np.zeros(6), abs=1e-12)
+    assert loop.state.wrench_on_tip == pytest.approx(np.zeros(6), abs=1e-12)
+    assert samples[1].wrench_on_tip is None  # a sample that was given stays as it is
 
 
 # --- timing ---
+
+
+def missed(gaps):
+    """Of a period of 2 ms, as the docstring has it: by when each sample was due."""
+    count, stamp, due = 0, 0.0, 0.002
+    for gap in gaps:
+        stamp += gap
+        late = stamp - due
+        count += late > 0.001
+        due = stamp + 0.002 if late > 0.001 else due + 0.002 + 0.05 * max(late, 0.0)
+        due = min(due, stamp + 0.005)
+    return count
 
 
 def test_cycle_times_are_percentiles_over_the_last_cycles():
@@ -578,7 +593,7 @@ def test_cycle_times_are_percentiles_over_the_last_cycles():
         times.add(*pair)
     summary, kept = times.summary(), slice(3000 - CycleTimes.SIZE, None)
     assert summary["cycles"] == 3000
-    assert summary["missed"] == np.count_nonzero(gaps > 0.003)
+    assert summary["missed"] == missed(gaps)
     assert summary["compute_p50"] == pytest.approx(np.percentile(spent[kept], 50))
     assert summary["compute_p99"] == pytest.approx(np.percentile(spent[kept], 99))
     assert summary["period_p50"] == pytest.approx(np.percentile(gaps[kept], 50))
@@ -587,7 +602,7 @@ def test_cycle_times_are_percentiles_over_the_last_cycles():
 
 def test_cycle_times_of_a_ring_that_is_not_full_count_only_what_was_added():
     times = CycleTimes(0.002)
-    assert times.summary() == {"cycles": 0.0, "missed": 0.0}
+    assert times.summary() == {"cycles": 0.0, "repeated": 0.0, "missed": 0.0}
     for spent in (1.0, 2.0, 3.0):
         times.add(spent, 0.002)
     assert times.summary()["compute_p50"] == 2.0
@@ -649,7 +664,7 @@ def moving_loop(model, law="joint_impedance"):
     """A loop in the middle of a joint move, on a robot that follows exactly; returns it with the time."""
     loop = ControlLoop(UR5, law, model=model)
     loop.tick(state(0.0))
-    loop.move_joints_to(HOME + np.array([1.0, 0.2, -0.3, 0.1, 0.5, -0.4]))
+    loop.motion.move_joints_to(HOME + np.array([1.0, 0.2, -0.3, 0.1, 0.5, -0.4]))
     for k in range(1, 300):
         loop.tick(state(k * DT, loop.reference.q, loop.reference.v))
     assert np.abs(loop.reference.v).max() > 0.5
@@ -657,12 +672,12 @@ def moving_loop(model, law="joint_impedance"):
 
 
 ACTIONS = {
-    "hold": lambda loop: loop.hold(),
-    "go_home": lambda loop: loop.go_home(),
-    "move_joints_to": lambda loop: loop.move_joints_to(HOME),
-    "move_to": lambda loop: loop.move_to(shifted(loop.tip(), [0.05, 0.0, 0.05])),
-    "follow_joints": lambda loop: loop.follow_joints(np.array([2.0]), HOME[None, :], None),
-    "jog": lambda loop: loop.jog(np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.2),
+    "hold": lambda loop: loop.motion.hold(),
+    "go_home": lambda loop: loop.motion.go_home(),
+    "move_joints_to": lambda loop: loop.motion.move_joints_to(HOME),
+    "move_to": lambda loop: loop.motion.move_to(shifted(loop.tip(), [0.05, 0.0, 0.05])),
+    "follow_joints": lambda loop: loop.motion.follow_joints(np.array([2.0]), HOME[None, :], None),
+    "jog": lambda loop: loop.motion.jog(np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]), 0.2),
 }
 
 
@@ -681,7 +696,7 @@ def test_whatever_is_asked_for_in_mid_motion_the_reference_goes_on_without_a_jum
 def test_hold_brings_a_joint_move_to_rest_within_a_quarter_of_a_second(model):
     loop, time = moving_loop(model)
     q, v = loop.reference.q, loop.reference.v
-    loop.hold()
+    loop.motion.hold()
     end = time + np.abs(v / (4.0 * model.limits.velocity)).max()
     while time < end + DT:
         loop.tick(state(time, loop.reference.q, loop.reference.v))
@@ -697,7 +712,7 @@ def test_hold_of_a_pushed_robot_makes_its_pose_the_reference_without_a_jump_of_t
     pushed = HOME + np.array([0.03, -0.02, 0.02, 0.0, 0.01, 0.0])
     for k in range(1, 200):
         command = loop.tick(state(k * DT, pushed)).values
-    loop.hold()
+    loop.motion.hold()
     after = loop.tick(state(200 * DT, pushed)).values
     assert after == pytest.approx(command, abs=1e-9)
     for k in range(201, 1500):
@@ -717,8 +732,8 @@ def test_a_cyclic_joint_that_is_reported_within_one_turn_is_one_angle_without_ju
         one, other = loop.tick(state(k * DT, reported, v)), twin.tick(state(k * DT, q, v))
         assert one.values == pytest.approx(other.values, abs=1e-9)
         assert loop.state.q == pytest.approx(q, abs=1e-12)
-    loop.move_joints_to(reported + 2.0 * math.pi * np.eye(7)[6])
-    assert loop.trajectory.target == pytest.approx(q, abs=1e-9)
+    loop.motion.move_joints_to(reported + 2.0 * math.pi * np.eye(7)[6])
+    assert loop.motion.trajectory.target == pytest.approx(q, abs=1e-9)
 
 
 def test_a_law_that_needs_a_wrench_takes_over_only_where_there_is_one(model):
@@ -726,16 +741,16 @@ def test_a_law_that_needs_a_wrench_takes_over_only_where_there_is_one(model):
     loop.tick(state(0.0))
     with pytest.raises(ConfigError, match=r"law admittance: no wrench has arrived; .* wrench.source = joint_effort"):
         loop.switch_law(RunningLaw(UR5, "admittance"))
-    assert loop.law_name == "impedance"
+    assert loop.running.name == "impedance"
     loop.tick(state(DT, wrench=wrench()))
     loop.switch_law(RunningLaw(UR5, "admittance"))
-    assert loop.law_name == "admittance"
+    assert loop.running.name == "admittance"
 
 
 def test_a_law_that_takes_over_far_from_the_reference_approaches_it_within_the_limits_of_moves(model):
     loop = ControlLoop(UR5, "gravity_compensation", model=model)
     loop.tick(state(0.0))
-    loop.move_to(shifted(loop.tip(), [0.3, 0.0, 0.0]))
+    loop.motion.move_to(shifted(loop.tip(), [0.3, 0.0, 0.0]))
     for k in range(1, 1500):
         loop.tick(state(k * DT))
     target = loop.reference.pose
@@ -797,7 +812,7 @@ def begun_move(model, mode):
     """A loop 0.1 s after a joint move began."""
     loop = ControlLoop(UR5, *LAW_OF[mode], model=model)
     loop.tick(state(1.0))
-    loop.move_joints_to(HOME + 0.5)
+    loop.motion.move_joints_to(HOME + 0.5)
     for k in range(1, 50):
         command = loop.tick(state(1.0 + k * DT))
     assert command.mode is mode
@@ -816,7 +831,7 @@ def test_idle_commands_hold_the_robot_wherever_it_is_moved_to(model, mode):
 @every_mode
 def test_after_idle_the_law_starts_anew_where_the_robot_is_and_nothing_goes_on(model, mode):
     loop = begun_move(model, mode)
-    loop.feedforward_wrench = np.full(6, 5.0)
+    loop.motion.feedforward_wrench = np.full(6, 5.0)
     (elsewhere,) = random_configurations(1, 5)
     loop.idle(state(1.1, HOME))
     loop.idle(state(1.1 + DT, elsewhere))
@@ -835,7 +850,7 @@ def test_idle_on_a_robot_that_compensates_gravity_is_no_torque(model):
 def test_idle_ends_the_complaint_that_the_robot_does_not_follow(model):
     loop = ControlLoop(UR5, *LAW_OF[CommandMode.POSITION], model=model)
     loop.tick(state(1.0))
-    loop.move_joints_to(HOME + np.eye(6)[0])
+    loop.motion.move_joints_to(HOME + np.eye(6)[0])
     for k in range(1, 1000):  # the joints stand still
         loop.tick(state(1.0 + k * DT))
         if loop.safety.fault:
@@ -849,13 +864,13 @@ def test_while_idle_there_is_nothing_to_start_a_move_from(model):
     loop = begun_move(model, CommandMode.EFFORT)
     loop.idle(state(2.0))
     with pytest.raises(ConfigError, match="nothing to start from"):
-        loop.go_home()
+        loop.motion.go_home()
 
 
 def test_a_bad_sample_while_idle_is_named_and_changes_nothing(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(1.0))
-    before = loop.state, loop.trajectory
+    before = loop.state, loop.motion.trajectory
     with pytest.raises(ConfigError, match=r"position = .*nan"):
         loop.idle(state(1.0 + DT, np.full(6, np.nan)))
-    assert (loop.state, loop.trajectory) == before
+    assert (loop.state, loop.motion.trajectory) == before

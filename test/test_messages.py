@@ -11,8 +11,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.nodes.messages import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.spatial import make_pose, rotation_exp
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.nodes.common.messages import (
     JointStateReader,
     fill_pose,
     fill_twist,
@@ -29,8 +31,6 @@ from robot_control_ros.nodes.messages import (
     to_stamp,
     vector,
 )
-from robot_control_ros.spatial import make_pose, rotation_exp
-from robot_control_ros.types import CommandMode
 
 JOINTS = ("a", "b", "c")
 

@@ -11,9 +11,9 @@ from ros_support import Controller, Inbox, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.nodes.messages import fill_pose, read_blocks
-from robot_control_ros.robots import load_robot
+from robot_control_ros.nodes.common.messages import fill_pose, read_blocks
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = pytest.mark.ros
 

@@ -5,9 +5,9 @@ import pytest
 from arms import GRAVITY, Arm, Chain, gradient, planar_arm, random_arm, slope
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ModelError
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
+from robot_control_ros.core.errors import ModelError
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 MOUNT = ((0.3, -0.2, 0.7), (0.4, -1.1, 2.3))
 SIZES = range(1, 9)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from arms import planar_arm, random_arm, slope
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.momentum_observer import WEAKEST, MomentumObserver, wrench_from_torque
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import Command, CommandMode, RobotState
+from robot_control_ros.core.types import Command, CommandMode, RobotState
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.sensing.momentum_observer import MIN_SINGULAR_VALUE, MomentumObserver, wrench_from_torque
 
 MOUNT = ((0.3, -0.2, 0.7), (0.4, -1.1, 2.3))
 ARMS = {
@@ -138,7 +138,7 @@ def test_away_from_singularities_the_wrench_is_exact(ur5_model, rng):
         for _ in range(50):
             jacobian = model.at(rng.uniform(-2.0, 2.0, model.n)).jacobian
             lengths = jacobian * np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.3])[:, None]
-            if np.linalg.svd(lengths)[1][-1] > WEAKEST:
+            if np.linalg.svd(lengths)[1][-1] > MIN_SINGULAR_VALUE:
                 wrench = rng.uniform(-10.0, 10.0, 6)
                 np.testing.assert_allclose(wrench_from_torque(jacobian, jacobian.T @ wrench), wrench, atol=1e-9)
                 checked += 1
@@ -165,7 +165,7 @@ def stretched(bend):
 @pytest.mark.parametrize("bend", [0.0, 0.003, 0.01, 0.02, 0.03, 0.05])
 def test_near_a_singularity_the_weakest_direction_is_damped_as_documented(bend):
     jacobian, weakest = stretched(bend)
-    left = min(1.0, (bend / WEAKEST) ** 2)
+    left = min(1.0, (bend / MIN_SINGULAR_VALUE) ** 2)
     estimate = wrench_from_torque(jacobian, jacobian.T @ weakest)
     np.testing.assert_allclose(estimate, left * weakest, rtol=0.0, atol=1e-9)
 
@@ -174,7 +174,7 @@ def test_through_a_singularity_the_wrench_is_continuous_and_bounded():
     torque = np.random.default_rng(5).normal(size=6)
     path = [wrench_from_torque(stretched(bend)[0], torque) for bend in np.linspace(-0.1, 0.1, 2001)]
     assert np.abs(np.diff(path, axis=0)).max() < 0.5
-    assert np.abs(path).max() <= np.linalg.norm(torque) * (1.0 / WEAKEST + 1.0)
+    assert np.abs(path).max() <= np.linalg.norm(torque) * (1.0 / MIN_SINGULAR_VALUE + 1.0)
     assert np.linalg.norm(wrench_from_torque(np.zeros((6, 6)), torque)) == 0.0
 
 
@@ -183,7 +183,7 @@ def test_through_a_singularity_the_wrench_is_continuous_and_bounded():
 
 def estimates(robot, urdf=None, *, force=(0.0, 0.0, 0.0), gain=50.0, mode=CommandMode.EFFORT, start=0.5, lasting=0.5):
     """Moves an arm on sines, pushes its tip from `start` on; the estimates (k, 6) with times and joint velocities."""
-    plants = pytest.importorskip("robot_control_ros.plants.mujoco", reason="needs MuJoCo")
+    plants = pytest.importorskip("robot_control_ros.simulation.mujoco_plant", reason="needs MuJoCo")
     pytest.importorskip("mujoco")
     plant, model = plants.MujocoPlant(robot, urdf=urdf, rate=1000.0), RobotModel.of(robot, urdf)
     observer, home = MomentumObserver(), np.array(robot.home)

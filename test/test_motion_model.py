@@ -6,11 +6,11 @@ from arms import random_arm
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError, ModelError
-from robot_control_ros.model import RobotModel
-from robot_control_ros.motion_model import TaskSpaceMotionModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.spatial import make_pose, pose_error
+from robot_control_ros.core.errors import ConfigError, ModelError
+from robot_control_ros.core.spatial import make_pose, pose_error
+from robot_control_ros.experiments.reproduce.motion_model import TaskSpaceMotionModel
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 SIZES = range(1, 9)
 ROTOR = 0.1

@@ -24,6 +24,7 @@ from robot_control_ros.bringup import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "robot_control_ros"
+EMULATOR = "ethercat_emulator"
 SHARE = Path("share") / NAME
 MARKER = Path("share/ament_index/resource_index/packages") / NAME
 INSTALLED_FOLDERS = ("launch", "config", "urdf")
@@ -70,7 +71,7 @@ def third_party_imports(source: str) -> set[str]:
             modules |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             modules.add(node.module.split(".")[0])
-    return modules - set(sys.stdlib_module_names) - {NAME}
+    return modules - set(sys.stdlib_module_names) - {NAME, EMULATOR}
 
 
 # --- package.xml ---
@@ -222,7 +223,7 @@ def installation(tmp_path_factory) -> Installation:
     source.mkdir()
     for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
         shutil.copy2(ROOT / name, source / name)
-    for name in (NAME, "resource", "scripts", *INSTALLED_FOLDERS):
+    for name in (NAME, EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
 
     options = ("--quiet", "--no-deps", "--no-index")
@@ -288,9 +289,10 @@ def test_shared_files_are_installed_as_in_the_tree(installation, folder):
     assert installed == expected
 
 
-def test_every_file_of_the_package_is_in_the_wheel(installation):
-    expected = {path.as_posix() for path in files_below(ROOT / NAME)}
-    assert f"{NAME}/py.typed" in expected
+@pytest.mark.parametrize("package", [NAME, EMULATOR])
+def test_every_file_of_the_package_is_in_the_wheel(installation, package):
+    expected = {path.as_posix() for path in files_below(ROOT / package)}
+    assert f"{package}/py.typed" in expected
     assert expected - installation.names_in_wheel == set()
 
 
@@ -330,8 +332,9 @@ def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpre
     assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes.controller", "--ros-args", "a b"]
 
 
-def test_command_line_program_is_installed(installation):
-    assert os.access(installation.prefix / "bin/robot_control", os.X_OK)
+@pytest.mark.parametrize("command", ["robot_control", "ethercat-emulator"])
+def test_command_line_program_is_installed(installation, command):
+    assert os.access(installation.prefix / "bin" / command, os.X_OK)
 
 
 def test_ament_index_finds_the_package(installation, monkeypatch):

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError, HardwareFault
-from robot_control_ros.planar_arm import DT, UPRIGHT, PlanarArm
-from robot_control_ros.reproduce.planar import FINAL, POINTS, TARGET, VARIANTS
-from robot_control_ros.reproduce.two_link import TwoLink
+from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.experiments.reproduce.planar_case import FINAL, POINTS, TARGET, VARIANTS
+from robot_control_ros.simulation.planar_arm import DT, UPRIGHT, PlanarArm
+from robot_control_ros.simulation.two_link import TwoLink
 
 SETTLED = {variant.name: variant for variant in VARIANTS}
 
@@ -17,7 +17,7 @@ def driven(target=TARGET, q=UPRIGHT, **settings):
     arm = PlanarArm()
     arm.change(**settings)
     arm.lead_elbow((math.cos(q[0]), math.sin(q[0])))
-    arm.lead_tip(arm.elbow + [math.cos(sum(q)), math.sin(sum(q))])
+    arm.set_target_pose(arm.elbow + [math.cos(sum(q)), math.sin(sum(q))])
     arm.drive(True)
     arm.lead_target(target)
     return arm
@@ -124,7 +124,7 @@ def test_in_kinematics_mode_the_target_is_glued_to_the_tip_and_nothing_moves():
     arm.lead_elbow((3.0, 3.0))
     np.testing.assert_allclose(arm.elbow, [math.sqrt(0.5), math.sqrt(0.5)])
     np.testing.assert_allclose(arm.tip, 2.0 * arm.elbow, err_msg="the second link turns along with the first")
-    arm.lead_tip((arm.elbow[0] + 0.3, arm.elbow[1]))
+    arm.set_target_pose((arm.elbow[0] + 0.3, arm.elbow[1]))
     np.testing.assert_allclose(arm.tip, arm.elbow + [1.0, 0.0])
     np.testing.assert_allclose(arm.elbow, [math.sqrt(0.5), math.sqrt(0.5)])
     arm.lead_target((0.1, 0.1))
@@ -137,7 +137,7 @@ def test_in_kinematics_mode_the_target_is_glued_to_the_tip_and_nothing_moves():
 def test_a_joint_that_is_led_onto_its_centre_stays():
     arm = PlanarArm()
     arm.lead_elbow((0.0, 0.0))
-    arm.lead_tip(arm.elbow)
+    arm.set_target_pose(arm.elbow)
     np.testing.assert_allclose(arm.q, UPRIGHT)
 
 
@@ -162,7 +162,7 @@ def test_the_law_begins_with_the_drawn_posture_at_rest():
 def test_a_driven_arm_is_not_led_by_hand():
     arm = driven()
     arm.lead_elbow((1.0, 0.0))
-    arm.lead_tip((1.0, 0.0))
+    arm.set_target_pose((1.0, 0.0))
     np.testing.assert_allclose(arm.q, UPRIGHT)
 
 

@@ -9,14 +9,14 @@ from scipy.spatial.transform import Rotation
 
 pytest.importorskip("mujoco")
 
-from robot_control_ros.errors import ConfigError, HardwareFault, ModelError
-from robot_control_ros.gains import JOINT, choice, gain
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.mujoco import MujocoPlant
-from robot_control_ros.plants.scene import JointLosses, Scene, SceneObject, Shape, Surface, load_scene, scene_names
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import Command, CommandMode
-from robot_control_ros.wrench import WrenchPipeline
+from robot_control_ros.core.errors import ConfigError, HardwareFault, ModelError
+from robot_control_ros.core.gains import JOINT, choice, gain
+from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.sensing.wrench import WrenchPipeline
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+from robot_control_ros.simulation.scene import JointLosses, Scene, SceneObject, Shape, Surface, load_scene, scene_names
 
 pytestmark = pytest.mark.sim
 
@@ -621,7 +621,9 @@ def shape(kind, size, position=(0, 0, 0), rotation=(0, 0, 0)):
 
 
 def thing(solid, motion="fixed", mass=0.2, stiffness=1000.0, damping=20.0, surface=STIFF):
-    return SceneObject("thing", solid, motion, mass, stiffness, damping, surface)
+    return SceneObject(
+        name="thing", shape=solid, motion=motion, mass=mass, stiffness=stiffness, damping=damping, surface=surface
+    )
 
 
 def scene_of(*objects, **options):
@@ -658,8 +660,8 @@ def test_a_contact_wrench_is_that_of_the_object_on_the_robot_whichever_geom_come
     target = start + [0.0, 0.0, 0.08]
     plant.move_object("thing", target)
     state = run(plant, 4.0)[-1]  # friction makes the two creep to where they stay
-    geoms = [[plant._model.geom(int(geom)).bodyid[0] for geom in c.geom] for c in plant._data.contact]
-    assert {bodies[0] == plant._bodies["tool0"] for bodies in geoms} <= (
+    geoms = [[plant.model.geom(int(geom)).bodyid[0] for geom in c.geom] for c in plant.data.contact]
+    assert {bodies[0] == plant.model.body("tool0").id for bodies in geoms} <= (
         {True, False} if tool_first is None else {tool_first}
     )
     contacts, wrench = plant.contacts(), plant.contact_wrench()

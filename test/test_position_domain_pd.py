@@ -7,14 +7,14 @@ import pytest
 from arms import random_arm
 from scipy.optimize import brentq
 
-from robot_control_ros.gains import make_gains
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.master_axis import MasterAxis
 from robot_control_ros.laws.position_domain_pd import PositionDomainPD
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.trajectories import JointMove
-from robot_control_ros.types import CommandMode, Reference, RobotState
+from robot_control_ros.references import JointMove
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 DT = 1e-3
 STIFFNESS, DAMPING = np.array([300.0, 200.0, 100.0]), np.array([30.0, 20.0, 10.0])

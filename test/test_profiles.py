@@ -8,17 +8,17 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.trajectories import Chain, Quintic, QuinticProfile, Trapezoid
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.references import Chain, Quintic, QuinticTimeScaling, Trapezoid
 
 PROFILES = {
     "trapezoid": Trapezoid(0.7, 0.25, 1.0),
     "triangle": Trapezoid(0.01, 0.25, 1.0),
     "trapezoid of given time": Trapezoid.lasting(1.9, 4.0),
     "triangle of given time": Trapezoid.lasting(1.9, 4.0, ramp=0.5),
-    "quintic": QuinticProfile(0.7, 3.0),
-    "quintic within limits": QuinticProfile.within(0.7, 0.25, 0.3),
-    "chain": Chain([Trapezoid(0.7, 0.25, 1.0), QuinticProfile(0.2, 1.1), Trapezoid(0.01, 0.25, 1.0)], dwell=0.3),
+    "quintic": QuinticTimeScaling(0.7, 3.0),
+    "quintic within limits": QuinticTimeScaling.within(0.7, 0.25, 0.3),
+    "chain": Chain([Trapezoid(0.7, 0.25, 1.0), QuinticTimeScaling(0.2, 1.1), Trapezoid(0.01, 0.25, 1.0)], dwell=0.3),
     "chain of given time": Chain.shared([0.3, 1.0, 0.5], 4.0, Trapezoid.lasting),
 }
 
@@ -106,7 +106,7 @@ def test_a_trapezoid_with_ramps_of_half_its_time_is_a_triangle():
 
 
 def test_the_quintic_profile_is_the_quintic_from_rest_to_rest():
-    profile, still = QuinticProfile(0.7, 3.0), np.zeros(1)
+    profile, still = QuinticTimeScaling(0.7, 3.0), np.zeros(1)
     path = Quintic(still, still, still, np.array([0.7]), 3.0)
     for t in np.linspace(-0.5, 3.5, 41):
         for found, wanted in zip(profile.at(t), path.at(t), strict=True):
@@ -119,7 +119,7 @@ def test_the_quintic_profile_is_the_quintic_from_rest_to_rest():
     ids=["speed", "speed alone", "acceleration"],
 )
 def test_a_quintic_profile_within_limits_keeps_both_and_reaches_one(speed, acceleration):
-    profile = QuinticProfile.within(0.8, speed, acceleration)
+    profile = QuinticTimeScaling.within(0.8, speed, acceleration)
     _, speeds, accelerations = profile.at(np.linspace(0.0, profile.duration, 20001))
     shares = speeds.max() / speed, np.abs(accelerations).max() / acceleration
     assert max(shares) == pytest.approx(1.0, abs=1e-6)
@@ -127,7 +127,7 @@ def test_a_quintic_profile_within_limits_keeps_both_and_reaches_one(speed, accel
 
 def test_a_trapezoid_is_never_slower_than_a_quintic_within_the_same_limits():
     for length in (0.01, 0.1, 1.0):
-        assert Trapezoid(length, 0.25, 1.0).duration < QuinticProfile.within(length, 0.25, 1.0).duration
+        assert Trapezoid(length, 0.25, 1.0).duration < QuinticTimeScaling.within(length, 0.25, 1.0).duration
 
 
 def test_a_chain_shares_its_time_by_length_and_rests_between_and_while_it_dwells():
@@ -153,12 +153,12 @@ def test_a_profile_refuses_what_is_not_above_zero(bad):
             Trapezoid(*values)
         if name != "acceleration" or bad != math.inf:
             with pytest.raises(ConfigError, match=f"quintic profile: {name} = {bad}"):
-                QuinticProfile.within(*values)
-    for make, what in ((QuinticProfile, "quintic profile"), (Trapezoid.lasting, "trapezoid")):
+                QuinticTimeScaling.within(*values)
+    for make, what in ((QuinticTimeScaling, "quintic profile"), (Trapezoid.lasting, "trapezoid")):
         with pytest.raises(ConfigError, match=f"{what}: duration = {bad}"):
             make(1.0, bad)
     with pytest.raises(ConfigError, match=r"chain of 1 profiles, dwell = "):
-        Chain([QuinticProfile(1.0, 1.0)], dwell=-1.0 if bad == 0.0 else bad)
+        Chain([QuinticTimeScaling(1.0, 1.0)], dwell=-1.0 if bad == 0.0 else bad)
 
 
 @pytest.mark.parametrize("ramp", [0.0, 0.51, -0.1, math.nan])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_control_ros import reproduce as package
-from robot_control_ros.cli import main
-from robot_control_ros.reproduce import CASES, Result, Row, reproduce
+from robot_control_ros.cli.main import main
+from robot_control_ros.experiments import reproduce as package
+from robot_control_ros.experiments.reproduce import CASES, Result, Row, reproduce
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reproduction.md"
 

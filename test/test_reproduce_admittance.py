@@ -5,25 +5,27 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.gains import make_gains
-from robot_control_ros.laws import law_names
-from robot_control_ros.model import RobotModel
-from robot_control_ros.reproduce import admittance
-from robot_control_ros.reproduce.admittance import (
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.types import Reference, RobotState
+from robot_control_ros.experiments.reproduce import run_case
+from robot_control_ros.experiments.reproduce.admittance_case import (
     CRITICAL,
     DAMPINGS,
     DT,
     FORCE,
-    MASS,
     SERVOS,
+    virtual_step,
+)
+from robot_control_ros.experiments.reproduce.literal_admittance import (
+    MASS,
     STIFFNESS,
     TOOL,
     LiteralAdmittance,
     StiffJoints,
-    virtual_step,
 )
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import Reference, RobotState
+from robot_control_ros.laws import law_names
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = pytest.mark.sim
 
@@ -32,7 +34,7 @@ BENT = np.array([0.3, -1.2, 1.4, -1.0, -1.3, 0.5])
 
 @pytest.fixture(scope="module")
 def result():
-    return admittance.run()
+    return run_case("admittance")
 
 
 @pytest.fixture(scope="module")

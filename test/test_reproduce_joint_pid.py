@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.reproduce import joint_pid
-from robot_control_ros.reproduce.joint_pid import LINES, STEP, Run, T, simulated, step
+from robot_control_ros.experiments.reproduce import run_case
+from robot_control_ros.experiments.reproduce.joint_pid_case import LINES, STEP, StepRun, T, simulated, step
 
 pytestmark = pytest.mark.sim
 
 
 @pytest.fixture(scope="module")
 def result():
-    return joint_pid.run()
+    return run_case("joint_pid")
 
 
 def script(p, i, d, limit=math.inf, calls=200):
@@ -88,7 +88,7 @@ def test_within_the_plant_it_is_the_same_as_with_an_ideal_servo():
 
 
 def test_times_are_those_of_samples():
-    run = Run(0.1 * np.arange(6), np.array([0.0, 1.0, 9.0, 11.0, 10.4, 10.1]), np.zeros(5))
+    run = StepRun(0.1 * np.arange(6), np.array([0.0, 1.0, 9.0, 11.0, 10.4, 10.1]), np.zeros(5))
     assert run.reached(10.0) == pytest.approx(0.1)
     assert run.reached(90.0) == pytest.approx(0.2)
     assert run.reached(120.0) == math.inf
@@ -97,4 +97,4 @@ def test_times_are_those_of_samples():
     assert run.settled(0.5) == math.inf
     assert run.overshoot == pytest.approx(10.0)
     assert run.at(0.3) == 11.0
-    assert Run(run.time, np.minimum(run.angle, 9.9), run.command).overshoot == 0.0
+    assert StepRun(run.time, np.minimum(run.angle, 9.9), run.command).overshoot == 0.0

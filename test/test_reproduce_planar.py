@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.reproduce import planar
-from robot_control_ros.reproduce.planar import POINTS, TARGET, UPRIGHT, VARIANTS, Run, drive
-from robot_control_ros.reproduce.two_link import TwoLink
+from robot_control_ros.experiments.reproduce import run_case
+from robot_control_ros.experiments.reproduce.planar_case import POINTS, TARGET, UPRIGHT, VARIANTS, PlanarRun, drive
+from robot_control_ros.simulation.two_link import TwoLink
 
 
 @pytest.fixture(scope="module")
 def result():
-    return planar.run()
+    return run_case("planar")
 
 
 def page_trajectory(steps, inertia=1.0 / 48.0, stiffness=50.0, damping=5.0, start=UPRIGHT, push=(0.0, 0.0)):
@@ -85,7 +85,7 @@ def test_settled_is_the_first_sample_from_which_the_error_stays_small():
     def settled(errors, bound):
         count = len(errors)
         tip = np.column_stack((errors, np.zeros(count)))
-        return Run(0.1 * np.arange(count), tip, tip, tip, np.zeros(2)).settled(bound)
+        return PlanarRun(0.1 * np.arange(count), tip, tip, tip, np.zeros(2)).settled(bound)
 
     assert settled([1.0, 0.1, 0.3, -0.2, 0.1], 0.25) == pytest.approx(0.3)
     assert settled([0.1, 0.1], 0.25) == 0.0

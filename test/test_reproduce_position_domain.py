@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from robot_control_ros.reproduce import position_domain
-from robot_control_ros.reproduce.position_domain import DOMAINS, JointPathOf, cases, drive
-from robot_control_ros.reproduce.two_link import TwoLink
+from robot_control_ros.experiments.reproduce import run_case
+from robot_control_ros.experiments.reproduce.contour_benchmark import DOMAINS, JointPathOf, cases, drive
+from robot_control_ros.simulation.two_link import TwoLink
 
 CASES = cases()
 
 
 @pytest.fixture(scope="module")
 def result():
-    return position_domain.run()
+    return run_case("position_domain")
 
 
 def quintic(u):
@@ -56,12 +56,12 @@ def line_under_pd(duration=2.0, start=(0.6, 0.4), goal=(1.4, 1.0)):
     return max(errors), math.sqrt(sum(e * e for e in errors) / len(errors))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_figure_is_within_its_bounds(result):
     assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_experiment_is_left_out(result):
     names = " | ".join(row.name for row in result.rows)
     for case in CASES.values():
@@ -79,7 +79,7 @@ def test_no_experiment_is_left_out(result):
     assert sum("domain, max" in row.name and row.unit == "mm" and row.low > -math.inf for row in result.rows) >= 16
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_figures_and_series_are_written(result, tmp_path):
     files = {path.name for path in result.write(tmp_path, "position_domain")}
     pictures = {f"position_domain_{name}.png" for name in ("contour_errors", "ratios", "ur5")}

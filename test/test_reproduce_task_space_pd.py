@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.motion_model import TaskSpaceMotionModel
-from robot_control_ros.reproduce import rotation_errors, task_space_pd
-from robot_control_ros.robots import load_robot
-from robot_control_ros.spatial import make_pose, rotation_exp
+from robot_control_ros.core.spatial import make_pose, rotation_exp
+from robot_control_ros.experiments.reproduce import rotation_errors, run_case
+from robot_control_ros.experiments.reproduce.motion_model import TaskSpaceMotionModel
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 
 @pytest.fixture(scope="module")
 def result():
-    return task_space_pd.run()
+    return run_case("task_space_pd")
 
 
 def test_every_figure_of_the_source_is_within_its_bounds(result):

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import yaml
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot, robot_names
-from robot_control_ros.running_law import RunningLaw
-from robot_control_ros.share import share_directory
-from robot_control_ros.types import CommandMode
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.robot.configuration import load_robot, profile_names, robot_names
+from robot_control_ros.robot.model import RobotModel
 
 URDF = """<robot name="pendulum">
   <link name="root"/>
@@ -106,9 +105,7 @@ def test_an_unknown_profile_lists_the_profiles():
 
 @pytest.mark.parametrize("name", robot_names())
 def test_every_profile_of_every_robot_can_be_read(name):
-    path = share_directory() / "config" / "robots" / f"{name}.yaml"
-    profiles = yaml.safe_load(path.read_text(encoding="utf-8"))["profiles"]
-    for profile in profiles:
+    for profile in profile_names(name):
         robot = load_robot(name, profile)
         assert robot.name == name
         assert robot.urdf()
@@ -190,14 +187,14 @@ def test_a_missing_entry_of_a_profile_is_named_with_the_file_and_the_profile(tmp
     with pytest.raises(ConfigError) as error:
         load_robot(path)
     assert path in str(error.value)
-    assert f"profile sim: missing ['{missing}']" in str(error.value)
+    assert f"profiles: sim: missing ['{missing}']" in str(error.value)
     for entry in ("rate, commands, gravity_by_robot, ", "wrench_frames", "remedy", "notes"):
         assert entry in str(error.value)
 
 
 BAD = [
     ("hme", [0.5], ["unknown ['hme']", "home"]),
-    ("profiles.sim.rates", 5, ["profile sim", "unknown ['rates']", "rate"]),
+    ("profiles.sim.rates", 5, ["profiles: sim", "unknown ['rates']", "rate"]),
     ("home", [0.5, 0.5], ["home has 2 values", "must have 1"]),
     ("home", [], ["home has 0 values", "must have 1"]),
     ("home", [math.nan], ["home = nan"]),
@@ -210,34 +207,34 @@ BAD = [
     ("effort_rate", [1.0, 2.0], ["effort_rate has 2 values", "must have 1"]),
     ("rotor_inertia", [-0.1], ["rotor_inertia = -0.1"]),
     ("tip_speed", [0.25], ["tip_speed has 1 values", "must have 2"]),
-    ("tip_speed", [0.25, 0.0], ["tip_speed = 0.0", "above 0"]),
-    ("tip_acceleration", [math.nan, 1.0], ["tip_acceleration = nan", "above 0"]),
+    ("tip_speed", [0.25, 0.0], ["tip_speed[1] = 0.0", "above 0"]),
+    ("tip_acceleration", [math.nan, 1.0], ["tip_acceleration[0] = nan", "above 0"]),
     ("joint_speed", 0.0, ["joint_speed = 0.0", "above 0"]),
     ("joints", [], ["joints = []"]),
     ("joints", ["hinge", "hinge"], ["joints = ['hinge', 'hinge']"]),
     ("joints", None, ["joints", "None"]),
     ("joints", "h", ["joints", "'h'"]),
     ("profiles", None, ["profiles", "None"]),
-    ("profiles.sim", None, ["profile sim", "None"]),
-    ("profiles.sim.rate", 0, ["profile sim", "rate = 0", "above 0"]),
-    ("profiles.sim.rate", -500, ["profile sim", "rate = -500", "above 0"]),
-    ("profiles.sim.rate", math.nan, ["profile sim", "rate = nan", "above 0"]),
-    ("profiles.sim.rate", "500", ["profile sim", "rate = '500'"]),
-    ("profiles.sim.rate", True, ["profile sim", "rate = True"]),
-    ("profiles.sim.commands", ["torque"], ["profile sim", "commands = ['torque']", "effort, position, velocity"]),
-    ("profiles.sim.commands", None, ["profile sim", "commands = None", "effort, position, velocity"]),
-    ("profiles.sim.commands", [], ["profile sim", "commands = []", "effort, position, velocity"]),
-    ("profiles.sim.gravity_by_robot", "false", ["profile sim", "gravity_by_robot = 'false'"]),
-    ("profiles.sim.friction_by_robot", 1, ["profile sim", "friction_by_robot = 1", "true or false"]),
-    ("profiles.sim.joint_states", None, ["profile sim", "joint_states = None", "a text"]),
-    ("profiles.sim.controllers", {"torque": "mine"}, ["controllers: unknown ['torque']", "effort, position, velocity"]),
+    ("profiles.sim", None, ["profiles: sim", "None"]),
+    ("profiles.sim.rate", 0, ["profiles: sim", "rate = 0", "above 0"]),
+    ("profiles.sim.rate", -500, ["profiles: sim", "rate = -500", "above 0"]),
+    ("profiles.sim.rate", math.nan, ["profiles: sim", "rate = nan", "above 0"]),
+    ("profiles.sim.rate", "500", ["profiles: sim", "rate = '500'"]),
+    ("profiles.sim.rate", True, ["profiles: sim", "rate = True"]),
+    ("profiles.sim.commands", ["torque"], ["profiles: sim", "commands[0] = 'torque'", "effort, position, velocity"]),
+    ("profiles.sim.commands", None, ["profiles: sim", "commands = None", "effort, position, velocity"]),
+    ("profiles.sim.commands", [], ["profiles: sim", "commands = []", "effort, position, velocity"]),
+    ("profiles.sim.gravity_by_robot", "false", ["profiles: sim", "gravity_by_robot = 'false'"]),
+    ("profiles.sim.friction_by_robot", 1, ["profiles: sim", "friction_by_robot = 1", "true or false"]),
+    ("profiles.sim.joint_states", None, ["profiles: sim", "joint_states = None", "a text"]),
+    ("profiles.sim.controllers", {"torque": "mine"}, ["controllers: unknown 'torque'", "effort, position, velocity"]),
     ("profiles.sim.controllers", {"effort": 5}, ["controllers: effort = 5", "a text"]),
     ("profiles.sim.wrench_frames", ["tool0"], ["wrench_frames = ['tool0']", "mapping"]),
     ("profiles.sim.limits", {"position": [1.0]}, ["limits: unknown 'position'", "effort, velocity"]),
-    ("profiles.sim.limits", {"effort": [1.0, 2.0]}, ["limits: effort = [1.0, 2.0]", "1 finite numbers above 0"]),
-    ("profiles.sim.limits", {"effort": [0.0]}, ["limits: effort = [0.0]", "above 0"]),
+    ("profiles.sim.limits", {"effort": [1.0, 2.0]}, ["limits: effort has 2 values", "must have 1"]),
+    ("profiles.sim.limits", {"effort": [0.0]}, ["limits: effort = 0.0", "above 0"]),
     ("profiles.sim.joint_effort", "A", ["joint_effort = 'A'", "torque, reversed_torque, none"]),
-    ("profiles.sim.notes", "one", ["notes = 'one'", "a list of texts"]),
+    ("profiles.sim.notes", "one", ["notes = 'one'", "a list, each a text"]),
     ("safe_damping", [-1.0], ["safe_damping = -1.0"]),
     ("law_gains", None, ["law_gains", "None"]),
 ]
@@ -258,6 +255,59 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"mine\.yaml"):
         load_robot(str(path))
+
+
+# --- files and profiles that extend others ---
+
+
+def test_the_ur5e_says_only_what_differs_from_the_ur5():
+    ur5, ur5e = load_robot("ur5"), load_robot("ur5e")
+    assert (ur5e.name, ur5e.urdf_path.name, ur5e.profile.start) == (
+        "ur5e",
+        "ur5e.urdf",
+        "ros2 launch robot_control_ros sim.launch.py robot:=ur5e",
+    )
+    assert (ur5e.joints, ur5e.home, ur5e.safe_damping) == (ur5.joints, ur5.home, ur5.safe_damping)
+    assert profile_names("ur5e") == ["sim", "mock", "gz", "gz_position", "real"]  # null took ethercat and icube away
+
+
+def test_a_file_may_extend_a_robot_of_the_package_and_another_file(tmp_path):
+    (tmp_path / "lower.yaml").write_text("extends: ur5\nname: lower\njoint_speed: 0.1\n", encoding="utf-8")
+    path = tmp_path / "upper.yaml"
+    path.write_text("extends: lower.yaml\nname: upper\nprofiles: { sim: { rate: 250 } }\n", encoding="utf-8")
+    robot = load_robot(str(path))
+    assert (robot.name, robot.joint_speed, robot.profile.rate) == ("upper", 0.1, 250.0)
+    assert robot.profile.simulated_time is True
+    assert robot.urdf_path == load_robot("ur5").urdf_path
+
+
+def test_a_description_lies_beside_the_file_that_names_it(tmp_path):
+    write(tmp_path, PENDULUM)
+    folder = tmp_path / "below"
+    folder.mkdir()
+    (folder / "other.yaml").write_text("extends: ../mine.yaml\nhome: [0.1]\n", encoding="utf-8")
+    assert load_robot(str(folder / "other.yaml")).urdf() == URDF
+
+
+def test_a_profile_may_extend_another_of_the_same_file(tmp_path):
+    data = changed("profiles.slow", {"extends": "real", "rate": 50})
+    robot = load_robot(write(tmp_path, data), "slow")
+    assert (robot.profile.rate, robot.profile.remedy) == (50.0, "Use position.")
+    assert robot.profile.commands == (CommandMode.POSITION,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "words"),
+    [
+        ("extends", "ur55", r"mine\.yaml: extends: unknown robot 'ur55'; robots: gen3"),
+        ("extends", "mine.yaml", r"mine\.yaml: extends = 'mine\.yaml': files extend each other"),
+        ("profiles.sim.extends", "reel", r"profiles: sim: extends: unknown profile 'reel'; profiles: real, sim"),
+        ("profiles.sim.extends", "sim", r"profiles: sim: extends = 'sim': profiles extend each other"),
+    ],
+)
+def test_what_can_not_be_extended_is_named(tmp_path, entry, value, words):
+    with pytest.raises(ConfigError, match=words):
+        load_robot(write(tmp_path, changed(entry, value)))
 
 
 # --- which laws a profile takes ---

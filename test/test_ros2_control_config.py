@@ -7,10 +7,10 @@ import pytest
 import xacro
 import yaml
 
-from robot_control_ros.profiles import CONTROLLERS
-from robot_control_ros.robots import load_robot, robot_names
-from robot_control_ros.share import share_directory
-from robot_control_ros.types import CommandMode
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.robot.configuration import load_robot, profile_names, robot_names
+from robot_control_ros.robot.files import share_directory
+from robot_control_ros.robot.profile import CONTROLLERS
 
 FOLDER = share_directory() / "config" / "ros2_control"
 ROBOTS = {name: load_robot(name) for name in robot_names()}
@@ -39,11 +39,6 @@ every_file = pytest.mark.parametrize("name", FILES)
 
 def read(name):
     return yaml.safe_load(FILES[name].read_text(encoding="utf-8"))
-
-
-def profile_names(robot):
-    path = share_directory() / "config" / "robots" / f"{robot.name}.yaml"
-    return set(yaml.safe_load(path.read_text(encoding="utf-8"))["profiles"])
 
 
 def types(name):
@@ -142,7 +137,7 @@ def test_forward_controllers_of_all_modes_are_there(robot):
 
 
 def test_a_robot_with_drives_can_reset_their_faults():
-    with_drives = {robot.name for robot in ROBOTS.values() if "icube" in profile_names(robot)}
+    with_drives = {robot.name for robot in ROBOTS.values() if "icube" in profile_names(robot.name)}
     assert with_drives == {name for name in FILES if RESET in types(name)} == {"ur5"}
     for name in with_drives:
         assert parameters(name, RESET)["interface_name"] in interfaces(ROBOTS[name], "ethercat", "command_interface")
@@ -151,7 +146,7 @@ def test_a_robot_with_drives_can_reset_their_faults():
 @every_robot
 def test_drives_made_of_a_topology_have_the_rate_of_the_profile_and_of_the_manager(robot):
     folder = FOLDER / "ethercat" / robot.name
-    assert folder.is_dir() == ("icube" in profile_names(robot))
+    assert folder.is_dir() == ("icube" in profile_names(robot.name))
     if folder.is_dir():
         rate = load_robot(robot.name, "icube").profile.rate
         assert read(robot.name)["controller_manager"]["ros__parameters"]["update_rate"] == rate

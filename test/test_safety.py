@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.model import JointLimits
-from robot_control_ros.robots import load_robot
-from robot_control_ros.safety import Safety
-from robot_control_ros.types import Command, CommandMode, RobotState
+from robot_control_ros.control.safety import Safety
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode, RobotState
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import JointLimits
 
 EFFORT, POSITION, VELOCITY = CommandMode.EFFORT, CommandMode.POSITION, CommandMode.VELOCITY
 LIMITS = JointLimits(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.plants.scene import SHAPES, load_scene, scene_names
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.simulation.scene import SHAPES, load_scene, scene_names
 
 WHOLE = """
 description: everything
@@ -96,39 +96,57 @@ def test_the_ball_of_the_package_would_overlap_the_tool_by_10_mm_at_its_referenc
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- ball", "mine.yaml: must be a mapping with the entries description, objects, tool, start, joints"),
+        (
+            "- ball",
+            r"mine.yaml = \['ball'\]: must be a mapping with the entries description, objects, ",
+        ),
         ("a: [", "not valid YAML"),
         ("object: {}", r"unknown \['object'\]; entries: description, objects, tool, start, joints"),
         ("objects: [ball]", r"objects = \['ball'\]: must be a mapping"),
-        ("objects: { 2 balls: { shape: plane } }", "object '2 balls': a name is a letter, then letters, digits and _"),
-        ("objects: { a: }", "a: must be a mapping with the entries shape, size"),
+        (
+            "objects: { 2 balls: { shape: plane } }",
+            "objects: '2 balls': a name is a letter, then letters",
+        ),
+        ("objects: { a: }", "objects: a = None: must be a mapping with the entries shape, size"),
         ("objects: { a: { size: 1 } }", r"a: missing \['shape'\]; entries: shape, size, position"),
         ("objects: { a: { shape: sphere, colour: red } }", r"a: unknown \['colour'\]; entries: shape, size"),
-        ("objects: { a: { shape: cube } }", f"a: shape = 'cube'; choices: {', '.join(SHAPES)}"),
-        ("objects: { a: { shape: sphere } }", r"size = \(0.0,\): must be above 0 m"),
-        ("objects: { a: { shape: sphere, size: -1 } }", r"size = \(-1.0,\): must be above 0 m"),
-        ("objects: { a: { shape: box, size: 1 } }", r"size = 1: must be 3 finite numbers \(box: x, y, z\)"),
-        ("objects: { a: { shape: plane, size: 1 } }", r"size = 1: must be 0 finite numbers \(plane: no size\)"),
-        ("objects: { a: { shape: plane, position: [0, .nan, 0] } }", "must be 3 finite numbers .x, y, z in m"),
-        ("objects: { a: { shape: plane, rotation: [0, true, 0] } }", "must be 3 finite numbers .rotation vector"),
-        ("objects: { a: { shape: sphere, size: 1, motion: round } }", "'round'; choices: fixed, free, slides"),
+        ("objects: { a: { shape: cube } }", f"a: shape = 'cube': must be one of: {', '.join(SHAPES)}"),
+        ("objects: { a: { shape: sphere } }", "a: size is missing: it goes with shape sphere, box"),
+        ("objects: { a: { shape: sphere, size: -1 } }", r"size = -1: must be a finite number above 0 \[m\]"),
+        ("objects: { a: { shape: box, size: 1 } }", r"a: size = \[1.0\]: must be 3 numbers \(box: x, y, z\)"),
+        ("objects: { a: { shape: plane, size: 1 } }", "size has no meaning here: it goes with shape sphere, box"),
+        (
+            "objects: { a: { shape: plane, position: [0, .nan, 0] } }",
+            r"\[1\] = nan: must be a finite number .m.",
+        ),
+        (
+            "objects: { a: { shape: plane, rotation: [0, true, 0] } }",
+            r"rotation\[1\] = True: must be a finite number",
+        ),
+        ("objects: { a: { shape: sphere, size: 1, motion: round } }", "'round': must be one of: fixed, free, slides"),
         (
             "objects: { a: { shape: sphere, size: 1, motion: free } }",
-            "mass is missing: it goes with motion free and sl",
+            "mass is missing: it goes with motion free, slides",
         ),
         ("objects: { a: { shape: sphere, size: 1, mass: 1 } }", "mass has no meaning here"),
-        ("objects: { a: { shape: sphere, size: 1, motion: free, mass: 0 } }", "mass = 0: must be a number, above 0"),
+        (
+            "objects: { a: { shape: sphere, size: 1, motion: free, mass: 0 } }",
+            "mass = 0: must be a finite .* above 0",
+        ),
         ("objects: { a: { shape: sphere, size: 1, motion: free, mass: 1, stiffness: 1 } }", "stiffness has no meaning"),
         ("objects: { a: { shape: sphere, size: 1, motion: slides, mass: 1 } }", "stiffness is missing"),
         (
             "objects: { a: { shape: plane, motion: free, mass: 1 } }",
-            "shape = 'plane'; choices: sphere, box, capsule, cyl",
+            "a: shape = 'plane': must be one of: sphere, box, capsule, cyl",
         ),
         ("objects: { a: { shape: plane, surface: { bounce: 1 } } }", "surface: unknown .*time_constant, damping_ratio"),
-        ("objects: { a: { shape: plane, surface: { friction: -1 } } }", "friction = -1: must be a number, 0 or more"),
-        ("tool: { shape: plane }", "tool: shape = 'plane'; choices: sphere"),
+        (
+            "objects: { a: { shape: plane, surface: { friction: -1 } } }",
+            "friction = -1: must be .*, 0 or more",
+        ),
+        ("tool: { shape: plane }", "tool: shape = 'plane': must be one of: sphere"),
         ("start: { rotation: [0, 0, 0] }", r"start: missing \['position'\]; entries: position, rotation"),
-        ("joints: { damping: .inf }", "joints: damping = inf: must be a number, 0 or more"),
+        ("joints: { damping: .inf }", "joints: damping = inf: must be a finite number, 0 or more"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_what_is_valid(load, text, words):

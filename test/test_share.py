@@ -5,15 +5,15 @@ import sys
 
 import pytest
 
-from robot_control_ros import share
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.share import PACKAGE, share_directory
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.robot import files as share
+from robot_control_ros.robot.files import PACKAGE, share_directory
 
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """A source tree, an interpreter's prefix and an empty ament index, none of which holds the package yet."""
-    monkeypatch.setattr(share, "__file__", str(tmp_path / "source" / PACKAGE / "share.py"))
+    monkeypatch.setattr(share, "__file__", str(tmp_path / "source" / PACKAGE / "robot" / "files.py"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     return tmp_path

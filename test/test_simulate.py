@@ -6,15 +6,15 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError, ModelError
-from robot_control_ros.gains import gain
+from robot_control_ros.core.errors import ConfigError, ModelError
+from robot_control_ros.core.gains import gain
+from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.laws import law_names
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.scene import load_scene
-from robot_control_ros.robots import load_robot, robot_names
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.trajectories import Circle, Hold
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.references import Circle, Hold
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
+from robot_control_ros.simulation.scene import load_scene
 
 pytest.importorskip("mujoco")
 pytestmark = pytest.mark.sim

@@ -7,8 +7,8 @@ import pytest
 from arms import gradient, slope
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.spatial import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.spatial import (
     cross,
     invert_pose,
     make_pose,

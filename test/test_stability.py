@@ -7,14 +7,22 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.delayed import DelayedPlant
-from robot_control_ros.robots import load_robot
-from robot_control_ros.stability import stability
-from robot_control_ros.stability.cells import CRITICAL, QUANTITIES, ROTATION, TRANSLATION, WALL, Cell, virtual_damping
-from robot_control_ros.stability.search import TOLERANCE, largest_stable
-from robot_control_ros.types import Command, CommandMode, RobotState
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode, RobotState
+from robot_control_ros.experiments.stability import stability
+from robot_control_ros.experiments.stability.cells import (
+    CRITICAL,
+    QUANTITIES,
+    ROTATION,
+    TRANSLATION,
+    WALL,
+    Cell,
+    virtual_damping,
+)
+from robot_control_ros.experiments.stability.search import TOLERANCE, largest_stable
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.delayed import DelayedPlant
 
 SLOW, LATE = 125.0, 0.016  # Hz, s: few samples, and low limits
 
@@ -156,7 +164,7 @@ def rotation(home):
 
 
 def turns(home, stiffness, rate=SLOW, delay=LATE):
-    from robot_control_ros.stability.trials import impedance_is_stable
+    from robot_control_ros.experiments.stability.trials import impedance_is_stable
 
     return impedance_is_stable(*home, rate, delay, 500.0, stiffness)
 
@@ -193,7 +201,7 @@ class TestArm:
         assert limits[0] > limits[1] > rotation
 
     def test_a_wall_may_be_nearly_as_stiff_as_the_virtual_damping_over_the_delay(self, home):
-        from robot_control_ros.stability.trials import contact_is_stable
+        from robot_control_ros.experiments.stability.trials import contact_is_stable
 
         found = largest_stable(lambda k: contact_is_stable(*home, SLOW, LATE, k), WALL.lowest, WALL.highest)
         assert virtual_damping() == pytest.approx(2.0 * np.sqrt(2.0 * 500.0))
@@ -243,7 +251,7 @@ class Inline:
 
 def test_the_command_prints_and_writes_every_cell(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("robot_control_ros.stability.ProcessPoolExecutor", Inline)
+    monkeypatch.setattr("robot_control_ros.experiments.stability.ProcessPoolExecutor", Inline)
     page = tmp_path / "docs" / "stability.md"
     page.parent.mkdir()
     assert stability(["ur5", "gen3"], tmp_path / "out", page) == 0

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from arms import planar_arm, random_arm
 
-from robot_control_ros.profiles import Profile
-from robot_control_ros.takeover import LONGEST_STEP, REST_TIME, STALE, Silence, Takeover
-from robot_control_ros.types import Command, CommandMode, RobotState
+from robot_control_ros.control.command_watchdog import MAX_STEP, REST_TIME, STALE, CommandWatchdog, Timeout
+from robot_control_ros.core.types import Command, CommandMode, RobotState
+from robot_control_ros.robot.profile import HardwareProfile
 
 EFFORT, POSITION, VELOCITY = CommandMode.EFFORT, CommandMode.POSITION, CommandMode.VELOCITY
 RATE = 500.0
@@ -26,7 +26,7 @@ BAD = [[math.nan, 0.0, 0.0], [0.0, math.inf, 0.0], [1.0, 2.0], [1.0] * 4, []]
 
 
 def profile(**changes):
-    return replace(Profile(RATE, tuple(CommandMode), gravity_by_robot=False), **changes)
+    return replace(HardwareProfile(RATE, tuple(CommandMode), gravity_by_robot=False), **changes)
 
 
 def robot(**changes):
@@ -41,7 +41,7 @@ class Course:
     """
 
     def __init__(self, config=None, model=MODEL, simulated=False, timeout=TIMEOUT):
-        self.takeover = Takeover(robot() if config is None else config, model, timeout, STATE_TIMEOUT, simulated)
+        self.takeover = CommandWatchdog(robot() if config is None else config, model, timeout, STATE_TIMEOUT, simulated)
         self.now, self.stamp, self.clock = 1000.0, 5.0, 5.0
         self.q, self.v = Q, V
         self.sent = []
@@ -368,7 +368,7 @@ def test_the_rate_is_per_second_but_a_gap_gives_no_long_step(elapsed):
     course.until_taken_over()
     before = course.sent[-1][1].values
     step = np.abs(course.state(elapsed).values - before)
-    assert step == pytest.approx(EFFORT_RATE * min(elapsed, LONGEST_STEP))
+    assert step == pytest.approx(EFFORT_RATE * min(elapsed, MAX_STEP))
 
 
 def test_a_position_is_held_where_the_last_command_was_while_the_arm_still_comes_there():
@@ -505,7 +505,7 @@ def test_an_arm_in_motion_comes_to_rest(mode):
 
 
 def test_silence_is_the_shortest_of_all_clocks_and_counts_no_more_than_half_the_limit_at_once():
-    silence = Silence(0.1)
+    silence = Timeout(0.1)
     silence.heard(10.0, 0.0)
     assert silence.look(10.02, 0.03) == pytest.approx(0.02)
     assert silence.look(10.04, 0.03) == pytest.approx(0.03)

@@ -5,13 +5,13 @@ import pytest
 from arms import Chain, gradient, planar_arm, random_arm, slope
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.gains import make_gains
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.spatial import make_pose, rotation_error_euler_xyz, rotation_exp
+from robot_control_ros.core.types import Reference, RobotState
 from robot_control_ros.laws.task_space_pd import TaskSpacePD
-from robot_control_ros.model import RobotModel
-from robot_control_ros.simulate import Push, simulate
-from robot_control_ros.spatial import make_pose, rotation_error_euler_xyz, rotation_exp
-from robot_control_ros.types import Reference, RobotState
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push, simulate
 
 SIZES = range(1, 9)
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]

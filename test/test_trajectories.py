@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.trajectories import (
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Reference
+from robot_control_ros.references import (
     Circle,
     Hold,
     Jog,
     JointMove,
     JointPath,
-    JointPursuit,
     MinimumJerk,
-    Pursuit,
+    OnlineJointTrajectory,
+    OnlineTrajectory,
     Quintic,
-    QuinticProfile,
+    QuinticTimeScaling,
     Trapezoid,
 )
-from robot_control_ros.trajectories.minimum_jerk import SHORTEST
-from robot_control_ros.types import Reference
+from robot_control_ros.references.minimum_jerk import SHORTEST
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 SPEED, ACCELERATION = (0.25, 1.0), (1.0, 4.0)
 H = 1e-4  # s, of the central differences
@@ -304,7 +304,7 @@ def joint_samples(trajectory, times):
     return tuple(np.array([getattr(r, name) for r in references]) for name in ("q", "v", "a"))
 
 
-@pytest.mark.parametrize("profile", [Trapezoid, QuinticProfile.within], ids=["trapezoid", "minimum jerk"])
+@pytest.mark.parametrize("profile", [Trapezoid, QuinticTimeScaling.within], ids=["trapezoid", "minimum jerk"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_joint_move_is_synchronised_keeps_every_joint_s_limits_and_reaches_one(ur5, model, profile, seed):
     rng = np.random.default_rng(seed)
@@ -337,7 +337,7 @@ def test_the_tip_of_a_trapezoidal_joint_move_belongs_to_its_joints(ur5, model):
             assert np.array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("profile", [Trapezoid, QuinticProfile.within], ids=["trapezoid", "minimum jerk"])
+@pytest.mark.parametrize("profile", [Trapezoid, QuinticTimeScaling.within], ids=["trapezoid", "minimum jerk"])
 def test_a_joint_move_to_where_the_joints_are_stays_there(ur5, model, profile):
     q0 = np.array(ur5.home)
     move = JointMove(model, q0, q0.copy(), 0.0, np.full(6, 0.9), np.full(6, 2.0), profile)
@@ -569,7 +569,7 @@ def pursued(pursuit, times, target=None):
 @pytest.mark.parametrize("angle", [0.02, 1.0, math.pi])
 def test_a_pursuit_arrives_within_its_limits_and_without_overshoot(distance, angle):
     goal = pose((distance, 0.0, 0.0), (0.0, angle, 0.0))
-    pursuit = Pursuit(Reference(np.eye(4)), goal, 0.0, SPEED, ACCELERATION)
+    pursuit = OnlineTrajectory(Reference(np.eye(4)), goal, 0.0, SPEED, ACCELERATION)
     poses, twists, accelerations = pursued(pursuit, np.arange(0.0, 15.0, 0.002))
     assert np.array_equal(poses[-1], goal)
     assert not twists[-1].any()
@@ -587,7 +587,7 @@ def pair(half):
 
 def test_a_pursuit_of_a_target_streamed_at_50_hz_is_smooth_and_close_behind():
     circle = Circle(np.eye(4), 0.08, 5.0, fade=1.0, normal=(0.0, 0.0, 1.0))
-    pursuit = Pursuit(Reference(np.eye(4)), np.eye(4), 0.0, SPEED, ACCELERATION)
+    pursuit = OnlineTrajectory(Reference(np.eye(4)), np.eye(4), 0.0, SPEED, ACCELERATION)
     times = np.arange(0.0, 8.0, 0.002)
     poses, twists, _ = pursued(pursuit, times, lambda t: circle.sample(t).pose)
     speed, steady = 0.08 * 2.0 * math.pi / 5.0, times > 3.0
@@ -600,7 +600,7 @@ def test_a_pursuit_of_a_target_streamed_at_50_hz_is_smooth_and_close_behind():
 
 def test_a_pursuit_is_continuous_in_pose_and_twist_when_its_target_jumps():
     rng = np.random.default_rng(5)
-    pursuit = Pursuit(Reference(np.eye(4)), np.eye(4), 0.0, SPEED, ACCELERATION)
+    pursuit = OnlineTrajectory(Reference(np.eye(4)), np.eye(4), 0.0, SPEED, ACCELERATION)
 
     def jumping(t):
         return pose(rng.normal(size=3), rng.normal(size=3))
@@ -614,14 +614,14 @@ def test_a_pursuit_is_continuous_in_pose_and_twist_when_its_target_jumps():
 
 def test_a_pursuit_begins_with_the_speed_that_the_reference_has():
     twist = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.5])
-    pursuit = Pursuit(Reference(np.eye(4), twist), np.eye(4), 1.0, SPEED, ACCELERATION)
+    pursuit = OnlineTrajectory(Reference(np.eye(4), twist), np.eye(4), 1.0, SPEED, ACCELERATION)
     assert np.array_equal(pursuit.sample(1.0).twist, twist)
     assert np.abs(pursuit.sample(1.002).twist - twist).max() <= 0.002 * ACCELERATION[1] * (1.0 + 1e-9)
 
 
 def test_a_pursuit_needs_a_pose_to_start_from():
     with pytest.raises(ConfigError, match="pose"):
-        Pursuit(Reference(), np.eye(4), 0.0, SPEED, ACCELERATION)
+        OnlineTrajectory(Reference(), np.eye(4), 0.0, SPEED, ACCELERATION)
 
 
 @pytest.mark.parametrize("reach", [1e-3, 1.0, 1e3])
@@ -630,7 +630,7 @@ def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late
     """Targets at random, near and far, half turns among them, at random times; sampled at uneven times."""
     rng = np.random.default_rng(seed)
     speed, acceleration = 10.0 ** rng.uniform(-2.0, 1.0, 2), 10.0 ** rng.uniform(-1.0, 2.0, 2)
-    pursuit, t = Pursuit(Reference(np.eye(4)), np.eye(4), 0.0, speed, acceleration), 0.0
+    pursuit, t = OnlineTrajectory(Reference(np.eye(4)), np.eye(4), 0.0, speed, acceleration), 0.0
     before = pursuit.sample(0.0)
     for _ in range(1500):
         if rng.random() < 0.1:
@@ -654,7 +654,7 @@ def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late
 @pytest.mark.parametrize("seed", range(3))
 def test_twist_and_acceleration_of_a_pursuit_are_those_of_its_last_step(seed):
     rng = np.random.default_rng(seed)
-    pursuit, dt = Pursuit(Reference(np.eye(4)), random_pose(rng), 0.0, SPEED, ACCELERATION), 0.002
+    pursuit, dt = OnlineTrajectory(Reference(np.eye(4)), random_pose(rng), 0.0, SPEED, ACCELERATION), 0.002
     before = pursuit.sample(0.0)
     for index in range(1, 500):
         if index % 100 == 0:
@@ -673,7 +673,7 @@ JOINT_SPEED, JOINT_ACCELERATION = np.array([0.9, 0.5, 1.2, 2.0, 0.3, 3.0]), np.a
 
 
 def joint_pursuit(model, q0, goal, v0=None, time=0.0):
-    return JointPursuit(model, Reference(q=q0, v=v0), goal, time, JOINT_SPEED, JOINT_ACCELERATION)
+    return OnlineJointTrajectory(model, Reference(q=q0, v=v0), goal, time, JOINT_SPEED, JOINT_ACCELERATION)
 
 
 @pytest.mark.parametrize("size", [0.001, 0.1, 2.0])
@@ -732,7 +732,7 @@ def test_a_joint_pursuit_takes_over_from_a_joint_move_in_mid_flight(ur5, model):
     q0 = np.array(ur5.home)
     move = JointMove(model, q0, q0 + 0.5, 0.0, 0.8 * JOINT_SPEED)
     there = move.sample(move.end / 2.0)
-    pursuit = JointPursuit(model, there, q0, move.end / 2.0, JOINT_SPEED, JOINT_ACCELERATION)
+    pursuit = OnlineJointTrajectory(model, there, q0, move.end / 2.0, JOINT_SPEED, JOINT_ACCELERATION)
     assert pursuit.sample(move.end / 2.0).pose == pytest.approx(there.pose, abs=1e-12)
     assert pursuit.sample(move.end / 2.0).twist == pytest.approx(there.twist, abs=1e-12)
     assert np.array_equal(pursuit.sample(move.end / 2.0 + 10.0).q, q0)
@@ -762,4 +762,4 @@ def test_the_fields_of_a_joint_pursuit_belong_together(ur5, model):
 
 def test_a_joint_pursuit_needs_joint_angles_to_start_from(model):
     with pytest.raises(ConfigError, match="needs reference joint angles"):
-        JointPursuit(model, Reference(np.eye(4)), np.zeros(6), 0.0, JOINT_SPEED, JOINT_ACCELERATION)
+        OnlineJointTrajectory(model, Reference(np.eye(4)), np.zeros(6), 0.0, JOINT_SPEED, JOINT_ACCELERATION)

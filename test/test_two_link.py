@@ -8,10 +8,10 @@ import pinocchio as pin
 import pytest
 from arms import Chain, gradient, slope
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.reproduce.two_link import BASE, JOINTS, TIP, TwoLink
-from robot_control_ros.types import RobotState
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import RobotState
+from robot_control_ros.simulation.two_link import BASE, JOINTS, TIP, TwoLink
 
 ARMS = {
     "page": TwoLink(),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 GEN3 = load_robot("gen3")
 
@@ -50,7 +50,7 @@ def test_the_real_one_takes_positions_only_and_says_the_way_out():
 @pytest.mark.sim
 def test_the_elbow_comes_to_rest_where_it_was_pushed_to():
     pytest.importorskip("mujoco")
-    from robot_control_ros.simulate import Push, simulate
+    from robot_control_ros.simulation.in_process import Push, simulate
 
     push = Push((0.0, 10.0, 0.0), start=0.1, duration=0.5, link="forearm_link")
     log = simulate(GEN3, push=push, duration=4.0)

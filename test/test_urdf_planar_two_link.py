@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 ARM = load_robot("planar_two_link")
 G = 9.81

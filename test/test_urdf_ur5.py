@@ -3,7 +3,7 @@
 import numpy as np
 from arms import Chain
 
-from robot_control_ros.model import RobotModel
+from robot_control_ros.robot.model import RobotModel
 
 TURN = 2 * np.pi
 

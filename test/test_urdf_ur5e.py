@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from arms import Chain
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import CommandMode
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 UR5E = load_robot("ur5e")
 WRIST_3 = "wrist_3_link"
@@ -35,6 +35,6 @@ def test_the_real_one_takes_torques_at_500_hz_and_compensates_gravity_itself():
     assert set(robot.profile.commands) == set(CommandMode)
     assert robot.period == pytest.approx(0.002)
     loop = ControlLoop(robot, "impedance")
-    assert loop.gains.target.gravity == 0.0
+    assert loop.running.gains.target.gravity == 0.0
     with pytest.raises(ConfigError, match=r"UR5e \(profile real\) compensates gravity itself"):
-        loop.set_gains({"gravity": True})
+        loop.running.gains.set({"gravity": True})

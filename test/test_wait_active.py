@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from ros_support import Controller, FakeRobot, Ros, ended_cleanly
 
-from robot_control_ros.robots import load_robot
+from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
 

@@ -25,12 +25,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.nodes.fallback import Fallback
-from robot_control_ros.nodes.messages import seconds, to_stamp
-from robot_control_ros.nodes.watchdog import FAREWELL, LABEL, LONGEST_END, WatchdogNode
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.nodes.common.messages import seconds, to_stamp
+from robot_control_ros.nodes.watchdog.fallback import Fallback
+from robot_control_ros.nodes.watchdog.node import FAREWELL, LABEL, MAX_END, WatchdogNode
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = [pytest.mark.ros, pytest.mark.alone]
 
@@ -288,7 +288,7 @@ def test_a_watchdog_that_ends_leaves_a_living_controller_alone(system):
     system.ros.until(lambda: len(system.commands) > 100, "commands")
     begin = time.monotonic()
     assert system.children["watchdog"].end(signal.SIGTERM, signal.SIGTERM) == 0
-    assert time.monotonic() - begin < LONGEST_END + 1.0
+    assert time.monotonic() - begin < MAX_END + 1.0
     assert ended_cleanly(system.children["watchdog"])
     assert system.fights() == []
     assert not system.commands[-1].by_watchdog
@@ -363,7 +363,7 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros):
     for number in (signal.SIGINT, signal.SIGTERM):  # as launch does, when it grows impatient
         watchdog.process.send_signal(number)
     ros.until(lambda: watchdog.process.poll() is not None, "the end of the watchdog")
-    assert FAREWELL < time.monotonic() - begin < LONGEST_END + 1.0
+    assert FAREWELL < time.monotonic() - begin < MAX_END + 1.0
     assert watchdog.end() == controller.end() == 0
     assert ended_cleanly(watchdog)
     system.spin(0.1)

@@ -9,11 +9,11 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.nodes import wire
-from robot_control_ros.nodes.messages import JointStateReader, joint_command_parts, read_joint_command
-from robot_control_ros.nodes.wire import CommandReader, JointStateWriter, WireReader, WireWriter
-from robot_control_ros.types import Command, CommandMode
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.nodes.common import wire
+from robot_control_ros.nodes.common.messages import JointStateReader, joint_command_parts, read_joint_command
+from robot_control_ros.nodes.common.wire import CommandReader, JointStateWriter, WireReader, WireWriter
 
 pytestmark = pytest.mark.ros
 

@@ -8,13 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.model import RobotModel
-from robot_control_ros.robots import load_robot
-from robot_control_ros.trajectories import Jog
-from robot_control_ros.types import Reference, RobotState
-from robot_control_ros.workspace import Workspace
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Reference, RobotState
+from robot_control_ros.references import Jog
+from robot_control_ros.references.workspace import Workspace
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 UR5 = load_robot("ur5")
 HOME = np.array(UR5.home)
@@ -170,9 +170,9 @@ def test_no_target_leads_the_reference_out_of_the_box(loop):
     far[0] += 0.5
     before = loop.reference.pose
     for lead in (
-        lambda: loop.move_to(out),
-        lambda: loop.move_joints_to(far),
-        lambda: loop.follow_joints(np.array([1.0, 2.0]), np.array([far, HOME]), None),
+        lambda: loop.motion.move_to(out),
+        lambda: loop.motion.move_joints_to(far),
+        lambda: loop.motion.follow_joints(np.array([1.0, 2.0]), np.array([far, HOME]), None),
     ):
         with pytest.raises(ConfigError, match="the workspace"):
             lead()
@@ -183,7 +183,7 @@ def test_no_target_leads_the_reference_out_of_the_box(loop):
 def test_a_stream_of_twists_stops_at_the_wall(loop):
     start = loop.tip()[:3, 3].copy()
     for _ in range(400):
-        loop.jog(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0]), 0.2)
+        loop.motion.jog(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.0]), 0.2)
         tick(loop, 5)
     moved = loop.reference.pose[:3, 3] - start
     np.testing.assert_allclose(moved, [0.0, 0.1, 0.0], atol=2e-3)
@@ -193,10 +193,10 @@ def test_a_stream_of_twists_stops_at_the_wall(loop):
 def test_a_target_inside_and_home_are_gone_to(loop):
     goal = loop.tip()
     goal[0, 3] += 0.05
-    loop.move_to(goal)
+    loop.motion.move_to(goal)
     tick(loop, 1000)
     np.testing.assert_allclose(loop.reference.pose, goal, atol=1e-6)
-    loop.go_home()
+    loop.motion.go_home()
 
 
 def test_the_profile_may_bound_it(tmp_path):

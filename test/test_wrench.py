@@ -1,17 +1,18 @@
 """The wrench pipeline: each stage against its formula, the order of the stages, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from arms import random_arm
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.errors import ConfigError
-from robot_control_ros.loop import ControlLoop
-from robot_control_ros.robots import load_robot
-from robot_control_ros.types import RobotState, Wrench
-from robot_control_ros.wrench import WrenchPipeline, check_wrench
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import RobotState, Wrench
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.sensing.wrench import WrenchPipeline, check_wrench
 
 DT = 0.002
 BIAS = np.array([4.0, -2.0, 9.0, 0.3, -0.1, 0.7])
@@ -319,10 +320,10 @@ def test_a_bad_sample_is_refused_with_words_and_the_last_good_one_stays(ur5_mode
     assert pipeline.on_tip(bad, kin) is None
     good = pipeline.on_tip(state(0.0, q, PUSH), kin)
     assert pipeline.reason == ""
-    bad.time = 0.05
+    bad = replace(bad, time=0.05)
     np.testing.assert_array_equal(pipeline.on_tip(bad, kin), good)
     assert "must be" in pipeline.reason or "unknown frame" in pipeline.reason
-    bad.time = 0.11
+    bad = replace(bad, time=0.11)
     assert pipeline.on_tip(bad, kin) is None
     assert "0.110 s old: must be at most max_age = 0.1 s" in pipeline.reason
     np.testing.assert_array_equal(pipeline.on_tip(state(0.12, q, PUSH), kin), good)
@@ -418,17 +419,14 @@ def test_the_tare_of_joint_torques_is_taken_at_the_tip(ur5_model, posture):
 
 def test_torques_that_are_not_finite_are_refused_and_the_last_estimate_stays(ur5_model, posture):
     pipeline, kin = WrenchPipeline({"source": "joint_effort"}), ur5_model.update(posture, np.zeros(6))
-    broken = held(ur5_model, kin, posture, PUSH, 0.0)
-    broken.effort = np.full(6, math.nan)
+    broken = replace(held(ur5_model, kin, posture, PUSH, 0.0), effort=np.full(6, math.nan))
     assert pipeline.on_tip(broken, kin) is None
     assert "joint effort" in pipeline.reason
     for k in range(200):
         good = pipeline.on_tip(held(ur5_model, kin, posture, PUSH, k * DT), kin)
     assert pipeline.reason == ""
-    broken.time = 200 * DT
-    np.testing.assert_array_equal(pipeline.on_tip(broken, kin), good)
-    broken.time = 200 * DT + 0.1
-    assert pipeline.on_tip(broken, kin) is None
+    np.testing.assert_array_equal(pipeline.on_tip(replace(broken, time=200 * DT), kin), good)
+    assert pipeline.on_tip(replace(broken, time=200 * DT + 0.1), kin) is None
     assert "joint effort" in pipeline.reason
     assert "max_age" in pipeline.reason
 
@@ -446,8 +444,8 @@ def test_after_a_gap_or_a_clock_that_jumps_back_the_observer_begins_anew(ur5_mod
 
 def test_changing_the_source_begins_anew_without_a_tare(ur5_model, posture):
     pipeline, kin = WrenchPipeline({"low_pass": 1.0}), ur5_model.update(posture, np.zeros(6))
-    sample = held(ur5_model, kin, posture, PUSH, 0.0)
-    sample.wrench = Wrench(BIAS[:3], BIAS[3:], "ft_frame")
+    wrench = Wrench(BIAS[:3], BIAS[3:], "ft_frame")
+    sample = replace(held(ur5_model, kin, posture, PUSH, 0.0), wrench=wrench)
     pipeline.on_tip(sample, kin)
     pipeline.zero()
     pipeline.settings.set({"source": "joint_effort"})
@@ -461,7 +459,7 @@ def test_changing_the_source_begins_anew_without_a_tare(ur5_model, posture):
 @pytest.mark.parametrize("force", [[10.0, 0.0, 0.0], [0.0, -6.0, 8.0]])
 def test_sensor_and_joint_torques_agree_on_a_push_in_simulation(ur5, ur5_model, force):
     pytest.importorskip("mujoco")
-    from robot_control_ros.plants.mujoco import MujocoPlant
+    from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
     plant = MujocoPlant(ur5)
     plant.push(ur5.tip, np.array(force), np.zeros(3))

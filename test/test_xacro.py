@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xacro
 
-from robot_control_ros.model import RobotModel
-from robot_control_ros.plants.mujoco import MujocoPlant
-from robot_control_ros.robots import load_robot, robot_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 ROBOTS = {name: load_robot(name) for name in robot_names()}
 CONTROLLERS, DRIVE = "/somewhere/controllers.yaml", "/somewhere/drive.yaml"

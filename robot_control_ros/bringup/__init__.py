@@ -5,10 +5,12 @@ The command line starts them as processes, the launch files as launch actions; b
 
 from .drivers import GEN3, UR
 from .environment import environment
-from .ethercat import ETHERCAT, drives
-from .ours import SIMULATION, control, controller, gain_files, page, simulation
-from .ros2_control import BEHIND, GAZEBO, ICUBE, MOCK
-from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro
+from .ethercat_system import ETHERCAT, drives
+from .gazebo import GAZEBO
+from .package_nodes import SIMULATION, control, controller, gain_files, page, simulation
+from .requirements import check_requirements
+from .ros2_control import BEHIND, ICUBE, MOCK
+from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Part, Program, Setup, System, Value, Xacro
 
 SETUPS = {
     "sim": SIMULATION,
@@ -27,10 +29,13 @@ __all__ = [
     "Argument",
     "LaunchFile",
     "NodeSpec",
+    "Part",
+    "Program",
     "Setup",
     "System",
     "Value",
     "Xacro",
+    "check_requirements",
     "control",
     "controller",
     "drives",

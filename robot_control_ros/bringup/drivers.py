@@ -6,11 +6,11 @@ kilted), ros2_kortex (kortex_bringup/launch/gen3.launch.py, main).
 
 from __future__ import annotations
 
-from ..errors import ConfigError
-from ..robots import load_robot
-from ..running_law import RunningLaw
-from ..share import share_directory
-from .ours import CONTROL, SWITCH, active, control, running_law, switch
+from ..core.errors import ConfigError
+from ..laws.running_law import RunningLaw
+from ..robot.configuration import load_robot
+from ..robot.files import share_directory
+from .package_nodes import CONTROL, SWITCH, active, control, running_law, switch
 from .ros2_control import spawner
 from .system import Argument, LaunchFile, Setup, System, stages
 
@@ -59,10 +59,10 @@ def ur(
     return stages(
         [
             *started,
-            *control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False),
+            *control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True),
             active(vital=False),
         ],
-        [spawner(None, forward, vital=False)],  # it fails where the controller is active already
+        [spawner(None, forward, vital=False, optional=True)],  # it fails where the controller is active already
     )
 
 

@@ -1,21 +1,30 @@
-"""Systems with a ros2_control that we start: on mock hardware, Gazebo, EtherCAT by ICube's driver, our simulator.
+"""Systems with a ros2_control that we start: on mock hardware, EtherCAT by ICube's driver, our simulator.
 
 Names of packages, executables and arguments: ros2_control (controller_manager/controller_manager/spawner.py,
-controller_manager/src/ros2_control_node.cpp), ros_gz (ros_gz_sim/launch/gz_sim.launch.py.in, ros_gz_sim/src/create.cpp,
-ros_gz_bridge/README.md).
+controller_manager/src/ros2_control_node.cpp).
 """
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
-from ..errors import ConfigError
-from ..robots import RobotConfig, load_robot
-from ..share import share_directory
-from ..types import CommandMode
-from .ours import CONTROL, ROBOT, SWITCH, active, control, node_parameters, number, running_law, simulator, switch
-from .system import Argument, LaunchFile, NodeSpec, Setup, System, Value, Xacro, stages
+from ..core.errors import ConfigError
+from ..core.types import CommandMode
+from ..robot.configuration import RobotConfig, load_robot
+from ..robot.files import share_directory
+from .package_nodes import (
+    CONTROL,
+    ROBOT,
+    SWITCH,
+    active,
+    control,
+    node_parameters,
+    number,
+    running_law,
+    simulator,
+    switch,
+)
+from .system import Argument, NodeSpec, Setup, System, Value, Xacro, stages
 
 DRIVES = "config/ros2_control/ethercat"
 DEFAULT_UPDATE_RATE = 100  # Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
@@ -30,7 +39,6 @@ BEHIND_TOPICS = {  # what the manager and its controllers have by the same names
         for mode in CommandMode
     },
 }
-GAZEBO_PROFILES = {"effort": "gz", "position": "gz_position"}  # by the interface that joints have in one run
 DRIVING = {
     "joint_trajectory_controller": CommandMode.POSITION,
     **{f"forward_{mode.value}_controller": mode for mode in CommandMode},
@@ -50,67 +58,14 @@ def mock(
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config, ours = load_robot(robot, "mock"), control(robot, law, gains, watchdog, dashboard, "mock")
+    config, ours = (
+        load_robot(robot, "mock"),
+        control(robot, law, gains, watchdog, dashboard, "mock", forward_follows=True),
+    )
     mode = running_law(config, law, gains).mode
     description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
-        [wrench_broadcaster(file)],
-        *in_front(config, mode, file, ours),
-    )
-
-
-def gazebo(
-    robot: str = "ur5",
-    law: str = "impedance",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    controllers_file: str = "",
-    interface: str = "effort",
-    world: str = "",
-    headless: str = "false",
-) -> System:
-    """Gazebo with gz_ros2_control, our controller in front of it.
-
-    The arm stands until a controller is active; one that takes efforts drops it until the first command comes. So ours
-    runs before the forward controller is activated. Its model is that of Gazebo's description.
-
-    Raises:
-        ConfigError: see :func:`mock`; no such world.
-    """
-    if interface not in GAZEBO_PROFILES:
-        raise ConfigError(f"interface = {interface!r}; choices: {', '.join(GAZEBO_PROFILES)}")
-    profile = GAZEBO_PROFILES[interface]
-    config, ours = (
-        load_robot(robot, profile),
-        control(robot, law, gains, watchdog, dashboard, profile, description="topic"),
-    )
-    mode = running_law(config, law, gains).mode
-    path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
-    description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
-    options = "-r -s" if switch("headless", headless) else "-r"
-    simulation = LaunchFile(
-        "ros_gz_sim",
-        "launch/gz_sim.launch.py",
-        {"gz_args": f"{options} {shlex.quote(str(path))}", "on_exit_shutdown": "true"},  # through a shell
-    )
-    clock = NodeSpec(
-        "parameter_bridge",
-        "clock_bridge",
-        package="ros_gz_bridge",
-        arguments=("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",),
-    )
-    create = NodeSpec(
-        "create",
-        "create",
-        package="ros_gz_sim",
-        arguments=("-topic", "robot_description", "-name", config.name),
-        once=True,
-    )
-    return stages(
-        [simulation, state_publisher(description, simulated_time=True), clock, create],
-        [spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
         *in_front(config, mode, file, ours),
     )
@@ -135,7 +90,10 @@ def icube(
         ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
             controller manager at another rate than the profile's, which is the drives'.
     """
-    config, ours = load_robot(robot, "icube"), control(robot, law, gains, watchdog, dashboard, "icube", vital=False)
+    config, ours = (
+        load_robot(robot, "icube"),
+        control(robot, law, gains, watchdog, dashboard, "icube", vital=False, forward_follows=True),
+    )
     mode = running_law(config, law, gains).mode
     if mode is CommandMode.EFFORT and not switch("supported", supported):
         raise ConfigError(
@@ -316,17 +274,6 @@ CONTROLLERS_FILE = Argument(
     "controllers_file", "", "Parameters of the controller manager; empty for config/ros2_control/<robot>.yaml."
 )
 MOCK = Setup((ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:], CONTROLLERS_FILE), mock)
-GAZEBO = Setup(
-    (
-        ROBOT,
-        *CONTROL,
-        CONTROLLERS_FILE,
-        Argument("interface", "effort", "What the joints take in this run of Gazebo.", tuple(GAZEBO_PROFILES)),
-        Argument("world", "", "SDF file with the force-torque system; empty for the package's."),
-        Argument("headless", "false", "Run Gazebo without its window.", SWITCH),
-    ),
-    gazebo,
-)
 ICUBE = Setup(
     (
         Argument("robot", "ur5", "Robot with a profile icube: ur5, or the path of a YAML file."),

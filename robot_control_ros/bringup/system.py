@@ -1,4 +1,4 @@
-"""What a running system is made of: nodes, launch files of other packages, and the order in which they start."""
+"""What a running system is made of: nodes, other programs, launch files, and the order in which they start."""
 
 from __future__ import annotations
 
@@ -80,6 +80,23 @@ class NodeSpec:
 
 
 @dataclass(frozen=True)
+class Program:
+    """A program that isn't a ROS node. Its end is the end of all.
+
+    Attributes:
+        command: its command line.
+        name: of the process.
+        package: ROS package that brings the program.
+        environment: variables that it gets besides those of this process.
+    """
+
+    command: tuple[str, ...]
+    name: str
+    package: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LaunchFile:
     """A launch file of another package.
 
@@ -94,7 +111,8 @@ class LaunchFile:
     arguments: Mapping[str, str]
 
 
-Stage = tuple[NodeSpec | LaunchFile, ...]
+Part = NodeSpec | Program | LaunchFile
+Stage = tuple[Part, ...]
 
 
 @dataclass(frozen=True)
@@ -104,13 +122,21 @@ class System:
     Attributes:
         stages: one after the other. A stage whose last node is `once` keeps the next one waiting until that has ended
             well; any other starts at the same time as the next.
+        plugins: ROS packages that its processes load plug-ins of.
+        checks: whether it can start here and now; each raises ConfigError where it can't.
     """
 
     stages: tuple[Stage, ...]
+    plugins: tuple[str, ...] = ()
+    checks: tuple[Callable[[], None], ...] = ()
+
+    def parts(self) -> list[Part]:
+        """All that is started, in the order of the start."""
+        return [part for stage in self.stages for part in stage]
 
     def nodes(self) -> list[NodeSpec]:
         """All nodes, in the order of their start."""
-        return [entity for stage in self.stages for entity in stage if isinstance(entity, NodeSpec)]
+        return [part for part in self.parts() if isinstance(part, NodeSpec)]
 
     def node(self, name: str) -> NodeSpec:
         """The node with a name."""
@@ -125,6 +151,6 @@ class Setup:
     make: Callable[..., System]
 
 
-def stages(*parts: Iterable[NodeSpec | LaunchFile]) -> System:
+def stages(*parts: Iterable[Part]) -> System:
     """A system of its stages; empty ones are left out."""
     return System(tuple(tuple(part) for part in parts if part))

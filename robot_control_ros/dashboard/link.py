@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..robots import RobotConfig
-from ..types import Array
+from ..core.types import Array
+from ..robot.configuration import RobotConfig
 
 SETTINGS = ("wrench.", "workspace.")  # in front of the names of what isn't the law's
 Value = bool | float | str | tuple[float, ...]
@@ -20,19 +20,19 @@ def split(name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RequestResult:
     """How a request ended.
 
     Attributes:
         accepted: whether it was done.
-        words: of whoever answered: why not, or what came of it.
+        message: why it was refused, or what came of it.
     """
 
     accepted: bool
-    words: str = ""
+    message: str = ""
 
 
-Reply = Callable[[Answer], None]
+Reply = Callable[[RequestResult], None]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Parameter:
     Attributes:
         name: without the law's name; of settings with one of SETTINGS in front.
         value: at the node; a tuple where it is one number per axis or joint.
-        default: of this law on this robot; the first value heard where nobody knows.
+        default: of this law on this robot; the first value that came where nobody knows.
         text: one sentence.
         unit: of each value; two, separated by a comma, where the last three of six are of rotations.
         lower, upper: bounds of each number.
@@ -62,7 +62,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, eq=False)
-class SceneObject:
+class DrawnObject:
     """Something around the robot, or a tool on it.
 
     Attributes:
@@ -85,7 +85,7 @@ class SceneObject:
 
 
 @dataclass(frozen=True, eq=False)
-class Telemetry:
+class RobotTelemetry:
     """The newest of everything measured; None where nothing has come yet.
 
     Attributes:
@@ -102,7 +102,7 @@ class Telemetry:
     reference: Array | None = None
     wrench: Array | None = None
     contact: Array | None = None
-    objects: tuple[SceneObject, ...] = ()
+    objects: tuple[DrawnObject, ...] = ()
     blocks: Mapping[str, Array] = field(default_factory=dict)
     samples: int = 0
 
@@ -117,8 +117,8 @@ class Health:
         lifecycle: unconfigured, inactive, active, …; empty until it is known.
         executing: whether the robot carries out commands; None where it doesn't say.
         diagnosis: the controller's values in /diagnostics, by name.
-        problem: what /diagnostics has to complain of, as the controller words it.
-        drives: state of the EtherCAT drives in words; empty where there are none.
+        problem: what /diagnostics has to complain of, as the controller says.
+        drives: state of the EtherCAT drives; empty where there are none.
     """
 
     answers: bool = False
@@ -146,7 +146,7 @@ class RobotLink(Protocol):
     robot: RobotConfig
     urdf: str
 
-    def telemetry(self) -> Telemetry:
+    def telemetry(self) -> RobotTelemetry:
         """The newest."""
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
@@ -188,14 +188,14 @@ class RobotLink(Protocol):
     def can_push(self) -> bool:
         """Whether there is a simulation to be pushed in."""
 
-    def lead_tip(self, pose: Array) -> None:
+    def set_target_pose(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""
 
-    def lead_wrench(self, wrench: Array) -> None:
+    def set_target_wrench(self, wrench: Array) -> None:
         """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next: zeros end it."""
 
     def push(self, link: str, force: Array) -> None:
         """Push a link at its origin with a force (3,) [N] in its axes, for 0.2 s; zeros end it."""
 
-    def lead_object(self, name: str, position: Array) -> None:
+    def set_object_target(self, name: str, position: Array) -> None:
         """Give an object of the scene a place (3,) [m] in the base to go to."""

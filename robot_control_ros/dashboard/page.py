@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ..model import RobotModel
-from ..types import Array
+from ..core.types import Array
+from ..robot.model import RobotModel
 from .colours import AMBER, GREY
-from .gains.panel import GainsPanel
+from .gains.gains_panel import GainsPanel
 from .link import RobotLink
-from .plots.panel import Plots
-from .response.panel import ResponsePanel
+from .plots.plots_panel import Plots
+from .response.response_panel import ResponsePanel
 from .server import open_server
 from .state_panel import StatePanel
 from .turns import Turns
 from .view.arrows import ForceArrow
 from .view.objects import SceneObjects
-from .view.pushing import Push
+from .view.pushing import PushHandle
 from .view.robot_view import RobotView
 from .view.shapes import Description
 from .view.target import Target
 from .view.trail import Trail
-from .view.workspace import WorkspaceBox
+from .view.workspace_box import WorkspaceBox
 
 WRENCH, CONTACT = (0.12, 0.55, 0.25), (0.85, 0.33, 0.1)
 POSES = 2000  # at random, to find how far the arm reaches
@@ -76,8 +76,8 @@ class Page:
         self._response.close()
         self.server.stop()
 
-    def _refuse(self, words: str) -> None:
-        self._state.refuse(words)
+    def _refuse(self, message: str) -> None:
+        self._state.refuse(message)
 
     # --- the view ---
 
@@ -108,7 +108,7 @@ class Page:
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="center-left")
         self._trail = Trail(scene)
         self._objects = SceneObjects(scene, self._link, self._robot)
-        self._push = Push(scene, self._link, self._model, reach)
+        self._push = PushHandle(scene, self._link, self._model, reach)
         self._ball = self._make_reach(flat)
 
     def _make_reach(self, flat: bool) -> Any:
@@ -214,9 +214,9 @@ class Page:
             self._push.draw()
 
 
-def _note(words: str, colour: str) -> str:
+def _note(message: str, colour: str) -> str:
     style = f"color:{colour};font-size:0.85em;line-height:1.4;padding:0 0.9em 0.6em"
-    return f'<div style="{style}">{html.escape(words)}</div>'
+    return f'<div style="{style}">{html.escape(message)}</div>'
 
 
 def _reach(model: RobotModel, shoulder: Array) -> float:

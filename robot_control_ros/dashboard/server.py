@@ -11,7 +11,7 @@ from typing import Any
 
 import viser
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 
 BRAND = (33, 110, 190)
 WIDTH = 345  # px, of the control panel

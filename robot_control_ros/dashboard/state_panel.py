@@ -12,6 +12,7 @@ from .link import Health, RobotLink
 from .turns import Turns
 
 REFUSAL_SHOWN = 12.0  # s
+FULL_SPEED = 0.95  # times real time, from which on a simulation is not called slow
 TRANSITIONS = {  # of the lifecycle, by state
     "unconfigured": {"Configure": "configure"},
     "inactive": {"Activate": "activate", "Clean up": "cleanup"},
@@ -107,6 +108,8 @@ def details(health: Health) -> list[str]:
     parts = []
     if health.answers and health.lifecycle == "active" and "rate [Hz]" in said:
         parts.append(f"{float(said['rate [Hz]']):.0f} Hz")
+        if (speed := float(said.get("real time factor", 1.0))) < FULL_SPEED:
+            parts.append(f"simulation at {speed:.2f} times real time")
         if "response p99 [us]" in said:
             parts.append(f"response p99 {float(said['response p99 [us]']) / 1e3:.2f} ms")
         parts.append(f"{said.get('refusals', '0')} refusals")

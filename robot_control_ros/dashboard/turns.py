@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .link import Answer, Reply
+from .link import Reply, RequestResult
 
 PERIOD = 1.0 / 30.0  # s between two drawings
 
@@ -19,7 +19,7 @@ class Turns:
 
     Args:
         draw: one drawing.
-        refuse: told the words of each answer that was a refusal.
+        refuse: called with the message of each refusal.
     """
 
     def __init__(self, draw: Callable[[], None], refuse: Callable[[str], None]) -> None:
@@ -57,12 +57,12 @@ class Turns:
 
         return take
 
-    def reply(self, then: Callable[[Answer], Any] | None = None) -> Reply:
-        """For the link: a refusal is told, and then, in its turn, what is to be done with the answer."""
+    def reply(self, then: Callable[[RequestResult], Any] | None = None) -> Reply:
+        """For the link: a refusal is passed on, and then, in its turn, what is to be done with the answer."""
 
-        def take(answer: Answer) -> None:
+        def take(answer: RequestResult) -> None:
             if not answer.accepted:
-                self._refuse(answer.words)
+                self._refuse(answer.message)
             if then is not None:
                 then(answer)
 
@@ -74,16 +74,16 @@ class Turns:
             now = time.monotonic()
             if now >= due:
                 due = max(due + PERIOD, now)
-                _guarded(self._draw)
+                _report_errors(self._draw)
                 continue
             try:
                 action = self._waiting.get(timeout=due - now)
             except queue.Empty:
                 continue
-            _guarded(action)
+            _report_errors(action)
 
 
-def _guarded(action: Callable[[], Any]) -> None:
+def _report_errors(action: Callable[[], Any]) -> None:
     """What goes wrong in one turn is logged, and the page goes on."""
     try:
         action()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..types import Array
+from ..core.types import Array
 
 DASH = (5.0, 4.0)
 _FONT = "11px sans-serif"

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
-from ..gains import SCALAR, TASK, choice, gain
-from ..inverse_kinematics import TRACKING, DifferentialKinematics
-from ..model import Kinematics
-from ..spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian, wrap
-from ..types import Array, Command, CommandMode, Reference, RobotState
+from ..core.gains import SCALAR, TASK, choice, gain
+from ..core.spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian, wrap
+from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
+from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
+from ..robot.model import RobotDynamics
 from .law import register
 
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
@@ -95,7 +95,7 @@ class Admittance:
 
     Law:
         M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody),
-        with B = 2 ζ √(M K) + B_0, on the axes chosen by `compliant`; on the others w_ext + w_ref = 0.
+        with B = 2 ζ √(M K) + B_0, on the axes chosen by `selected_axes`; on the others w_ext + w_ref = 0.
         q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by damped least squares (see
         DifferentialKinematics), within the joints' velocity and position limits; q_c⁺ = q_c + dt q̇_c.
         Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
@@ -142,17 +142,17 @@ class Admittance:
             upper=2000.0,
             doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
         )
-        compliant: Array = gain(
+        selected_axes: Array = gain(
             1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly."
         )
         axes: Array = gain(1.0, size=TASK, doc="1 for the axes that the arm can move, 0 for those left to themselves.")
-        largest_displacement: float = gain(
+        max_displacement: float = gain(
             0.3, size=SCALAR, unit="m", lower=0.001, upper=2.0, doc="The body goes no further from the reference."
         )
-        largest_rotation: float = gain(
+        max_rotation: float = gain(
             1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The body turns no further from the reference."
         )
-        largest_speed: float = gain(
+        max_velocity: float = gain(
             0.5,
             size=SCALAR,
             unit="m/s",
@@ -160,7 +160,7 @@ class Admittance:
             upper=5.0,
             doc="The body goes no faster, relative to the reference.",
         )
-        largest_rate: float = gain(
+        max_rate: float = gain(
             2.0, size=SCALAR, unit="rad/s", lower=0.001, upper=20.0, doc="The body turns no faster, relative to it."
         )
         posture_rate: float = gain(
@@ -179,7 +179,7 @@ class Admittance:
         @property
         def share(self) -> Array:
             """Of the wrench that moves the body (6,): 1 or 0."""
-            return self.compliant * self.axes
+            return self.selected_axes * self.axes
 
     mode: ClassVar[CommandMode] = CommandMode.POSITION
     needs_wrench: ClassVar[bool] = True
@@ -194,12 +194,12 @@ class Admittance:
         self._q = self._posture = np.zeros(0)
         self._rest = np.eye(4)
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
         self._q = self._posture = state.q.copy()
         self._rest, self._placed = kin.pose, False
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(self, state: SensedState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         if gains is not self._adopted:
             self._adopt(gains)
         pose_ref = self._rest if reference.pose is None else reference.pose
@@ -207,7 +207,6 @@ class Admittance:
         if not self._placed:
             self._place(kin, pose_ref, twist_ref)
         wrench = state.wrench_on_tip
-        assert wrench is not None
         if reference.wrench is not None:
             wrench = wrench + reference.wrench
         body = self._body
@@ -229,7 +228,7 @@ class Admittance:
         self._kinematics = DifferentialKinematics(gains.axes)
         self._adopted = gains
 
-    def _place(self, kin: Kinematics, pose_ref: Array, twist_ref: Array) -> None:
+    def _place(self, kin: RobotDynamics, pose_ref: Array, twist_ref: Array) -> None:
         rotation = kin.pose[:3, :3].dot(pose_ref[:3, :3].T)
         twist = kin.twist - twist_ref
         twist[3:] += twist_ref[3:] - rotation.dot(twist_ref[3:])
@@ -241,8 +240,8 @@ class Admittance:
         body = self._body
         twist, deflection = body.twist, body.deflection()
         for part, distance, speed in (
-            (slice(0, 3), gains.largest_displacement, gains.largest_speed),
-            (slice(3, 6), gains.largest_rotation, gains.largest_rate),
+            (slice(0, 3), gains.max_displacement, gains.max_velocity),
+            (slice(3, 6), gains.max_rotation, gains.max_rate),
         ):
             size = math.sqrt(twist[part].dot(twist[part]))
             if size > speed:
@@ -256,7 +255,7 @@ class Admittance:
             body.twist = twist
 
     def _follow(
-        self, kin: Kinematics, reference: Reference, gains: Gains, pose: Array, twist: Array, dt: float
+        self, kin: RobotDynamics, reference: Reference, gains: Gains, pose: Array, twist: Array, dt: float
     ) -> Array:
         """Move the joint commands towards a pose and a twist; returns their velocities (n,)."""
         model, q = kin.model, self._q

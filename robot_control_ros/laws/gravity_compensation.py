@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..gains import JOINT, gain
-from ..model import Kinematics
-from ..types import Array, Command, CommandMode, Reference, RobotState
-from .friction import friction_torque
+from ..core.gains import JOINT, gain
+from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..robot.friction import friction_torque
+from ..robot.model import RobotDynamics
 from .law import register
 
 
@@ -48,10 +48,10 @@ class GravityCompensation:
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is remembered."""
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         terms = {"damping": -gains.damping * state.v, "gravity": gains.gravity * kin.gravity}
         total = terms["gravity"] + terms["damping"]
         if gains.friction > 0.0:

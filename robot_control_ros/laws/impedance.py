@@ -8,17 +8,17 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
-from ..errors import ConfigError
-from ..gains import TASK, gain
-from ..model import Kinematics
-from ..spatial import pose_error_and_map, wrap
-from ..types import Array, Command, CommandMode, Reference, RobotState
-from .friction import friction_torque
+from ..core.errors import ConfigError
+from ..core.gains import TASK, gain
+from ..core.spatial import pose_error_and_map, wrap
+from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..robot.friction import friction_torque
+from ..robot.model import RobotDynamics
 from .law import register
 from .nullspace import project
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
-LARGEST_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
+MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
 
 
 @register("impedance")
@@ -113,20 +113,20 @@ class Impedance:
         self._adds_inertia = False
         self._holds_posture = False
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present joint angles as the posture, and design the damping anew."""
         self._posture = state.q.copy()
         self._damping_age = np.inf
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         if gains is not self._adopted:
             self._adopt(gains)
         self._damping_age += dt
-        if self._damping_age >= 2.0 * DAMPING_PERIOD:  # nobody calls settle()
+        if self._damping_age >= DAMPING_PERIOD:
             self._design_damping(kin, gains)
         jacobian_t = kin.jacobian.T
-        slip = -kin.twist if reference.twist is None else reference.twist - kin.twist
-        damper = self._damping.dot(slip)
+        twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
+        damper = self._damping.dot(twist_error)
         if reference.pose is None:
             spring = np.zeros(6)
         else:
@@ -157,11 +157,6 @@ class Impedance:
             total += terms["posture"]
         return Command(CommandMode.EFFORT, total)
 
-    def settle(self, kin: Kinematics, gains: Gains) -> None:
-        """Renew the damping matrix, if it is old enough, while nobody waits for a command."""
-        if self._damping_age >= DAMPING_PERIOD:
-            self._design_damping(kin, gains)
-
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""
         axes = gains.axes
@@ -170,7 +165,7 @@ class Impedance:
         self._holds_posture = gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
         self._adopted, self._damping_age = gains, np.inf
 
-    def _design_damping(self, kin: Kinematics, gains: Gains) -> None:
+    def _design_damping(self, kin: RobotDynamics, gains: Gains) -> None:
         """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity."""
         axes = gains.axes
         damping = np.diag(gains.damping)
@@ -180,7 +175,9 @@ class Impedance:
         self._damping_age = 0.0
 
     @staticmethod
-    def _inertia_force(state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, force: Array) -> Array:
+    def _inertia_force(
+        state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, force: Array
+    ) -> Array:
         """M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
         inertia = gains.axes * gains.inertia * gains.axes
         _, solved, _ = lapack.dposv(kin.mass, np.column_stack((kin.jacobian.T, kin.coriolis)))
@@ -194,14 +191,14 @@ class Impedance:
         _, _, acceleration, _ = lapack.dgesv(np.eye(6) + mobility * inertia, right)
         return np.asarray(inertia * (wanted - acceleration))
 
-    def _posture_torque(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains) -> Array:
+    def _posture_torque(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains) -> Array:
         posture = self._posture if reference.q is None else reference.q
         away = wrap(posture - state.q, kin.model.cyclic)
         torque = gains.posture_stiffness * away - gains.posture_damping * state.v
         return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
 
 
-def _mobility(kin: Kinematics) -> Array:
+def _mobility(kin: RobotDynamics) -> Array:
     """J M_q⁻¹ Jᵀ (6, 6), the inverse of the operational-space inertia."""
     _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
     return np.asarray(kin.jacobian.dot(solved))
@@ -217,7 +214,7 @@ def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Arr
         ratio: (6,) ζ.
     """
     masked = axes[:, None] * mobility * axes
-    masked.flat[::7] += 1.0 - axes * axes + 1.0 / LARGEST_INERTIA
+    masked.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
     squares, modes, info = lapack.dsygv(np.diag(stiffness), masked, itype=2)
     if info != 0:
         raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..gains import JOINT, gain
-from ..model import Kinematics
-from ..spatial import wrap
-from ..types import Array, Command, CommandMode, Reference, RobotState
-from .friction import friction_torque
+from ..core.gains import JOINT, gain
+from ..core.spatial import wrap
+from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
+from ..robot.friction import friction_torque
+from ..robot.model import RobotDynamics
 from .law import register
 
 
@@ -64,19 +64,18 @@ class JointImpedance:
         friction: float = gain(False, doc="Compensate the modelled joint friction.")
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
-    joint_space: ClassVar[bool] = True
+    reference: ClassVar[type[Reference]] = JointSpaceReference
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is remembered."""
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
+    ) -> Command:
         q, v, a = reference.q, reference.v, reference.a
-        assert q is not None  # as every law in joint space has all three
-        assert v is not None
-        assert a is not None
         model = kin.model
         damping = gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * kin.mass.diagonal())
         self.terms = terms = {

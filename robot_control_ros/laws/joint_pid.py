@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..gains import JOINT, choice, gain
-from ..model import Kinematics
-from ..spatial import wrap
-from ..types import Array, Command, CommandMode, Reference, RobotState
+from ..core.gains import JOINT, choice, gain
+from ..core.spatial import wrap
+from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
+from ..robot.model import RobotDynamics
 from .law import register
 
 SERVO_PERIOD = 0.005  # s: the physics step that the gains of `joint_pid` are made for
@@ -19,14 +19,14 @@ SERVO_PERIOD = 0.005  # s: the physics step that the gains of `joint_pid` are ma
 class _Pid:
     """What both laws remember: the integral of the error, and the last error."""
 
-    joint_space: ClassVar[bool] = True
+    reference: ClassVar[type[Reference]] = JointSpaceReference
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
         self._integral = np.zeros(0)
         self._last_error: Array | None = None
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Begin with no integral; the first command has no derivative of the error."""
         self._integral = np.zeros(kin.model.n)
         self._last_error = None
@@ -71,10 +71,10 @@ class JointPid(_Pid):
     Law:
         u = P e + I S + D r;  q̇_c = u / T_u within ±velocity_limit;  e = q_ref - q, S the sum of e dt from the reset on.
         A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π. S is 0 where I is 0.
-        Profile `legacy`, the script: r = (e - e_last) / dt, 0 in the first call, and T_u = dt, so that u is the
+        Variant `legacy`, the script: r = (e - e_last) / dt, 0 in the first call, and T_u = dt, so that u is the
         increment of the position and P = 1 arrives in one step. (In a cyclic joint e - e_last is wrapped, too:
         no kick where e jumps at half a turn.)
-        Profile `current`, the engine of today: r = -q̇, so that a jump of q_ref gives no kick, and T_u = 5 ms whatever
+        Variant `current`, the engine of today: r = -q̇, so that a jump of q_ref gives no kick, and T_u = 5 ms whatever
         dt is.
         Anti-windup: S stands still in a joint that is at its limit, while e would drive it further.
     Closed loop:
@@ -113,8 +113,9 @@ class JointPid(_Pid):
 
     mode: ClassVar[CommandMode] = CommandMode.VELOCITY
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
-        assert reference.q is not None  # as every law in joint space has it
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
+    ) -> Command:
         model = kin.model
         error = wrap(reference.q - state.q, model.cyclic)
         if gains.profile == "legacy":
@@ -135,8 +136,8 @@ class JointPidEffort(_Pid):
     Law:
         tau = P e + I S + D r + s_g g(q) within the description's effort limits;  e = q_ref - q, S the sum of e dt from
         the reset on. A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π. S is 0 where I is 0.
-        Profile `textbook`: r = (e - e_last) / dt, 0 in the first call: u(k) = Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T.
-        Profile `spring_damper`: r = -q̇ and no integral: tau = P e - D q̇ + s_g g(q).
+        Variant `textbook`: r = (e - e_last) / dt, 0 in the first call: u(k) = Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T.
+        Variant `spring_damper`: r = -q̇ and no integral: tau = P e - D q̇ + s_g g(q).
         Anti-windup: S stands still in a joint that is at its limit, while e would drive it further.
     Closed loop:
         M(q) q̈ + C(q, q̇) q̇ + D q̇ + P (q - q_ref) - I S = tau_ext, for q_ref at rest. I = 0: passive, up to what
@@ -173,8 +174,9 @@ class JointPidEffort(_Pid):
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
-        assert reference.q is not None  # as every law in joint space has it
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
+    ) -> Command:
         model = kin.model
         error = wrap(reference.q - state.q, model.cyclic)
         if gains.profile == "textbook":

@@ -1,6 +1,6 @@
 """What a control law is, and how one is found by name.
 
-A law is a class with frozen Gains (declared by :func:`robot_control_ros.gains.gain`), a command mode, and two
+A law is a class with frozen Gains (declared by :func:`robot_control_ros.core.gains.gain`), a command mode, and two
 methods. It sees plain data only: no message, clock, parameter server or logger. Gains are handed in at every
 call and never kept.
 """
@@ -12,9 +12,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from ..errors import ConfigError
-from ..model import Kinematics
-from ..types import Array, Command, CommandMode, Reference, RobotState
+from ..core.errors import ConfigError
+from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
+from ..robot.model import RobotDynamics
 
 ENTRY_POINT_GROUP = "robot_control_ros.laws"
 
@@ -24,9 +24,10 @@ class ControlLaw(Protocol):
 
     A law may also have
 
-    - ``settle(kin, gains) -> None``: work that can wait until the command is sent. It must do without being called.
-    - ``joint_space = True``: the reference then always has q, v, a and `path`, where it is given as poses, too.
-    - ``needs_wrench = True``: it is not run without a fresh wrench, and finds it in ``state.wrench_on_tip``.
+    - ``reference = JointSpaceReference``: its reference is one of the joints, by inverse kinematics where a pose is
+      given. Without it the reference is one of the tip, a :class:`~robot_control_ros.core.types.Reference`.
+    - ``needs_wrench = True``: it gets a :class:`~robot_control_ros.core.types.SensedState`, with the wrench in
+      ``state.wrench_on_tip``, and is not run without a fresh one.
     - a gain ``output``, declared by choice(...), of "effort", "position" and "velocity": what it commands then.
 
     Attributes:
@@ -40,10 +41,10 @@ class ControlLaw(Protocol):
     mode: ClassVar[CommandMode]
     terms: dict[str, Array]
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Forget the past: with the reference at the present pose, the next command holds the robot there."""
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Any, dt: float) -> Command:
+    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
         """The command for this sample; dt [s] is the time since the last one."""
 
 
@@ -99,4 +100,7 @@ def _checked(name: str, found: Any) -> type[Any]:
     missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
     if missing or not isinstance(found, type):
         raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")
+    reference = getattr(found, "reference", Reference)
+    if reference not in (Reference, JointSpaceReference):
+        raise ConfigError(f"law {name!r}: reference = {reference!r}; choices: Reference, JointSpaceReference")
     return found

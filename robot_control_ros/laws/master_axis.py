@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..spatial import wrap
-from ..types import Array, JointPathFunction
+from ..core.spatial import wrap
+from ..core.types import Array, JointPathFunction
 
 HYSTERESIS = 1.2  # times faster than the master a joint must move to replace it
 BACK, AHEAD = 0.2, 0.05  # s, from now, within which the look-up stays
-LONGEST_STEP = 0.02  # s, of one Newton step
+MAX_STEP = 0.02  # s, of one Newton step
 SLOWEST = 1e-3  # rad/s, of the master's reference, below which no Newton step is taken
 
 
@@ -79,7 +79,7 @@ class MasterAxis:
         q, v, _ = path(s)
         if abs(v[master]) > SLOWEST:
             ahead = wrap(q_master - q, cyclic)[master] / v[master]
-            s += min(max(ahead, -LONGEST_STEP), LONGEST_STEP)
+            s += min(max(ahead, -MAX_STEP), MAX_STEP)
         self._s = s = min(max(s, t - BACK), t + AHEAD)
         q, v, _ = path(s)
         return q, v

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from ..types import Array
+from ..core.types import Array
 
 REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ: keeps the solve finite at singularities
 

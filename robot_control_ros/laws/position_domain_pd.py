@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..gains import JOINT, choice, gain
-from ..model import Kinematics, RobotModel
-from ..spatial import wrap
-from ..types import Array, Command, CommandMode, JointPathFunction, Reference, RobotState
-from .friction import friction_torque
+from ..core.gains import JOINT, choice, gain
+from ..core.spatial import wrap
+from ..core.types import Array, Command, CommandMode, JointPathFunction, JointSpaceReference, Reference, RobotState
+from ..robot.friction import friction_torque
+from ..robot.model import RobotDynamics, RobotModel
 from .law import register
 from .master_axis import MasterAxis
 
@@ -127,14 +127,14 @@ class PositionDomainPD:
         )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
-    joint_space: ClassVar[bool] = True
+    reference: ClassVar[type[Reference]] = JointSpaceReference
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
         self.master = MasterAxis()
         self._forget(0)
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """No lag, no shift of the references; the first joint is the master."""
         self.master.reset()
         self._forget(kin.model.n)
@@ -145,11 +145,10 @@ class PositionDomainPD:
         self._shift = np.zeros((2, n))  # of the reference's position and velocity, as last used
         self._fading = np.zeros((2, n))
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
+    ) -> Command:
         q_ref, v_ref, a_ref = reference.q, reference.v, reference.a
-        assert q_ref is not None  # as every law in joint space has all three
-        assert v_ref is not None
-        assert a_ref is not None
         model, inertia = kin.model, kin.mass.diagonal()
         damping = gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * inertia)
         lag_filter = LAG_FILTER * float((inertia / np.maximum(damping, 1e-6)).max())

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..gains import JOINT, MATRIX, choice, gain
-from ..model import Kinematics
-from ..spatial import rotation_error_euler_xyz, rotation_log
-from ..types import Array, Command, CommandMode, Reference, RobotState
+from ..core.gains import JOINT, MATRIX, choice, gain
+from ..core.spatial import rotation_error_euler_xyz, rotation_log
+from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..robot.model import RobotDynamics
 from .law import register
 
 ROTATION_ERRORS = {"so3_log": rotation_log, "euler_xyz": rotation_error_euler_xyz}
@@ -81,10 +81,10 @@ class TaskSpacePD:
         self._adopted: object = None
         self._rotation_error = rotation_log
 
-    def reset(self, state: RobotState, kin: Kinematics) -> None:
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is remembered."""
 
-    def compute(self, state: RobotState, kin: Kinematics, reference: Reference, gains: Gains, dt: float) -> Command:
+    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         if gains is not self._adopted:
             self._adopted, self._rotation_error = gains, ROTATION_ERRORS[gains.rotation_error]
         jacobian_t = kin.jacobian.T

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..link import SETTINGS, Parameter, Value, split
 
 SECTIONS = ("/**", "controller", "/controller")  # later ones prevail

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ..link import Parameter, Value
 
 SCALES = {"Soft": 0.2, "Medium": 1.0, "Stiff": 3.0, "Hand guiding": 0.0}

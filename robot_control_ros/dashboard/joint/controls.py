@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...joint_step.response import STEP, Step
-from ...joint_step.source import LINES, Line
+from ...simulation.joint_step.response import STEP, Step
+from ...simulation.joint_step.source import LINES, SourceLine
 from ..turns import Turns
 
 PID, BRAKING, TRAPEZOIDAL = "PID", "P, square-root braking", "trapezoidal velocity"
@@ -22,7 +22,7 @@ STEPS_MS = ("1", "2", "5", "10")  # all fit into the simulation step
 
 
 @dataclass(frozen=True)
-class Settings:
+class StepSettings:
     """What the controls say.
 
     Attributes:
@@ -37,7 +37,7 @@ class Settings:
     gains: Mapping[str, Any]
     acceleration: float
     step: Step
-    line: Line | None
+    line: SourceLine | None
 
 
 class JointControls:
@@ -69,7 +69,7 @@ class JointControls:
             )
             self._take.on_click(turns.callback(self._take_line))
 
-    def read(self) -> Settings:
+    def read(self) -> StepSettings:
         """As they are now."""
         value = {name: handle.value for name, handle in self._handles.items()}
         step = Step(
@@ -81,7 +81,7 @@ class JointControls:
             dt=float(value["dt"]) / 1e3,
         )
         gains = {name: value[name] for name in USED[PID]}
-        return Settings(value["law"], gains, math.radians(value["acceleration"]), step, self._line())
+        return StepSettings(value["law"], gains, math.radians(value["acceleration"]), step, self._line())
 
     def show_used(self) -> None:
         """Only what the chosen law uses."""
@@ -129,7 +129,7 @@ class JointControls:
         if self._handles[name].visible != shown:
             self._handles[name].visible = shown
 
-    def _line(self) -> Line | None:
+    def _line(self) -> SourceLine | None:
         return next((line for line in LINES if line.name == self._handles["line"].value), None)
 
     def _take_line(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...joint_step.response import STEP, Run, Step, T
-from ...joint_step.source import Line, reference
-from ...log import figure_class
-from ...types import Array
+from ...core.types import Array
+from ...simulation.joint_step.response import STEP, Step, StepRun, T
+from ...simulation.joint_step.source import SourceLine, reference
+from ...simulation.log import figure_class
 
 ROOM = 3.0  # steps beyond the target up to which a response is drawn
 OWN, REFERENCE, TARGET = "#1c6fc4", "#f08c00", "#868e96"
@@ -29,8 +29,8 @@ class Curves:
 
     title: str
     step: Step
-    run: Run
-    line: Line | None
+    run: StepRun
+    line: SourceLine | None
 
     @property
     def drawn(self) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...planar_arm import PlanarArm
-from ...reproduce.two_link import Pair
-from ...types import Array
+from ...core.types import Array
+from ...simulation.planar_arm import PlanarArm
+from ...simulation.two_link import Pair
 from ..turns import Turns
 from ..view.arrows import ForceArrow
 from ..view.trail import Trail
@@ -86,7 +86,7 @@ class PlanarView:
     def _let_drag(self) -> None:
         """The joints in kinematics mode, else the target."""
         arm = self._arm
-        leads = ((self._elbow, arm.lead_elbow), (self._tip, arm.lead_tip), (self._target, arm.lead_target))
+        leads = ((self._elbow, arm.lead_elbow), (self._tip, arm.set_target_pose), (self._target, arm.lead_target))
         for node, lead in leads:
             node.remove_drag_callback()
             if arm.driven == (node is self._target):

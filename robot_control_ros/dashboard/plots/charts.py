@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...gains import AXES
-from ...model import JointLimits
-from ...robots import RobotConfig
-from ...types import Array, CommandMode
+from ...core.gains import AXES
+from ...core.types import Array, CommandMode
+from ...robot.configuration import RobotConfig
+from ...robot.model import JointLimits
 from .history import Record
 
 POSE, WRENCH, COMMAND, POSITIONS, LOOP = (

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...gains import AXES
-from ...log import figure_class
-from ...robots import RobotConfig
-from ...types import CommandMode
+from ...core.gains import AXES
+from ...core.types import CommandMode
+from ...robot.configuration import RobotConfig
+from ...simulation.log import figure_class
 from .charts import COMMANDS, Chart, terms_in
 from .history import Record
 from .thinning import interrupted, longest_step

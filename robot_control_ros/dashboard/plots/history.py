@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 
 ROWS = 4096  # to begin with
 

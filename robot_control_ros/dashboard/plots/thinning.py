@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 
 MOST = 600  # points
 LATE = 8.0  # times the usual period: where a sample is later than that, there is a gap

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, RobotControlError
-from ...gains import AXES, gain_specs
+from ...core.errors import ConfigError, RobotControlError
+from ...core.gains import AXES, gain_specs
+from ...core.types import Array, CommandMode, Reference, RobotState
 from ...laws import law_class
 from ...laws.admittance import Admittance
-from ...model import RobotModel
-from ...robots import RobotConfig
-from ...running_law import RunningLaw
-from ...types import Array, CommandMode, Reference, RobotState
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig
+from ...robot.model import RobotModel
 from .second_order import SecondOrder
 
 MOMENT = 1e-6  # s, that the law is told has passed: nothing within it moves on
@@ -49,7 +49,7 @@ def closed_loop(
     if isinstance(running.law, Admittance):
         found = _virtual_body(running, axis)
     elif running.mode is CommandMode.EFFORT:
-        found = _rigid_arm(running, model, "gravity" in robot.profile.own, q, axis)
+        found = _rigid_arm(running, model, "gravity" in robot.profile.compensated_by_robot, q, axis)
     else:
         raise ConfigError(
             f"law {law} commands the joints' {running.mode.value}: only effort laws and admittance can be tried"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize_scalar
 
-from ...spatial import pose_error, pose_from_rows
-from ...types import Array
+from ...core.spatial import pose_error, pose_from_rows
+from ...core.types import Array
 from .figures import FrequencyFigures, StepFigures, measured_response, phase
 from .second_order import SecondOrder
 

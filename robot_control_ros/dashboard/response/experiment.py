@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...errors import ConfigError
-from ...model import RobotModel
-from ...spatial import pose_error, pose_from_rows
-from ...types import Array
+from ...core.errors import ConfigError
+from ...core.spatial import pose_error, pose_from_rows
+from ...core.types import Array
+from ...robot.model import RobotModel
 from ..link import RobotLink
 from .evaluation import Recording, Result, evaluate
-from .plan import BAND, LARGEST_MOVE, LARGEST_TURN, Plan, expect
+from .plan import BAND, MAX_MOVE, MAX_TURN, Plan, expect
 
 BASELINE = 1.0  # s before the force, in which it is found out how long commands are under way
 ENDING = 0.3  # s in which zeros are sent, so that one of them arrives
@@ -117,7 +117,7 @@ class Experiment:
         return self.plan.size * math.sin(2.0 * math.pi * low / rate * math.expm1(rate * elapsed))
 
     def _exert(self, value: float) -> None:
-        self._link.lead_wrench(value * np.eye(6)[self.plan.axis])
+        self._link.set_target_wrench(value * np.eye(6)[self.plan.axis])
 
     def _take(self, now: float) -> None:
         new = self._link.recent(self._seen)
@@ -165,7 +165,7 @@ class Experiment:
             return "the reference moved: the target was led elsewhere, or the controller began anew after a gap"
         if self._states:
             away = pose_error(pose_from_rows(self._states[-1]["pose"]), self._base)
-            if np.linalg.norm(away[:3]) > 2.0 * LARGEST_MOVE or np.linalg.norm(away[3:]) > 2.0 * LARGEST_TURN:
+            if np.linalg.norm(away[:3]) > 2.0 * MAX_MOVE or np.linalg.norm(away[3:]) > 2.0 * MAX_TURN:
                 return "the tip went further than the ideal would"
         return ""
 

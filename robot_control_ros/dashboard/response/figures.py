@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 
 PER_BAND = 7  # frequencies whose spectra are averaged
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import ConfigError
-from ...gains import AXES
-from ...model import RobotModel
-from ...types import Array
+from ...core.errors import ConfigError
+from ...core.gains import AXES
+from ...core.types import Array
+from ...robot.model import RobotModel
 from ..link import RobotLink
 from .closed_loop import closed_loop
 from .figures import StepFigures
 from .second_order import SecondOrder
 
-LARGEST_FORCE, LARGEST_TORQUE = 50.0, 5.0  # N, N·m
-LARGEST_MOVE, LARGEST_TURN = 0.05, 0.2  # m, rad
+MAX_FORCE, MAX_TORQUE = 50.0, 5.0  # N, N·m
+MAX_MOVE, MAX_TURN = 0.05, 0.2  # m, rad
 BAND = (0.2, 8.0)  # Hz, of the chirp; ~/state comes at 50 Hz, the force goes at 30 Hz
 SWEEP = 20.0  # s
 SHORTEST, LONGEST = 1.0, 8.0  # s that a step lasts
@@ -64,7 +64,7 @@ def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
     if "position" not in blocks:
         raise ConfigError("nothing has come from the controller yet: activate it")
     force, move, unit, length = (
-        (LARGEST_FORCE, LARGEST_MOVE, "N", "m") if plan.axis < 3 else (LARGEST_TORQUE, LARGEST_TURN, "N·m", "rad")
+        (MAX_FORCE, MAX_MOVE, "N", "m") if plan.axis < 3 else (MAX_TORQUE, MAX_TURN, "N·m", "rad")
     )
     if not 0.0 < plan.size <= force:
         raise ConfigError(f"size = {plan.size:g} {unit}: must be above 0, and {force:g} {unit} at most")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import expm
 
-from ...types import Array
+from ...core.types import Array
 
 SINGULAR = 1e-6  # share of the largest stiffness below which a direction counts as free
 

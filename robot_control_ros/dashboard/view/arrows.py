@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 from .placing import rgb
 
 SHOWN_FROM = 1.0  # N

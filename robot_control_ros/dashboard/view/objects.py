@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..link import RobotLink, SceneObject
+from ..link import DrawnObject, RobotLink
 from .dragging import Drag
 from .placing import place
 from .robot_view import RobotView, add_shape
-from .shapes import Shape
+from .shapes import DrawnShape
 
 MOVED = 1e-4
 
@@ -26,12 +26,12 @@ class SceneObjects:
 
     def __init__(self, scene: Any, link: RobotLink, robot: RobotView) -> None:
         self._scene, self._link, self._robot = scene, link, robot
-        self._drawn: dict[str, SceneObject] = {}
+        self._drawn: dict[str, DrawnObject] = {}
         self._nodes: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
         self._drags: dict[str, Drag] = {}
 
-    def draw(self, objects: tuple[SceneObject, ...]) -> None:
+    def draw(self, objects: tuple[DrawnObject, ...]) -> None:
         """As they are now; those no longer named are taken away."""
         for name in set(self._drawn) - {item.name for item in objects}:
             self._remove(name)
@@ -46,23 +46,23 @@ class SceneObjects:
             self._drawn[item.name] = item
             self._lead(item)
 
-    def _lead(self, item: SceneObject) -> None:
+    def _lead(self, item: DrawnObject) -> None:
         handle = self._handles.get(item.name)
         if handle is None:
             return
         if self._drags[item.name].moved():
-            self._link.lead_object(item.name, self._drags[item.name].pose[:3, 3])
+            self._link.set_object_target(item.name, self._drags[item.name].pose[:3, 3])
         elif np.abs(np.array(handle.position) - item.pose[:3, 3]).max() > MOVED:
             handle.position = item.pose[:3, 3]
 
-    def _make(self, item: SceneObject) -> None:
+    def _make(self, item: DrawnObject) -> None:
         self._remove(item.name)
         size = item.size
         folder = "/objects" if item.frame == self._link.robot.base else self._robot.node(item.frame)
         kinds = {
-            "box": Shape("box", tuple(size), item.pose, item.colour),
-            "sphere": Shape("sphere", (size[0] / 2.0,), item.pose, item.colour),
-            "cylinder": Shape("cylinder", (size[0] / 2.0, size[2]), item.pose, item.colour),
+            "box": DrawnShape("box", tuple(size), item.pose, item.colour),
+            "sphere": DrawnShape("sphere", (size[0] / 2.0,), item.pose, item.colour),
+            "cylinder": DrawnShape("cylinder", (size[0] / 2.0, size[2]), item.pose, item.colour),
         }
         self._nodes[item.name] = add_shape(self._scene, f"{folder}/{item.name}", kinds[item.shape])
         if item.led:
@@ -85,7 +85,7 @@ class SceneObjects:
                 kept.pop(name).remove()
 
 
-def _alike(a: SceneObject, b: SceneObject) -> bool:
+def _alike(a: DrawnObject, b: DrawnObject) -> bool:
     """Whether one can be drawn by moving the other."""
     return (a.shape, a.colour, a.frame, a.led) == (b.shape, b.colour, b.frame, b.led) and bool(
         np.allclose(a.size, b.size)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
-from ...types import Array
+from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
+from ...core.types import Array
 
 _WXYZ, _XYZW = [3, 0, 1, 2], [1, 2, 3, 0]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...model import RobotModel
+from ...robot.model import RobotModel
 from ..link import RobotLink
 from .arrows import ForceArrow
 from .dragging import Drag
@@ -16,7 +16,7 @@ LARGEST = 150.0  # N
 COLOUR = (0.85, 0.2, 0.55)
 
 
-class Push:
+class PushHandle:
     """A handle at a link; dragged, it pushes the link with the arrow's force, and let go with none.
 
     Args:

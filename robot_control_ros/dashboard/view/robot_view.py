@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...model import RobotModel
-from ...types import Array
+from ...core.types import Array
+from ...robot.model import RobotModel
 from .placing import place, placed, rgb
-from .shapes import Description, Shape, along
+from .shapes import Description, DrawnShape, along
 
 NEAR = 0.25  # rad or m before a limit from which a joint shows it; at the limit it is red
 GREEN, AMBER, RED = np.array([0.3, 0.68, 0.42]), np.array([1.0, 0.72, 0.1]), np.array([0.9, 0.1, 0.1])
@@ -97,7 +97,7 @@ class RobotView:
                     setattr(ring, name, value)
 
 
-def add_shape(scene: Any, name: str, shape: Shape) -> Any:
+def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
     """A shape as a node of a viser scene."""
     where: dict[str, Any] = placed(shape.pose)
     if shape.kind == "mesh":
@@ -112,7 +112,7 @@ def add_shape(scene: Any, name: str, shape: Shape) -> Any:
     return scene.add_cylinder(name, radius, length, radial_segments=48, **where)
 
 
-def _add_mesh(scene: Any, name: str, shape: Shape) -> Any:
+def _add_mesh(scene: Any, name: str, shape: DrawnShape) -> Any:
     where = placed(shape.pose)
     if shape.colour is None:
         return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)

@@ -11,16 +11,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ...errors import ConfigError
-from ...spatial import make_pose, rotation_from_rpy
-from ...types import Array
+from ...core.errors import ConfigError
+from ...core.spatial import make_pose, rotation_from_rpy
+from ...core.types import Array
 
 SHELL, HOUSING = (0.86, 0.87, 0.88), (0.27, 0.31, 0.36)  # colours of what the description gives none
-THICKEST, THINNEST = 0.055, 0.032  # radius of a link that nobody has drawn, as a share of the arm's length
+MAX_RADIUS, MIN_RADIUS = 0.055, 0.032  # radius of a link that nobody has drawn, as a fraction of the arm's length
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class DrawnShape:
     """One solid of a link.
 
     Attributes:
@@ -84,7 +84,7 @@ class Description:
                 unit = "m" if joint.get("type") == "prismatic" else "rad"
                 yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
 
-    def _drawn(self, link: ElementTree.Element) -> Iterator[Shape]:
+    def _drawn(self, link: ElementTree.Element) -> Iterator[DrawnShape]:
         """The visuals of a link; the collision shapes where no visual can be shown."""
         for kind in ("visual", "collision"):
             shapes = [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]
@@ -92,7 +92,7 @@ class Description:
                 yield from shapes
                 return
 
-    def _shape(self, part: ElementTree.Element) -> Shape | None:
+    def _shape(self, part: ElementTree.Element) -> DrawnShape | None:
         geometry = part.find("geometry")
         solid = None if geometry is None or not len(geometry) else geometry[0]
         if solid is None:
@@ -100,16 +100,16 @@ class Description:
         pose, material = _origin(part), part.find("material")
         colour = None if material is None else _colour(material) or self._colours.get(material.get("name", ""))
         if solid.tag == "box":
-            return Shape("box", tuple(_numbers(solid.get("size", ""))), pose, colour or SHELL)
+            return DrawnShape("box", tuple(_numbers(solid.get("size", ""))), pose, colour or SHELL)
         if solid.tag == "sphere":
-            return Shape("sphere", (float(solid.get("radius", 0)),), pose, colour or SHELL)
+            return DrawnShape("sphere", (float(solid.get("radius", 0)),), pose, colour or SHELL)
         if solid.tag == "cylinder":
             size = float(solid.get("radius", 0)), float(solid.get("length", 0))
-            return Shape("cylinder", size, pose, colour or SHELL)
+            return DrawnShape("cylinder", size, pose, colour or SHELL)
         mesh = self._mesh(solid.get("filename", "")) if solid.tag == "mesh" else None
         if mesh is None:
             return None
-        return Shape("mesh", tuple(_numbers(solid.get("scale", "1 1 1"))), pose, colour, mesh)
+        return DrawnShape("mesh", tuple(_numbers(solid.get("scale", "1 1 1"))), pose, colour, mesh)
 
     def _mesh(self, name: str) -> Any:
         path = self._find(name)
@@ -133,15 +133,15 @@ class Description:
             candidates = [*(prefix / "share" / rest for prefix in prefixes), *beside]
         return next((path for path in candidates if path.is_file()), None)
 
-    def _suggested(self) -> Iterator[tuple[str, list[Shape]]]:
+    def _suggested(self) -> Iterator[tuple[str, list[DrawnShape]]]:
         """Housings about the joints, and round links between them, thinner towards the tip."""
         length = sum(float(np.linalg.norm(_origin(joint)[:3, 3])) for joint in self._tree)
         depths = self._depths()
         for link, depth in depths.items():
-            share = depth / max(1, *depths.values())
-            radius = length * (THICKEST + share * (THINNEST - THICKEST))
+            fraction = depth / max(1, *depths.values())
+            radius = length * (MAX_RADIUS + fraction * (MIN_RADIUS - MAX_RADIUS))
             shapes = [
-                Shape("cylinder", (1.15 * radius, 2.5 * radius), along(joint.axis), HOUSING)
+                DrawnShape("cylinder", (1.15 * radius, 2.5 * radius), along(joint.axis), HOUSING)
                 for joint in self.joints.values()
                 if joint.link == link
             ]
@@ -191,12 +191,15 @@ def read_mesh(path: Path) -> Any:
     return mesh
 
 
-def _capsule(end: Array, radius: float) -> list[Shape]:
+def _capsule(end: Array, radius: float) -> list[DrawnShape]:
     """A round bar from the origin to `end`."""
     length = float(np.linalg.norm(end))
     middle = along(end / length)
     middle[:3, 3] = 0.5 * end
-    return [Shape("cylinder", (radius, length), middle, SHELL), Shape("sphere", (radius,), make_pose(end), SHELL)]
+    return [
+        DrawnShape("cylinder", (radius, length), middle, SHELL),
+        DrawnShape("sphere", (radius,), make_pose(end), SHELL),
+    ]
 
 
 def along(axis: Array) -> Array:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...spatial import pose_error
-from ...types import Array
+from ...core.spatial import pose_error
+from ...core.types import Array
 from ..link import RobotLink
 from .dragging import Drag
 from .placing import place
@@ -83,7 +83,7 @@ class Target:
     def _lead(self) -> None:
         if self._drag.moved():
             self._led, self._still = True, 0
-            self._link.lead_tip(self._inside(self._drag.pose))
+            self._link.set_target_pose(self._inside(self._drag.pose))
 
     def _follow(self, reference: Array) -> None:
         moved = self._reference is None or np.abs(pose_error(reference, self._reference)).max() > MOVED

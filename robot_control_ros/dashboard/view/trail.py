@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 
 SPACING = 0.002  # m between two points
 PIECE = 60  # points

@@ -1,0 +1,1 @@
+"""The chain of slaves: frames go in and come back."""

@@ -1,0 +1,1 @@
+"""A CiA 402 drive, and what its motor turns."""

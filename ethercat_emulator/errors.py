@@ -1,0 +1,13 @@
+"""Every error that this package raises on purpose, beside ValueError for a wrong argument."""
+
+
+class EmulatorError(OSError):
+    """Base of all errors of this package."""
+
+
+class NetworkError(EmulatorError):
+    """A network interface or a network namespace can't be used."""
+
+
+class FaultChannelError(EmulatorError):
+    """The fault channel has no socket, nobody answers there, or the emulator refuses a line."""

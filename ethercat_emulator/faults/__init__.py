@@ -1,0 +1,1 @@
+"""What can go wrong on a bus, and what happened there."""

@@ -1,0 +1,1 @@
+"""Network interfaces in the place of a cable."""

@@ -1,0 +1,164 @@
+"""A robot in Gazebo, behind gz_ros2_control, our controller in front of it.
+
+Names of packages, programs and arguments: ros_gz (ros_gz_sim/launch/gz_sim.launch.py.in, ros_gz_sim/src/create.cpp,
+ros_gz_bridge/README.md), gz-sim (src/cmd/cmdsim.rb.in, src/ServerPrivate.cc), gz-transport (src/cmd/service_main.cc).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ..core.errors import ConfigError
+from ..robot.configuration import load_robot
+from ..robot.files import ament_prefixes, has_package
+from .package_nodes import CONTROL, ROBOT, SWITCH, control, running_law, switch
+from .ros2_control import (
+    CONTROLLERS_FILE,
+    controllers,
+    given_file,
+    in_front,
+    spawner,
+    state_publisher,
+    wrench_broadcaster,
+    xacro,
+)
+from .system import Argument, NodeSpec, Program, Setup, System, stages
+
+PROFILES = {"effort": "gz", "position": "gz_position"}  # by the interface that joints have in one run
+PLUGINS = ("gz_ros2_control", "joint_state_broadcaster", "forward_command_controller")
+PLUGIN_PATH, RESOURCE_PATH = "GZ_SIM_SYSTEM_PLUGIN_PATH", "GZ_SIM_RESOURCE_PATH"
+WORLDS = "/gazebo/worlds"  # the service that every Gazebo offers
+LISTED_WITHIN = 10.0  # s for the list of Gazebo's services
+
+
+def gazebo(
+    robot: str = "ur5",
+    law: str = "impedance",
+    gains: str = "",
+    watchdog: str = "true",
+    dashboard: str = "false",
+    controllers_file: str = "",
+    interface: str = "effort",
+    world: str = "",
+    headless: str = "false",
+) -> System:
+    """Gazebo with gz_ros2_control, our controller in front of it.
+
+    The arm stands until a controller is active; one that takes efforts drops it until the first command comes. So ours
+    runs before the forward controller is activated. Its model is that of Gazebo's description.
+
+    Raises:
+        ConfigError: see :func:`mock`; no such world.
+    """
+    if interface not in PROFILES:
+        raise ConfigError(f"interface = {interface!r}; choices: {', '.join(PROFILES)}")
+    profile = PROFILES[interface]
+    config = load_robot(robot, profile)
+    ours = control(robot, law, gains, watchdog, dashboard, profile, description="topic", forward_follows=True)
+    mode = running_law(config, law, gains).mode
+    path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
+    description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
+    clock = NodeSpec(
+        "parameter_bridge",
+        "clock_bridge",
+        package="ros_gz_bridge",
+        arguments=("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",),
+    )
+    create = NodeSpec(
+        "create",
+        "create",
+        package="ros_gz_sim",
+        arguments=("-topic", "robot_description", "-name", config.name),
+        once=True,
+    )
+    simulation = simulator(path, switch("headless", headless))
+    system = stages(
+        [simulation, state_publisher(description, simulated_time=True), clock, create],
+        [spawner(file, "joint_state_broadcaster")],
+        [wrench_broadcaster(file)],
+        *in_front(config, mode, file, ours),
+    )
+    return replace(system, plugins=PLUGINS, checks=(check_alone,))
+
+
+def simulator(world: Path, headless: bool) -> Program:
+    """Gazebo, which runs a world at once.
+
+    It is started here, not by ros_gz_sim's launch file: that has a shell between, which keeps signals to itself.
+    """
+    options = ("-r", "-s") if headless else ("-r",)
+    return Program(("gz", "sim", *options, str(world)), "gazebo", "ros_gz_sim", search_paths())
+
+
+def search_paths() -> dict[str, str]:
+    """Where Gazebo looks for plug-ins and models: the user's places, then those of the installed ROS packages."""
+    plugins, resources = list(_exported("plugin_path")), list(_exported("gazebo_model_path", "gazebo_media_path"))
+    plugins += [str(prefix / "lib") for prefix in ament_prefixes() if has_package(prefix, "gz_ros2_control")]
+    found = {
+        PLUGIN_PATH: [os.environ.get(PLUGIN_PATH), os.environ.get("LD_LIBRARY_PATH"), *plugins],
+        RESOURCE_PATH: [os.environ.get(RESOURCE_PATH), *resources],
+    }
+    joined = {name: os.pathsep.join(filter(None, places)) for name, places in found.items()}
+    return {name: value for name, value in joined.items() if value}
+
+
+def _exported(*attributes: str) -> Iterator[str]:
+    """What package.xml files say in <export><gazebo_ros …/></export>; ${prefix} is the package's share folder."""
+    for file in (file for prefix in ament_prefixes() for file in sorted(prefix.glob("share/*/package.xml"))):
+        try:
+            exports = ElementTree.parse(file).findall("export/gazebo_ros")
+        except (OSError, ElementTree.ParseError):
+            continue  # not ours to judge
+        values = (export.get(attribute) for attribute in attributes for export in exports)
+        yield from (value.replace("${prefix}", str(file.parent)) for value in values if value)
+
+
+def check_alone() -> None:
+    """See that no Gazebo runs already: the arm would be put into that one, whose manager knows another arm.
+
+    Raises:
+        ConfigError: one does; names its processes, and says what to do.
+    """
+    try:
+        listed = subprocess.run(
+            ["gz", "service", "--list"], capture_output=True, text=True, check=False, timeout=LISTED_WITHIN
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return  # it can't be told
+    if WORLDS in listed.stdout.split():
+        found = list(processes())
+        named = "; ".join(f"{number}: {command}" for number, command in found) or "not on this machine"
+        end = f"End it first: kill {' '.join(str(number) for number, _ in found)}. " if found else ""
+        raise ConfigError(
+            f"a Gazebo runs already ({named}). {end}Two run side by side with different GZ_PARTITION and ROS_DOMAIN_ID"
+        )
+
+
+def processes(folder: Path = Path("/proc")) -> Iterator[tuple[int, str]]:
+    """Numbers and command lines of the processes of Gazebo on this machine (Linux)."""
+    for file in folder.glob("[0-9]*/cmdline"):
+        try:
+            command = file.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:
+            continue  # it has ended
+        if re.match(r"(ruby )?(\S*/)?gz[ -]sim\b", command):  # a Ruby script, or what it has become
+            yield int(file.parent.name), command
+
+
+GAZEBO = Setup(
+    (
+        ROBOT,
+        *CONTROL,
+        CONTROLLERS_FILE,
+        Argument("interface", "effort", "What the joints take in this run of Gazebo.", tuple(PROFILES)),
+        Argument("world", "", "SDF file of a world, see docs/robots/gazebo.md; empty for the package's."),
+        Argument("headless", "false", "Run Gazebo without its window.", SWITCH),
+    ),
+    gazebo,
+)

@@ -1,0 +1,137 @@
+"""From what the bringup decides to launch's actions: what every file in launch/ consists of."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    Shutdown,
+    TimerAction,
+)
+from launch.event_handlers import OnProcessExit
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import Command, LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
+
+from . import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro, check_requirements
+
+GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
+SESSION = Path(__file__).with_name("program_session.py")  # ends a program with all that it has started
+
+
+def describe(setup: Setup) -> LaunchDescription:
+    """The launch description of a kind of system."""
+    declared = [
+        DeclareLaunchArgument(
+            argument.name,
+            default_value=argument.default,
+            description=argument.text,
+            choices=list(argument.choices) or None,
+        )
+        for argument in setup.arguments
+    ]
+    return LaunchDescription([*declared, OpaqueFunction(function=partial(_start, setup=setup))])
+
+
+def _start(context: LaunchContext, setup: Setup) -> list[Any]:
+    given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in setup.arguments}
+    system = setup.make(**given)
+    check_requirements(system)
+    return _actions(system.stages)
+
+
+def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
+    """The first stage's actions, and the next one's: at once, or when the last node has ended well."""
+    if not stages:
+        return []
+    later, started = _actions(stages[1:]), [(spec, _action(spec)) for spec in stages[0]]
+    last, _ = started[-1]
+    actions = [action for _, action in started]
+    for spec, action in started:
+        if not isinstance(spec, LaunchFile):
+            on_exit = _on_exit(spec, later if spec is last else [])
+            actions.append(RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit)))
+    return actions if isinstance(last, NodeSpec) and last.once else [*actions, *later]
+
+
+def _action(spec: Part) -> Any:
+    if isinstance(spec, Program):
+        command, variables = [sys.executable, str(SESSION), *spec.command], dict(spec.environment)
+        return ExecuteProcess(cmd=command, name=spec.name, additional_env=variables, output="screen", emulate_tty=True)
+    if isinstance(spec, LaunchFile):
+        path = PathJoinSubstitution([FindPackageShare(spec.package), spec.path])
+        return IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=spec.arguments.items())
+    parameters = {name: _parameter(value) for name, value in spec.parameters.items()}
+    return Node(
+        package=spec.package,
+        executable=spec.executable,
+        # It would name all nodes of the process: Humble's controller manager has its controllers' nodes in it, too.
+        name=spec.name if spec.package == PACKAGE else None,
+        exec_name=spec.name,
+        parameters=[*spec.parameter_files, *([parameters] if parameters else [])],
+        remappings=list(spec.remappings.items()),
+        arguments=list(spec.arguments),
+        output="screen",
+        emulate_tty=True,
+    )
+
+
+def _parameter(value: Value | Xacro) -> Any:
+    """The value; a text as it is, where launch would read it as YAML."""
+    if isinstance(value, Xacro):
+        return ParameterValue(Command(shlex.join(value.command()), on_stderr="warn"), value_type=str)
+    return ParameterValue(value, value_type=str) if isinstance(value, str) else value
+
+
+def _on_exit(spec: NodeSpec | Program, later: list[Any]) -> Callable[[Any, LaunchContext], list[Any]]:
+    if isinstance(spec, NodeSpec) and spec.once:
+        return partial(_done, spec, later)
+    return partial(_ended, spec)
+
+
+def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) -> list[Any]:
+    """What follows the end of a node that ends by itself."""
+    if context.is_shutdown:
+        return []
+    if event.returncode == 0:
+        return later
+    if not spec.optional:
+        _fail(context)
+    reason = f"{spec.name} has ended with exit status {event.returncode}"
+    if not spec.vital:
+        return [LogInfo(msg=f"{reason}; the others go on"), *(later if spec.optional else [])]
+    return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
+
+
+def _ended(spec: NodeSpec | Program, event: Any, context: LaunchContext) -> list[Any]:
+    """What follows the end of what doesn't end by itself."""
+    if context.is_shutdown:
+        return []
+    if event.returncode != 0:
+        _fail(context)
+    if isinstance(spec, NodeSpec) and not spec.vital:
+        return [LogInfo(msg=f"{spec.name} has ended; the others go on, to leave the robot safe, until Ctrl-C")]
+    reason = f"{spec.name} has ended"
+    return [
+        LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),
+        TimerAction(period=GRACE, actions=[Shutdown(reason=reason)]),
+    ]
+
+
+def _fail(context: LaunchContext) -> None:
+    """Have launch end with exit status 1: it does after any error that is reported to its event loop."""
+    context.asyncio_loop.call_exception_handler({"message": "this launch has failed, and ends with exit status 1"})

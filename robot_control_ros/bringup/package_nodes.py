@@ -1,0 +1,224 @@
+"""Our own nodes: controller, watchdog, simulator, dashboard; and the simulation that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..core.errors import ConfigError
+from ..laws.running_law import RunningLaw
+from ..robot.configuration import RobotConfig, load_robot
+from ..simulation.scene import load_scene
+from .system import Argument, NodeSpec, Setup, System, Value, stages
+
+SWITCH = ("true", "false")
+DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
+ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
+CONTROL = (
+    Argument("law", "impedance", "Control law: a name, or package.module:Class."),
+    Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
+    Argument("watchdog", "true", "Start the watchdog, which makes the robot safe where the controller dies.", SWITCH),
+    DASHBOARD,
+)
+
+
+def control(
+    robot: str,
+    law: str,
+    gains: str,
+    watchdog: str,
+    dashboard: str,
+    profile: str,
+    *,
+    rate: float = 0.0,
+    vital: bool = True,
+    description: str = "config",
+    forward_follows: bool = False,
+) -> tuple[NodeSpec, ...]:
+    """Watchdog and page, if wanted, and controller of one robot under one of its profiles.
+
+    Args:
+        robot, law, gains, watchdog, dashboard: as the arguments say.
+        profile: of the robot's file.
+        rate: joint states per second [Hz]; 0 takes the profile's.
+        vital: whether the end of one of them is the end of all; else what is left keeps the robot safe.
+        description: where the controller has the robot description from, ``config`` or ``topic``.
+        forward_follows: whether the forward controller is activated once ours is active.
+
+    Raises:
+        ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
+    """
+    spec = controller(robot, law, gains, profile=profile, rate=rate, description=description)
+    if forward_follows:
+        spec = replace(spec, parameters={**spec.parameters, "forward_follows": True})
+    specs = [replace(spec, vital=vital)]
+    if switch("watchdog", watchdog):
+        shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
+        topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
+        specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
+    if switch("dashboard", dashboard):
+        specs.append(page(robot, profile))
+    return tuple(specs)
+
+
+def controller(
+    robot: str, law: str, gains: str = "", *, profile: str, rate: float = 0.0, description: str = "config"
+) -> NodeSpec:
+    """The controller; see :func:`control`."""
+    config = load_robot(robot, profile)
+    running_law(config, law, gains)
+    system = config.profile
+    parameters: dict[str, Value] = {
+        "robot": portable(robot),
+        "profile": profile,
+        "rate": rate,
+        "law": law,
+        "description": description,
+        "use_sim_time": system.simulated_time,
+    }
+    topics = {"joint_states": system.joint_states, "wrench": system.wrench_topic or "wrench"}
+    topics = {old: new for old, new in topics.items() if new != old}
+    return NodeSpec("controller", "controller", parameters, gain_files(gains), topics)
+
+
+def active(*, vital: bool = True) -> NodeSpec:
+    """Ends when the controller is active, and publishes commands."""
+    return NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True, vital=vital)
+
+
+def page(robot: str, profile: str) -> NodeSpec:
+    """The page in the browser; the others go on without it."""
+    return NodeSpec("dashboard", "dashboard", {"robot": portable(robot), "profile": profile}, vital=False)
+
+
+def simulation(
+    robot: str = "ur5",
+    law: str = "impedance",
+    gains: str = "",
+    watchdog: str = "true",
+    dashboard: str = "false",
+    pacing: str = "realtime",
+    rate: float | str = 0.0,
+    scene: str = "",
+) -> System:
+    """Simulator, watchdog and controller of one robot.
+
+    Raises:
+        ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
+    """
+    hertz = number("rate", rate)
+    return stages(
+        [
+            simulator(robot, hertz, scene, pacing=pacing),
+            *control(robot, law, gains, watchdog, dashboard, "sim", rate=hertz),
+        ],
+    )
+
+
+def simulator(
+    robot: str, rate: float, scene: str, remappings: Mapping[str, str] | None = None, **parameters: Value
+) -> NodeSpec:
+    """The simulator of one robot.
+
+    Raises:
+        ConfigError: unknown scene.
+    """
+    if scene:
+        load_scene(scene)
+    given: dict[str, Value] = {"robot": portable(robot), "rate": rate, "scene": portable(scene), **parameters}
+    return NodeSpec("simulator", "simulator", given, remappings=remappings or {})
+
+
+SIMULATION = Setup(
+    (
+        ROBOT,
+        *CONTROL,
+        Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
+        Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
+        Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
+    ),
+    simulation,
+)
+
+
+def running_law(robot: RobotConfig, law: str, gains: str) -> RunningLaw:
+    """The law with those gains of a parameter file that are given to the node `controller`.
+
+    Raises:
+        ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
+    """
+    given: dict[str, Any] = {}
+    for path in gain_files(gains):
+        given.update(_gains_in(Path(path), law))
+    return RunningLaw(robot, law, given)
+
+
+def _gains_in(path: Path, law: str) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for parameters in node_parameters("gains", path, "controller"):
+        given.update(_entries("gains", path, parameters.get(law)))
+        given.update({name[len(law) + 1 :]: value for name, value in parameters.items() if name.startswith(f"{law}.")})
+    return given
+
+
+def node_parameters(argument: str, path: Path, node: str) -> list[dict[str, Any]]:
+    """What a ROS parameter file has for a node in the root namespace: its sections, later ones prevail.
+
+    Args:
+        argument: that named the file, for errors.
+        path: of the file.
+        node: its name.
+
+    Raises:
+        ConfigError: it can't be read, or isn't a parameter file.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{argument} = {str(path)!r}: can't be read as YAML: {error}") from error
+    sections = [_entries(argument, path, content).get(name) for name in ("/**", node, f"/{node}")]
+    return [_entries(argument, path, _entries(argument, path, each).get("ros__parameters")) for each in sections]
+
+
+def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        form = "node, then ros__parameters, then law or parameter"
+        raise ConfigError(f"{argument} = {str(path)!r}: {value!r}: must be a mapping: {form}")
+    return value
+
+
+def gain_files(gains: str) -> tuple[str, ...]:
+    """The parameter files: the given one, or none.
+
+    Raises:
+        ConfigError: the file doesn't exist.
+    """
+    if gains and not Path(gains).is_file():
+        raise ConfigError(f"gains = {gains!r}: no such file")
+    return (str(Path(gains).resolve()),) if gains else ()
+
+
+def portable(name: str) -> str:
+    """A robot's or scene's name as it is, a path made absolute: nodes may run elsewhere."""
+    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
+
+
+def number(name: str, value: float | str) -> float:
+    """A number from a launch argument; its bounds are the nodes'."""
+    try:
+        return float(value)
+    except ValueError:
+        raise ConfigError(f"{name} = {value!r}: must be a number") from None
+
+
+def switch(name: str, value: str) -> bool:
+    """True or false from a launch argument."""
+    if value not in SWITCH:
+        raise ConfigError(f"{name} = {value!r}; choices: {', '.join(SWITCH)}")
+    return value == "true"

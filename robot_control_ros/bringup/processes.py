@@ -1,0 +1,71 @@
+"""Start nodes as processes, and leave none behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from ..core.errors import HardwareFault
+from . import NodeSpec, environment
+from .program_session import die_with_parent
+
+GRACE = 3.0  # s for a node to end by itself
+
+
+class Processes:
+    """Nodes as child processes, ended with the ``with`` block, and by the kernel where this process is killed."""
+
+    def __init__(self, specs: Iterable[NodeSpec]) -> None:
+        self._specs = list(specs)
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Processes:
+        for spec in self._specs:
+            self.start(spec)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
+        """Start one node, in a session of its own: the terminal's Ctrl-C reaches us, and we end it in order."""
+        command = [sys.executable, "-m", f"robot_control_ros.nodes.{spec.executable}", *spec.ros_arguments()]
+        process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
+        self._running[spec.name] = process
+        return process
+
+    def check(self) -> None:
+        """See that all still run.
+
+        Raises:
+            HardwareFault: one has ended; names it and its exit status.
+        """
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
+
+    def memory(self, name: str) -> float:
+        """Resident memory of one [MB] (Linux)."""
+        status = Path(f"/proc/{self._running[name].pid}/status").read_text(encoding="ascii")
+        kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(kilobytes) / 1000.0
+
+    def stop(self) -> None:
+        """End all: controllers first (last started), by SIGTERM, by SIGKILL after the grace."""
+        for process in reversed(self._running.values()):
+            if process.poll() is None:
+                process.terminate()
+        deadline = time.monotonic() + GRACE
+        for process in self._running.values():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._running.clear()

@@ -1,0 +1,1 @@
+"""The command ``robot_control``."""

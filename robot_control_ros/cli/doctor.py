@@ -1,0 +1,86 @@
+"""`robot_control doctor`: what is there for a robot, what is missing or wrong, and what to type next."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+
+from ..bringup import environment
+from ..core.errors import ConfigError
+from ..core.types import CommandMode
+from ..laws.running_law import RunningLaw
+from ..nodes.common.findings import Finding, Level, errors
+from ..robot.configuration import RobotConfig, load_robot
+from ..robot.profile import HardwareProfile
+
+DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
+WIDTH = 100  # columns; commands, which are to be copied, may be longer
+MARKS = {Level.OK: "  ok  ", Level.WARNING: " warn ", Level.ERROR: " FAIL "}
+
+
+def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
+    """Look, and print.
+
+    Args:
+        robot, profile: whose system is looked at.
+        law: that is to run; empty for the first that the profile takes.
+        seconds: of listening.
+
+    Returns:
+        The exit status: 1 where the robot can't be controlled like this.
+
+    Raises:
+        ConfigError: unknown robot, profile or law, or a pairing that is refused.
+    """
+    if not DISCOVERY <= seconds < float("inf"):
+        raise ConfigError(f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen")
+    config = load_robot(robot, profile)
+    running = RunningLaw(config, law) if law else _first_law(config)
+    os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))
+    from ..nodes.doctor.node import examine
+
+    system = config.profile.description or profile
+    name = config.description or config.name
+    print(f"{name}, profile {profile} ({system}), law {running.name}: listening for {seconds:g} s …")
+    findings = examine(config, running, robot, seconds)
+    for finding in findings:
+        _print_wrapped(MARKS[finding.level], finding.text)
+        if finding.remedy:
+            _print_wrapped("       ->", finding.remedy + ":" * bool(finding.command))
+        if finding.command:
+            print(f"          {finding.command}")
+    _print_profile(config.profile)
+    _print_next(findings)
+    return 1 if errors(findings) else 0
+
+
+def _first_law(config: RobotConfig) -> RunningLaw:
+    """The impedance law, or else the admittance law where only positions or velocities are taken."""
+    return RunningLaw(config, "impedance" if CommandMode.EFFORT in config.profile.commands else "admittance")
+
+
+def _print_profile(profile: HardwareProfile) -> None:
+    commands = ", ".join(f"{mode.value} on {profile.command_topic(mode)}" for mode in profile.commands)
+    print()
+    for note in (
+        f"It takes {commands}.",
+        f"It compensates {' and '.join(profile.compensated_by_robot) or 'neither gravity nor friction'} itself.",
+        *profile.notes,
+    ):
+        _print_wrapped("  -", note)
+
+
+def _print_wrapped(mark: str, text: str) -> None:
+    """A text beside a mark, in lines that fit."""
+    lines = textwrap.wrap(text, WIDTH - len(mark) - 1, break_long_words=False, break_on_hyphens=False)
+    print(f"\n{' ' * len(mark)} ".join([f"{mark} {lines[0]}", *lines[1:]]))
+
+
+def _print_next(findings: list[Finding]) -> None:
+    """The one thing to do first: what is wrong comes before what could be better."""
+    pending = [finding for level in (Level.ERROR, Level.WARNING) for finding in findings if finding.level is level]
+    advice = [finding.command or finding.remedy for finding in pending if finding.advice]
+    if advice:
+        print(f"\nNext: {advice[0]}")
+    elif not pending:
+        print("\nAll is well.")

@@ -1,0 +1,189 @@
+"""The command line for drives: ``robot_control ethercat scan|info|read|write|icube|jitter|emulate|demo|faults``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ConfigError
+from .ethercat_slaves import add_slave_commands
+
+if TYPE_CHECKING:
+    from ..ethercat.tools.jitter import Jitter
+
+_PROGRAMS = (
+    ("emulate", "..ethercat.emulation.program", "an arm in MuJoCo on an emulated bus"),
+    ("demo", "..experiments.ethercat_demo", "position-domain PD along a contour on an emulated bus"),
+    (
+        "faults",
+        "..experiments.ethercat_faults.fault_report",
+        "every fault on an emulated bus; takes minutes",
+    ),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """One whose options are asked for only when they are needed, where what knows them takes long to import."""
+
+    def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None] | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._fill = fill
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
+
+
+def add_ethercat(commands: Any) -> None:
+    """Add it to the subcommands of a parser."""
+    parser = commands.add_parser("ethercat", help="drives on EtherCAT: what is on a bus, an emulated one, its timing")
+    ethercat = parser.add_subparsers(required=True, metavar="command", parser_class=_Parser)
+    add_slave_commands(ethercat)
+    _add_icube(ethercat)
+    _add_jitter(ethercat)
+    for name, module, text in _PROGRAMS:
+        _add_program(ethercat, name, module, text)
+
+
+def _add_program(commands: Any, name: str, module: str, text: str) -> None:
+    """A command of a module that has its options, add_arguments(parser), and runs them, run_arguments(options)."""
+
+    def program() -> Any:
+        return import_module(module, __package__)
+
+    parser = commands.add_parser(name, help=text, fill=lambda parser: program().add_arguments(parser))
+    parser.set_defaults(run=lambda options: program().run_arguments(options))
+
+
+def _add_icube(commands: Any) -> None:
+    parser = commands.add_parser("icube", help="write the slave files of ICube's ethercat_driver_ros2")
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument("--topology", default="", help="name, or path of a YAML file (default: the robot's)")
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="for the files")
+    parser.set_defaults(run=_icube)
+
+
+def _add_jitter(commands: Any) -> None:
+    parser = commands.add_parser("jitter", help="how well cycles keep their time")
+    parser.add_argument("--interface", default="", help="network interface that the bus is on; not with --emulate")
+    parser.add_argument("--emulate", action="store_true", help="on an emulated bus of this machine: no hardware")
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument("--topology", default="", help="name, or path of a YAML file (default: the robot's)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length (default: 60)")
+    parser.add_argument("--law", default="", help="that runs in the bus's process and holds the arm (default: none)")
+    parser.add_argument(
+        "--enable-drives", action="store_true", help="which --law needs: a real arm is then held by it, and may move"
+    )
+    parser.add_argument("--priority", type=int, default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
+    parser.add_argument(
+        "--cpu",
+        type=int,
+        default=-1,
+        help="processor that the bus's process stays on (default: any; with --emulate, one that all else here is kept "
+        "off, where there are several)",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="write a picture")
+    parser.add_argument("--json", metavar="FILE", help="write the figures")
+    parser.set_defaults(run=_jitter)
+
+
+# --- without a bus ---
+
+
+def _icube(options: argparse.Namespace) -> int:
+    from ..ethercat.driver.topology import load_topology
+    from ..ethercat.tools.icube import write_icube
+    from ..robot.configuration import load_robot
+
+    robot = load_robot(options.robot, "icube")
+    for path in write_icube(robot, load_topology(options.topology or robot.name), Path(options.output)):
+        print(path)
+    return 0
+
+
+# --- timing ---
+
+
+def _jitter(options: argparse.Namespace) -> int:
+    from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
+
+    from ..ethercat.emulation.child import emulated_bus
+    from ..ethercat.process.protocol import memory_path
+    from ..ethercat.process.realtime import ANY, spare_processor
+    from ..ethercat.tools.jitter import measure
+
+    if bool(options.interface) == options.emulate:
+        raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both")
+    if options.law and not (options.emulate or options.enable_drives):
+        raise ConfigError(
+            f"--law {options.law} enables the drives, and the arm may move: see that it can, then add --enable-drives"
+        )
+    settings = {
+        "seconds": options.seconds,
+        "law": options.law,
+        "priority": options.priority,
+        "processor": options.cpu,
+    }
+    if not options.emulate:
+        return _print_jitter(options, measure(options.robot, options.interface, options.topology, **settings))
+    enter_namespace()
+    make_pair()
+    if options.cpu == ANY:
+        settings["processor"] = spare_processor()
+    folder = memory_path("").parent
+    with (
+        emulated_bus(options.robot, options.topology, SLAVES),
+        tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=folder) as memory,
+    ):
+        settings |= {"emulated": True, "memory": Path(memory) / MASTER}
+        return _print_jitter(options, measure(options.robot, MASTER, options.topology, **settings))
+
+
+def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
+    """Print the figures; the exit status says whether the bus ran to the end."""
+    from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
+    from ..ethercat.tools.jitter import PERCENTILES
+
+    law = f"{options.law} in the bus's process" if options.law else "no law, drives disabled"
+    where = "an emulated bus on this machine" if options.emulate else options.interface
+    rate = f"{1.0 / jitter.cycle:g} Hz"
+    print(f"{options.robot} on {where}, {rate} for {options.seconds:g} s; {law}")
+    if options.emulate:
+        print(
+            f"  here a frame may take up to {1e3 * EMULATED_BUS_TIMEOUTS['frame_timeout']:g} ms, since virtual "
+            "machines stall; on hardware half a cycle"
+        )
+    print(f"  scheduling: {f'SCHED_FIFO, priority {jitter.priority}' if jitter.priority else 'ordinary'}")
+    for warning in jitter.warnings:
+        print(f"  {warning}")
+    rows = [("[µs]", *(f"p{percent:g}" for percent in PERCENTILES), "max")]
+    for name, values in jitter.percentiles().items() if jitter.cycles else ():
+        rows.append((name, *(f"{1e6 * value:.0f}" for value in values)))
+    for name, *cells in rows:
+        print(f"{name:<18}" + "".join(f"{cell:>9}" for cell in cells))
+    print(f"on time: {100.0 * jitter.on_time:.3f} % of {jitter.cycles + jitter.missed} cycles; missed: {jitter.missed}")
+    print(
+        f"lost frames: {jitter.lost_frames}; bad working counters: {jitter.bad_counters}; late frames: "
+        f"{jitter.late_frames}"
+    )
+    if jitter.trouble:
+        print(f"trouble: {jitter.trouble}")
+    _write_files(options, jitter, f"{options.robot} on {where}, {rate}: {law}")
+    return 1 if jitter.trouble else 0
+
+
+def _write_files(options: argparse.Namespace, jitter: Jitter, title: str) -> None:
+    if options.plot:
+        print(jitter.plot(Path(options.plot), title))
+    if options.json:
+        path = Path(options.json)
+        about = {"robot": options.robot, "law": options.law, "emulated": options.emulate, "seconds": options.seconds}
+        path.write_text(json.dumps({**about, **jitter.data()}, indent=2) + "\n", encoding="utf-8")
+        print(path)

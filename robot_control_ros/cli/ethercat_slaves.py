@@ -1,0 +1,250 @@
+"""The commands that talk to slaves: ``robot_control ethercat scan|info|read|write``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ConfigError, HardwareFault
+
+if TYPE_CHECKING:
+    from ..ethercat.driver.bus import Master
+    from ..ethercat.driver.topology import FoundSlave
+    from ..ethercat.tools.inspection import Read
+
+_MAX_INDEX, _MAX_SUB_INDEX = 0xFFFF, 0xFF
+_STRING = "string"
+_ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such object, no such sub-index
+
+
+def add_slave_commands(commands: Any) -> None:
+    """Add them to the subcommands of ``robot_control ethercat``."""
+    _add_scan(commands)
+    _add_info(commands)
+    _add_read_and_write(commands)
+
+
+def _add_interface(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--interface", required=True, help="network interface that the bus is on, such as eth1")
+
+
+def _add_scan(commands: Any) -> None:
+    parser = commands.add_parser("scan", help="which slaves are on a bus, and which drive files fit")
+    _add_interface(parser)
+    parser.add_argument("--topology", default="", help="name, or path of a YAML file, to compare the bus with")
+    parser.add_argument("--template", action="store_true", help="print a topology to start from instead of the table")
+    parser.set_defaults(run=_scan)
+
+
+def _add_info(commands: Any) -> None:
+    parser = commands.add_parser("info", help="what slaves say of themselves")
+    _add_interface(parser)
+    parser.add_argument("--position", type=int, help="of the slave on the bus, from 0 (default: all)")
+    parser.set_defaults(run=_info)
+
+
+def _add_read_and_write(commands: Any) -> None:
+    read = commands.add_parser("read", help="an object of a slave")
+    write = commands.add_parser("write", help="change an object of a slave")
+    for parser in (read, write):
+        _add_interface(parser)
+        parser.add_argument("--position", type=int, required=True, help="of the slave on the bus, from 0")
+        parser.add_argument("object", metavar="INDEX[:SUB]", help="such as 0x6041:0; the index is hexadecimal")
+    read.add_argument("--type", default="", help="i8, u8, i16, u16, i32, u32 or string (default: by its length)")
+    write.add_argument("--type", required=True, help="i8, u8, i16, u16, i32 or u32")
+    write.add_argument("value", type=_number, metavar="VALUE", help="decimal, or hexadecimal with 0x")
+    read.set_defaults(run=_read)
+    write.set_defaults(run=_write)
+
+
+def _number(text: str) -> int:
+    return int(text, 0)
+
+
+@contextmanager
+def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
+    """A bus that nobody else has: its slaves are in PRE-OP, and in INIT afterwards."""
+    from ..ethercat.driver.bus import Master
+    from ..ethercat.process.protocol import lock_bus, memory_path
+
+    master = Master(interface)
+    lock = lock_bus(memory_path(interface))
+    try:
+        master.open()
+        try:
+            yield master, master.scan()
+        finally:
+            master.close()
+    finally:
+        os.close(lock)
+
+
+def _reader(master: Master, position: int) -> Read:
+    """What reads a slave's objects, and tells those which it lacks from those which it refuses."""
+    silent = False
+
+    def read(index: int, sub_index: int) -> bytes | None:
+        nonlocal silent
+        if silent:
+            return None
+        try:
+            return master.access.read_sdo(position, index, sub_index)
+        except ConfigError as error:
+            if getattr(error.__cause__, "abort_code", 0) in _ABSENT:
+                return None
+            raise
+        except HardwareFault:  # a slave without a mailbox: a coupler, a terminal
+            silent = True
+            return None
+
+    return read
+
+
+def _scan(options: argparse.Namespace) -> int:
+    from ..ethercat.driver.topology import load_topology
+    from ..ethercat.tools.inspection import fitting_drive
+
+    topology = load_topology(options.topology) if options.topology else None
+    with _bus(options.interface) as (master, found):
+        readers = [_reader(master, position) for position in range(len(found))]
+        if options.template:
+            print(_template(options.interface, found, readers), end="")
+        else:
+            drives = [fitting_drive(slave, read) for slave, read in zip(found, readers, strict=True)]
+            rows: list[Sequence[str]] = [
+                ("position", "vendor", "product", "revision", "alias", "AL state", "drive file", "name")
+            ]
+            for position, (slave, status, drive) in enumerate(
+                zip(found, master.access.al_statuses(), drives, strict=True)
+            ):
+                numbers = [f"0x{number:08X}" for number in (slave.vendor, slave.product, slave.revision)]
+                state = str(status).removeprefix("is in ")
+                name = drive.name if drive else "-"
+                rows.append((str(position), *numbers, str(slave.alias), state, name, slave.name))
+            _print_table(rows)
+    if topology is not None:
+        topology.check_bus(found)
+        print(f"the bus is that of {topology.path}")
+    return 0
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _template(interface: str, found: Sequence[FoundSlave], readers: Sequence[Read]) -> str:
+    """A topology as YAML, where what no drive tells is left for the user: it is refused until that is there."""
+    lines = [
+        f"# Made by `robot_control ethercat scan --interface {interface} --template`.",
+        "# Give each drive its joint, and what stands after `null`; see config/ethercat/ur5.yaml.",
+        "cycle: 0.001 # s",
+        "watchdog: 0.02 # s, after which a drive without process data stops by itself",
+        "slaves: # in the order of the cable",
+    ]
+    for position, (slave, read) in enumerate(zip(found, readers, strict=True)):
+        lines += _template_entry(position, slave, read)
+    return "\n".join(lines) + "\n"
+
+
+def _template_entry(position: int, slave: FoundSlave, read: Read) -> list[str]:
+    from ..ethercat.tools.inspection import ENCODER_RESOLUTION, GEAR_RATIO, fitting_drive, rated_torque, ratio
+
+    drive = fitting_drive(slave, read)
+    identity = [f"    vendor: 0x{slave.vendor:08X}", f"    product: 0x{slave.product:08X}"]
+    identity += [f"    revision: 0x{slave.revision:08X}"] if slave.revision else []
+    identity += [f"    alias: {slave.alias}"] if slave.alias else []
+    name = f" # {slave.name}" if slave.name else ""
+    if drive is None:
+        return [f"  - name: slave_{position}{name}", *identity]
+    gear, encoder, torque = ratio(read, GEAR_RATIO), ratio(read, ENCODER_RESOLUTION), rated_torque(read, drive)
+    counts = encoder[0] // encoder[1] if encoder else "null"
+    return [
+        f"  - joint: joint_{position}{name}",
+        f"    drive: {drive.name}",
+        *identity,
+        f"    gear_ratio: {gear[0] / gear[1] if gear else 'null'} # revolutions of the motor per one of the joint",
+        f"    counts_per_revolution: {counts} # of the encoder",
+        f"    rated_torque: {'null' if torque is None else format(torque, 'g')} # N·m of the motor",
+    ]
+
+
+def _info(options: argparse.Namespace) -> int:
+    from ..ethercat.tools.inspection import describe, fitting_drive
+
+    with _bus(options.interface) as (master, found):
+        positions = range(len(found)) if options.position is None else (_position(options.position, found),)
+        for position in positions:
+            slave, read = found[position], _reader(master, position)
+            drive = fitting_drive(slave, read)
+            print(f"slave {position}: {slave}")
+            rows = list(describe(read, drive))
+            if drive is not None:
+                rows.insert(0, ("drive file", f"{drive.name} ({drive.products.get(slave.product, drive.description)})"))
+            for what, text in rows or [("no objects", "it has no mailbox, or doesn't answer there")]:
+                print(f"  {what}: {text}")
+    return 0
+
+
+def _position(position: int, found: Sequence[FoundSlave]) -> int:
+    if not 0 <= position < len(found):
+        raise ConfigError(f"position = {position}: must be from 0 to {len(found) - 1}: there are {len(found)} slaves")
+    return position
+
+
+def _object(text: str) -> tuple[int, int]:
+    """Index and sub-index of INDEX[:SUB]."""
+    first, colon, second = text.partition(":")
+    try:
+        index, sub_index = int(first, 16), int(second, 0) if colon else 0
+    except ValueError as error:
+        raise ConfigError(f"object {text!r}: must be INDEX or INDEX:SUB, such as 0x6041:0") from error
+    if not (0 < index <= _MAX_INDEX and 0 <= sub_index <= _MAX_SUB_INDEX):
+        raise ConfigError(f"object {text!r}: must be from 0x0001:0 to 0x{_MAX_INDEX:04X}:{_MAX_SUB_INDEX}")
+    return index, sub_index
+
+
+def _read(options: argparse.Namespace) -> int:
+    from ..ethercat.driver.pdo import TYPES
+    from ..robot.schema import choice
+
+    index, sub_index = _object(options.object)
+    kind = choice("--type", options.type, (*TYPES, _STRING)) if options.type else ""
+    with _bus(options.interface) as (master, found):
+        data = master.access.read_sdo(_position(options.position, found), index, sub_index)
+    print(f"0x{index:04X}:{sub_index} = {_describe_value(data, kind)}")
+    return 0
+
+
+def _describe_value(data: bytes, kind: str) -> str:
+    """A value in decimal and hexadecimal; of an unknown type, both readings where they differ."""
+    from ..ethercat.driver.pdo import TYPES
+    from ..ethercat.tools.inspection import text
+
+    if kind == _STRING or (not kind and len(data) not in (1, 2, 4, 8)):
+        return f"{text(data)!r} ({data.hex(' ')})"
+    if kind and 8 * len(data) != TYPES[kind]:
+        raise ConfigError(f"--type {kind} has {TYPES[kind] // 8} bytes: the object has {len(data)} ({data.hex(' ')})")
+    unsigned, signed = (int.from_bytes(data, "little", signed=sign) for sign in (False, True))
+    readings = str(signed) if kind.startswith("i") else str(unsigned)
+    if not kind and signed != unsigned:
+        readings = f"{unsigned} or {signed}"
+    return f"{readings} (0x{unsigned:0{2 * len(data)}X})"
+
+
+def _write(options: argparse.Namespace) -> int:
+    from ..ethercat.driver.drives import SdoWrite
+    from ..ethercat.driver.pdo import TYPES, bounds
+    from ..robot.schema import choice, whole
+
+    index, sub_index = _object(options.object)
+    kind = choice("--type", options.type, TYPES)
+    write = SdoWrite(index, sub_index, kind, whole(f"value of {kind}", options.value, *bounds(kind)))
+    with _bus(options.interface) as (master, found):
+        master.access.write_sdo(_position(options.position, found), write)
+    print(f"written: {write}, {_describe_value(write.data(), kind)}")
+    return 0

@@ -1,0 +1,313 @@
+"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|joint|planar|doctor|ethercat|docs``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..core.errors import RobotControlError
+from .ethercat import add_ethercat
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status. Errors of this package are said in one line."""
+    options = _parser().parse_args(arguments)
+    if "" not in sys.path:
+        sys.path.append("")  # laws of the user's own, in the folder where the command is given
+    try:
+        return int(options.run(options))
+    except (RobotControlError, OSError) as error:
+        print(f"robot_control: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="robot_control", description="Compliant control of robot arms.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_demo(commands)
+    _add_simulate(commands)
+    _add_reproduce(commands)
+    _add_bench(commands)
+    _add_stability(commands)
+    _add_joint(commands)
+    _add_planar(commands)
+    _add_doctor(commands)
+    add_ethercat(commands)
+    docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
+    docs.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
+    docs.add_argument("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
+    docs.add_argument("--schemas", metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
+    docs.set_defaults(run=_docs)
+    return parser
+
+
+def _add_robot_and_law(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument("--law", default="impedance", help="name, or package.module:Class (default: impedance)")
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8080, help="or the next free one (default: 8080)")
+    parser.add_argument("--host", default="127.0.0.1", help="to listen on; 0.0.0.0 lets others in (default: 127.0.0.1)")
+
+
+def _add_scene(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scene", default="", help="what stands around the robot: name, or path of a YAML file")
+
+
+def _add_demo(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo", help="simulator and controller over ROS 2, and the page to drag, push and tune"
+    )
+    _add_robot_and_law(parser)
+    parser.add_argument("--gains", default="", metavar="FILE", help="ROS parameter file")
+    _add_scene(parser)
+    parser.add_argument(
+        "--no-page",
+        action="store_true",
+        help="instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV",
+    )
+    parser.add_argument("--headless", action="store_true", help="no live line")
+    parser.add_argument(
+        "--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)"
+    )
+    parser.add_argument("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
+    parser.set_defaults(run=_demo)
+
+
+def _add_simulate(commands: Any) -> None:
+    parser = commands.add_parser("simulate", help="the same in one process, without ROS, faster than real time")
+    _add_robot_and_law(parser)
+    parser.add_argument("--seconds", type=float, default=10.0, help="length (default: 10)")
+    _add_scene(parser)
+    parser.add_argument("--rate", type=float, default=1000.0, help="of control, in Hz (default: 1000)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="GAIN=VALUE",
+        help="a gain: one number, numbers with commas, true, false or a word; may be repeated",
+    )
+    parser.add_argument("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
+    parser.add_argument(
+        "--push", type=float, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N"
+    )
+    parser.add_argument("--push-from", type=float, default=1.0, help="start of the push, in s (default: 1)")
+    parser.add_argument("--push-for", type=float, default=1.0, help="length of the push, in s (default: 1)")
+    parser.add_argument("--csv", metavar="FILE", help="write the log")
+    parser.add_argument("--plot", metavar="FILE", help="write a picture")
+    parser.set_defaults(run=_simulate)
+
+
+def _add_reproduce(commands: Any) -> None:
+    from ..experiments.reproduce import CASES
+
+    parser = commands.add_parser("reproduce", help="the laws' sources, run again: measured beside reference")
+    parser.add_argument("name", choices=("all", *CASES), help="which one")
+    parser.add_argument("--output", default="reproduction", metavar="FOLDER", help="for figures and CSV files")
+    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figures beside it")
+    parser.set_defaults(run=_reproduce)
+
+
+def _add_bench(commands: Any) -> None:
+    parser = commands.add_parser("bench", help="how fast it all is, as ratios within one run")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
+    parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
+    parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
+    parser.add_argument(
+        "--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns"
+    )
+    parser.add_argument("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
+    parser.add_argument("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
+    parser.set_defaults(run=_bench)
+
+
+def _add_stability(commands: Any) -> None:
+    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay; takes minutes")
+    parser.add_argument("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+    parser.add_argument("--output", default="stability", metavar="FOLDER", help="for figure and CSV file")
+    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figure beside it")
+    parser.set_defaults(run=_stability)
+
+
+def _add_joint(commands: Any) -> None:
+    parser = commands.add_parser("joint", help="a page: one joint's PID response as its gains move; without ROS")
+    _add_address(parser)
+    parser.add_argument(
+        "--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help="a law of your own, see docs/joint_page.md"
+    )
+    parser.set_defaults(run=_joint)
+
+
+def _add_planar(commands: Any) -> None:
+    parser = commands.add_parser("planar", help="a page: a planar arm to drag, its law, a wall; without ROS")
+    _add_address(parser)
+    parser.set_defaults(run=_planar)
+
+
+def _add_doctor(commands: Any) -> None:
+    parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument(
+        "--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)"
+    )
+    parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
+    parser.set_defaults(run=_doctor)
+
+
+def _need_ros(command: str) -> None:
+    from importlib.util import find_spec
+
+    from ..core.errors import ConfigError
+
+    if find_spec("rclpy") is None:
+        raise ConfigError(f"{command} needs ROS 2: source an installation, or pip install 'robot_control_ros[ros,sim]'")
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from ..experiments.demo import demo
+
+    _need_ros("demo")
+
+    return demo(
+        options.robot,
+        options.law,
+        gains=options.gains,
+        live=not options.headless,
+        seconds=options.seconds,
+        output=options.output,
+        scene=options.scene,
+        browser=not options.no_page,
+    )
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    import time
+
+    import numpy as np
+
+    from ..references import Circle
+    from ..simulation.in_process import Push, simulate
+
+    push = None
+    if options.push is not None:
+        push = Push(options.push, start=options.push_from, duration=options.push_for)
+    reference = None
+    if options.circle > 0.0:
+        radius = options.circle
+
+        def reference(start: Any) -> Circle:
+            return Circle(start, radius, period=5.0, normal=(0.0, 0.0, 1.0))
+
+    began = time.perf_counter()
+    log = simulate(
+        options.robot,
+        options.law,
+        dict(_setting(text) for text in options.set),
+        reference,
+        options.seconds,
+        push,
+        rate=options.rate,
+        scene=options.scene or None,
+    )
+    spent = time.perf_counter() - began
+    error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
+    speed = options.seconds / spent
+    print(f"{options.seconds:g} s of {options.robot} under {options.law} in {spent:.2f} s ({speed:.1f} x real time)")
+    print(
+        f"  position error rms {np.sqrt(np.mean(error**2)):.2f} mm, max {error.max():.2f} mm, last {error[-1]:.3f} mm"
+    )
+    for path, write in ((options.csv, log.to_csv), (options.plot, log.plot)):
+        if path:
+            print(f"  {write(path)}")
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from ..experiments.reproduce import CASES, reproduce
+
+    names = CASES if options.name == "all" else (options.name,)
+    return reproduce(names, Path(options.output), Path(options.page) if options.page else None)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from ..experiments.bench.control_loop import bench
+    from ..experiments.bench.dashboard_load import page_bench
+
+    if options.page:
+        _need_ros("bench --page")
+        return page_bench(options.seconds, options.browser, options.browsers)
+    if not options.no_ros:
+        _need_ros("bench without --no-ros")
+    return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
+
+
+def _stability(options: argparse.Namespace) -> int:
+    from ..experiments.stability import stability
+
+    return stability(options.robot, Path(options.output), Path(options.page) if options.page else None)
+
+
+def _joint(options: argparse.Namespace) -> int:
+    from ..dashboard.extra import viser_needed
+
+    with viser_needed("the joint page"):
+        from ..dashboard.joint.joint_page import serve_joint
+
+    return serve_joint(options.host, options.port, options.callback)
+
+
+def _planar(options: argparse.Namespace) -> int:
+    from ..dashboard.extra import viser_needed
+
+    with viser_needed("the planar page"):
+        from ..dashboard.planar.planar_page import serve_planar
+
+    return serve_planar(options.host, options.port)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .doctor import doctor
+
+    _need_ros("doctor")
+    return doctor(options.robot, options.profile, options.law, options.seconds)
+
+
+def _docs(options: argparse.Namespace) -> int:
+    from ..robot.schema import choice
+    from .reference_docs import TABLES, entries_table, law_section, laws_page, write_schemas
+
+    if options.schemas:
+        write_schemas(Path(options.schemas))
+    elif options.entries:
+        print(entries_table(choice("--entries", options.entries, TABLES)), end="")
+    else:
+        print(law_section(options.law) if options.law else laws_page(), end="")
+    return 0
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    from ..core.errors import ConfigError
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {text}: must be GAIN=VALUE")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        return name, value  # a word, for gains that are one
+    return name, numbers[0] if len(numbers) == 1 else numbers
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What is made from declarations: docs/laws.md, tables of the entries of files, JSON Schema of files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from ..core.gains import MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
+from ..ethercat.driver.drives import DriveConfig
+from ..ethercat.driver.topology import Topology
+from ..laws import law_class, law_names
+from ..robot.configuration import RobotConfig
+from ..robot.json_schema import json_schema
+from ..robot.profile import HardwareProfile
+from ..robot.schema import REQUIRED, EntrySpec, file_entries
+from ..sensing.wrench import WrenchPipeline, WrenchSettings
+from ..simulation.scene import Scene
+
+_SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: "6x6 (or its diagonal)"}
+
+FILES = {"robot": RobotConfig, "scene": Scene, "drive": DriveConfig, "topology": Topology}
+TABLES = {**FILES, "profile": HardwareProfile}
+
+
+def schemas() -> dict[str, str]:
+    """JSON Schema of each kind of YAML file, by the name of the schema's file."""
+    return {
+        f"{kind}.schema.json": json.dumps(json_schema(cls, kind), ensure_ascii=False, indent=2) + "\n"
+        for kind, cls in FILES.items()
+    }
+
+
+def write_schemas(folder: Path) -> None:
+    """Write :func:`schemas` into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in schemas().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def entries_table(kind: str) -> str:
+    """The table of the entries of one of TABLES."""
+    rows = [_entry_row(spec) for spec in file_entries(TABLES[kind])]
+    return "\n".join(["| entry | default | unit | range | |", "|---|---|---|---|---|", *rows, ""])
+
+
+def _entry_row(spec: EntrySpec) -> str:
+    hint = get_args(spec.type)[0] if get_origin(spec.type) is tuple else spec.type
+    bounds = ", ".join(str(each) for each in spec.valid(hint)) or spec.bounds().strip(" ,")
+    return f"| `{spec.key}` | {_entry_default(spec)} | {spec.unit} | {bounds} | {spec.doc} |"
+
+
+def _entry_default(spec: EntrySpec) -> str:
+    if spec.only_with:
+        return f"with {spec.only_with[0]} {', '.join(spec.only_with[1])}"
+    if spec.default is REQUIRED:
+        return "required"
+    if isinstance(spec.default, bool):
+        return str(spec.default).lower()
+    if isinstance(spec.default, (float, int)) or (isinstance(spec.default, tuple) and spec.default):
+        return _default(spec.default)
+    return spec.default if isinstance(spec.default, str) and spec.default else ""
+
+
+def laws_page() -> str:
+    """docs/laws.md: the docstring of each law, and of the wrench's pipeline, with the table of its gains."""
+    wrench = "What happens to the wrench before a law sees it. A setting is the ROS parameter `wrench.<setting>`."
+    lines = [
+        "# Laws",
+        "",
+        "Made by `robot_control docs` from the laws themselves. A gain is the ROS parameter `<law>.<gain>`.",
+        *(line for name in law_names(plugins=False) for line in _law(name)),
+        *_section("The wrench", wrench, WrenchPipeline, WrenchSettings),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def law_section(name: str) -> str:
+    """The same of one law, which may be a user's own.
+
+    Raises:
+        ConfigError: see :func:`robot_control_ros.laws.law_class`.
+    """
+    return "\n".join([*_law(name), ""]).lstrip()
+
+
+def _law(name: str) -> Iterator[str]:
+    law = law_class(name)
+    return _section(name, f"Commands {', '.join(_outputs(law))}.", law, law.Gains)
+
+
+def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[str]:
+    yield from ("", f"## {title}", "", lead, "", "```text", inspect.cleandoc(documented.__doc__ or ""), "```", "")
+    yield "| gain | default | size | unit | range | |"
+    yield "|---|---|---|---|---|---|"
+    for spec in gain_specs(gains):
+        yield _row(spec)
+
+
+def _outputs(law: Any) -> tuple[str, ...]:
+    """The modes a law commands in, the default one first."""
+    choices = next((spec.choices for spec in gain_specs(law.Gains) if spec.name == "output"), ())
+    return (law.mode.value, *(word for word in choices if word != law.mode.value))
+
+
+def _row(spec: GainSpec) -> str:
+    if spec.switch:
+        default, bounds = ("on" if spec.default else "off"), "on, off"
+    elif spec.choices:
+        default, bounds = str(spec.default), ", ".join(spec.choices)
+    else:
+        default, bounds = _default(spec.default), f"{spec.lower:g} … {spec.upper:g}"
+    size = _SIZES.get(spec.size, "one per joint")
+    return f"| `{spec.name}` | {default} | {size} | {spec.unit} | {bounds} | {spec.doc} |"
+
+
+def _default(value: float | str | tuple[float, ...]) -> str:
+    return " ".join(f"{x:g}" for x in value) if isinstance(value, tuple) else f"{value:g}"

@@ -1,0 +1,1 @@
+"""One control cycle: loop, safety, bumpless transition, watchdog logic, cycle times; what a plant is."""

@@ -1,0 +1,185 @@
+"""When a controller has fallen silent, and what its robot is then sent.
+
+A forward command controller holds the last command for ever, whatever it is. No ROS and no clock in here: times are
+arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.spatial import wrap
+from ..core.types import Command, CommandMode, RobotState
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotModel
+from .safety import Safety
+
+STALE, STALE_PERIODS = 0.02, 3  # s, and periods, without a joint state after which the last one doesn't brake any more
+MAX_STEP = 0.02  # s since the last command, at most, for which the next one may change
+REST_SPEED, REST_TIME = 0.02, 0.2  # rad/s (m/s) below which the joints are at rest, and for how long [s]
+
+
+class Timeout:
+    """How long something has been silent, by each of some clocks, as far as this process was awake to hear it.
+
+    Between two looks at most half the limit counts, so that there are three at least: who was held up himself first
+    hears what has come meanwhile.
+
+    Args:
+        limit: [s].
+    """
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._since: tuple[float, ...] = ()
+        self._lasting: tuple[float, ...] = ()
+
+    def heard(self, *times: float) -> None:
+        """It spoke, now being `times` [s]."""
+        self._since, self._lasting = times, (0.0,) * len(times)
+
+    def look(self, *times: float) -> float:
+        """How long it has been silent [s], by the clock by which it is least; a clock that goes back doesn't count."""
+        longest = 0.5 * self._limit
+        self._lasting = tuple(
+            lasting + min(max(time - since, 0.0), longest)
+            for lasting, since, time in zip(self._lasting, self._since, times, strict=True)
+        )
+        self._since = times
+        return min(self._lasting)
+
+
+class CommandWatchdog:
+    """Watches the commands of a robot's controllers, and has commands of its own where these fail to come.
+
+    Joint states are what a controller answers, so commands are missed only while joint states come: a paused simulation
+    is no silence. It is armed by the first command. When joint states come and no command has for `timeout`, by the
+    steady clock and, in a simulation, by the stamps of the joint states as well, it takes the robot over: each joint
+    state is answered by a command that leads from the last one heard to the robot's safe output, within the
+    limits and rates of :class:`Safety`. When joint states fail to come as well, a controller would send its
+    safe output by itself; when none has for `state_timeout`, that is done here, from the last known state. Once the
+    robot is taken over it is done at once: torque that brakes a joint accelerates it as soon as it stands.
+
+    It gives way to whoever commands. Commands of numbers that aren't finite, or of another size, which forward command
+    controllers drop, don't count as any.
+
+    Args:
+        robot: its configuration.
+        model: of the robot.
+        timeout: longest silence [s]; at any rate three joint states stay unanswered.
+        state_timeout: longest time with neither joint states nor commands [s]; longer than the controller's own.
+        simulated: whether the stamps of joint states are those of a simulation, which may pause or be slow.
+
+    Attributes:
+        timeout: the longest silence [s].
+        active: whether it has the robot.
+        at_rest: whether the robot, taken over, has come to rest.
+        silence: how long commands have been missed [s].
+        longest_silence: the longest that wasn't long enough [s].
+    """
+
+    def __init__(
+        self, robot: RobotConfig, model: RobotModel, timeout: float, state_timeout: float, simulated: bool
+    ) -> None:
+        self.timeout = timeout
+        self.active = self.at_rest = False
+        self.silence = self.longest_silence = 0.0
+        self._robot, self._model, self._simulated = robot, model, simulated
+        self._state_timeout, self._stale = max(state_timeout, self.timeout), max(STALE, STALE_PERIODS * robot.period)
+        self._safety = Safety(robot, model.limits)
+        self._unanswered, self._nothing = Timeout(self.timeout), Timeout(self._state_timeout)
+        self._last: Command | None = None  # heard
+        self._state: RobotState | None = None
+        self._clock = 0.0  # that of the simulation, of the last look
+        self._sent_at = self._moved_at = 0.0
+
+    @property
+    def armed(self) -> bool:
+        """Whether a command has been heard."""
+        return self._last is not None
+
+    @property
+    def mode(self) -> CommandMode | None:
+        """Of the last command heard."""
+        return None if self._last is None else self._last.mode
+
+    def hear(self, command: Command, now: float) -> bool:
+        """A command that isn't our own, heard at the steady time `now`; returns whether it is one that acts."""
+        if not self._safety.usable(command):
+            return False
+        if not self.active:
+            self.longest_silence = max(self.longest_silence, self.silence)
+        self.active, self.at_rest = False, False
+        self._last, self.silence = command, 0.0
+        self._unanswered.heard(*self._times(now, 0.0 if self._state is None else self._state.time))
+        self._nothing.heard(*self._times(now, self._clock))
+        return True
+
+    def answer(self, state: RobotState, now: float) -> Command | None:
+        """The command for a joint state that came at the steady time `now`; None where none of ours is due.
+
+        States with numbers that aren't finite are passed over.
+        """
+        if not math.isfinite(state.q.dot(state.q) + state.v.dot(state.v)):
+            return None
+        self._state = state
+        if self._last is None:
+            return None
+        self._nothing.heard(*self._times(now, self._clock))
+        self.silence = self._unanswered.look(*self._times(now, state.time))
+        if not self.active and self.silence <= self.timeout:
+            return None
+        command = self._command(self._last, state, now, fresh=True)
+        self._judge_rest(state, now)
+        return command
+
+    def look(self, now: float, clock: float = 0.0) -> Command | None:
+        """The command where nothing comes any more; None where none is due. To be called 50 times a second or more.
+
+        Args:
+            now: steady time [s].
+            clock: that of the simulation [s]; not read where the robot isn't simulated.
+        """
+        self._clock = clock
+        if self._last is None or self._state is None:
+            return None
+        silence = self._nothing.look(*self._times(now, clock))
+        if silence <= (self._stale if self.active else self._state_timeout):
+            return None
+        self.silence = silence
+        return self._command(self._last, self._state, now, fresh=False)
+
+    def forget(self) -> None:
+        """Disarm, until the next command is heard."""
+        self.active = self.at_rest = False
+        self.silence, self._last = 0.0, None
+
+    def leave(self) -> Command | None:
+        """The command that the robot may be left with; None where it isn't taken over, or at rest."""
+        if not self.active or self.at_rest or self._last is None or self._state is None:
+            return None
+        kin = self._model.update(self._state.q, self._state.v)
+        return self._safety.safe_output(self._last.mode, self._state, kin)
+
+    def _times(self, now: float, simulated: float) -> tuple[float, ...]:
+        return (now, simulated) if self._simulated else (now,)
+
+    def _command(self, last: Command, state: RobotState, now: float, fresh: bool) -> Command:
+        if not self.active:
+            self._safety.take_over(last)
+            self.active, self._sent_at, self._moved_at = True, now - self._robot.period, now
+        dt = min(now - self._sent_at, MAX_STEP)
+        self._sent_at = now
+        if last.mode is CommandMode.POSITION:  # commands may count turns from elsewhere
+            q = last.values + wrap(state.q - last.values, self._model.cyclic)
+            self._state = state = replace(state, q=q)
+        kin = self._model.update(state.q, state.v)
+        return self._safety.approach_safe_output(last.mode, state, kin, dt, fresh)
+
+    def _judge_rest(self, state: RobotState, now: float) -> None:
+        if np.abs(state.v).max() >= REST_SPEED:
+            self._moved_at = now
+        self.at_rest = now - self._moved_at >= REST_TIME

@@ -1,0 +1,154 @@
+"""The protocol of a control loop, wherever it runs: in this process, or in that of an EtherCAT bus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import ConfigError
+from ..core.gains import ParameterSet
+from ..core.spatial import pose_error
+from ..core.types import Array, Command, Reference, RobotState
+from ..laws.running_law import RunningLaw
+from ..references.workspace import Workspace
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotDynamics, RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class LoopReport:
+    """What a loop reports of its last cycle.
+
+    Attributes:
+        state, reference: of it.
+        terms: of the law, by name.
+        saturated, rate_limited: (n,) see :class:`~.safety.Safety`.
+        fault: why the safe output was sent; empty where it wasn't.
+        wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
+        restarts, restart_reason: see :class:`~.loop.ControlLoop`.
+    """
+
+    state: RobotState
+    reference: Reference
+    terms: Mapping[str, Array]
+    saturated: NDArray[np.bool_]
+    rate_limited: NDArray[np.bool_]
+    fault: str
+    wrench_reason: str
+    restarts: int
+    restart_reason: str
+
+
+class Motion(Protocol):
+    """What moves the reference; see :class:`~.motion_commands.MotionCommands`."""
+
+    @property
+    def trajectory(self) -> object:
+        """What is followed: another object where it is another trajectory, None where nothing is."""
+
+    def hold(self) -> None: ...
+    def move_to(self, pose: Array) -> None: ...
+    def move_joints_to(self, goal: Array) -> None: ...
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None: ...
+    def go_home(self) -> None: ...
+    def jog(self, twist: Array, lasting: float) -> None: ...
+    def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None: ...
+
+
+class WrenchInput(Protocol):
+    """From the sensor to the wrench that a law sees; see :class:`~..sensing.wrench.WrenchPipeline`."""
+
+    settings: ParameterSet
+
+    @property
+    def reason(self) -> str:
+        """Why there is no wrench, or why the last sample was refused; empty where all is well."""
+
+    def zero(self) -> object: ...
+    def set_tare(self, tare: Array) -> None: ...
+
+
+class Controller(Protocol):
+    """A robot under a law, as the controller node needs it; see :class:`~.loop.ControlLoop`.
+
+    Attributes:
+        publishes_commands: whether its commands have to be sent; else they have been, where it runs.
+        robot, model, running, workspace: its configuration, its model, the law that runs, the box for targets.
+        state, kin, reference: of the last cycle; state and kin are None before the first.
+        repeats: samples in a row that brought no new time.
+        restarts, restart_reason: how often a stamp made the loop start anew, and why it did so last.
+    """
+
+    publishes_commands: bool
+    robot: RobotConfig
+    model: RobotModel
+    running: RunningLaw
+    workspace: Workspace
+    state: RobotState | None
+    kin: RobotDynamics | None
+    repeats: int
+    restarts: int
+    restart_reason: str
+
+    @property
+    def motion(self) -> Motion: ...
+    @property
+    def wrench(self) -> WrenchInput: ...
+    @property
+    def reference(self) -> Reference: ...
+    @property
+    def fault(self) -> str: ...
+
+    def tick(self, state: RobotState) -> Command: ...
+    def idle(self, state: RobotState) -> Command: ...
+    def stop(self) -> Command | None: ...
+    def reset(self) -> None: ...
+    def close(self) -> None: ...
+    def report(self) -> LoopReport: ...
+    def timing(self) -> dict[str, float]: ...
+    def switch_law(self, running: RunningLaw) -> None: ...
+    def check_switch(self, running: RunningLaw) -> None: ...
+    def tip(self) -> Array: ...
+    def pose_error(self) -> Array: ...
+
+
+def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
+    """Reference minus pose (6,); zeros where either is unknown."""
+    if kin is None or reference.pose is None:
+        return np.zeros(6)
+    return pose_error(reference.pose, kin.pose)
+
+
+def missing_wrench(running: RunningLaw, reason: str) -> str:
+    """Why a law that needs a wrench doesn't run; `reason` says why there is none."""
+    return f"law {running.name}: {reason}; it needs one on the topic wrench, or wrench.source = joint_effort"
+
+
+def check_takeover(running: RunningLaw, state: RobotState | None, reason: str) -> None:
+    """Refuse a law that needs a wrench where the last state has none.
+
+    Raises:
+        ConfigError: gives the reason.
+    """
+    if running.needs_wrench and state is not None and state.wrench_on_tip is None:
+        raise ConfigError(missing_wrench(running, reason))
+
+
+def known_state(
+    fault: str, state: RobotState | None, kin: RobotDynamics | None, trajectory: object
+) -> tuple[RobotState, RobotDynamics]:
+    """The last state and its dynamics.
+
+    Raises:
+        ConfigError: the loop has a fault, or no fresh state.
+    """
+    if fault:
+        raise ConfigError(fault)
+    if state is None or kin is None or trajectory is None:
+        raise ConfigError("no fresh joint state has arrived: there is nothing to start from")
+    return state, kin

@@ -1,0 +1,284 @@
+"""One control cycle, shared by everything that controls: model, then reference, then law, then safety."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.spatial import wrap
+from ..core.types import Array, Command, Reference, RobotState, SensedState
+from ..laws.running_law import RunningLaw
+from ..references import Trajectory
+from ..references.joint_reference import JointReference
+from ..references.workspace import Workspace
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotDynamics, RobotModel
+from ..sensing.wrench import WrenchPipeline
+from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
+from .cycle_times import CycleTimes
+from .motion_commands import MotionCommands
+from .safety import Safety
+from .transition import BumplessTransition
+
+MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
+# Nor may stamps stand still for longer than this, counted in samples: then nothing tells how much time passes.
+
+
+class ControlLoop:
+    """A robot under a law.
+
+    Whoever owns time calls :meth:`tick` once per sample. Gains, references and the rest may be changed between two
+    ticks, and never make the command jump.
+
+    Time is that of the stamps. A sample with the stamp of the one before brings no new time: it gets the last command
+    again, and nothing else happens. ros2_control sends such samples in simulated time. A stamp that goes back, or comes
+    more than 0.1 s later, starts the loop anew where the robot is. Stamps that stand still for 0.1 s of samples are a
+    fault.
+
+    Args:
+        robot: its configuration.
+        law: name of a law, or ``package.module:Class``.
+        gains: gains by name, over the robot's own and the law's defaults.
+        model: of the robot, where it isn't the one of the configuration's description.
+        gain_time_constant: [s] with which changed gains are taken over.
+
+    Attributes:
+        publishes_commands: see :class:`~.controller.Controller`.
+        running: the law with its gains.
+        motion: the commands that move the reference.
+        state, kin: of the last tick, with the wrench; a joint that turns without end is counted on from the last state.
+        repeats: samples in a row that brought no new time.
+        restarts: how often a stamp made the loop start anew.
+        restart_reason: why it did so last, and what that ended; empty where it never did.
+
+    Raises:
+        ConfigError: the law, a gain, or the pairing of law and robot is refused.
+        ModelError: the description lacks a joint or frame.
+    """
+
+    publishes_commands = True
+
+    def __init__(
+        self,
+        robot: RobotConfig,
+        law: str | RunningLaw,
+        gains: Mapping[str, Any] | None = None,
+        *,
+        model: RobotModel | None = None,
+        gain_time_constant: float = 0.2,
+    ) -> None:
+        self.robot = robot
+        self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
+        self.model = RobotModel.of(robot) if model is None else model
+        self.safety = Safety(robot, self.model.limits)
+        self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
+        self.workspace = Workspace(robot.profile.workspace)
+        self.times = CycleTimes(robot.period)
+        self.state: RobotState | None = None
+        self.kin: RobotDynamics | None = None
+        self._transition = BumplessTransition(gain_time_constant)
+        self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
+        self._joint_reference = JointReference(self.model, np.array(robot.axes))
+        self._turns = bool(self.model.cyclic.any())
+        self._sent: Command | None = None  # for the last sample; None where the next one starts anew
+        self.repeats = self.restarts = 0
+        self.restart_reason = ""
+
+    @property
+    def reference(self) -> Reference:
+        """Of the last tick."""
+        return self.motion.reference
+
+    @property
+    def fault(self) -> str:
+        """Why the safe output is sent; empty where it isn't."""
+        return self.safety.fault
+
+    def report(self) -> LoopReport:
+        """The last cycle.
+
+        Raises:
+            ConfigError: there was none.
+        """
+        if self.state is None:
+            raise ConfigError("there has been no cycle yet")
+        safety, terms = self.safety, self.running.law.terms
+        bounds = safety.saturated, safety.rate_limited
+        started = self.restarts, self.restart_reason
+        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, self.wrench.reason, *started)
+
+    def timing(self) -> dict[str, float]:
+        """See :meth:`CycleTimes.summary`."""
+        return self.times.summary()
+
+    def tip(self) -> Array:
+        """Pose (4, 4) of the tip in the base, of the last tick.
+
+        Raises:
+            ConfigError: there is no fresh state.
+        """
+        return self._known()[1].pose
+
+    def pose_error(self) -> Array:
+        """Reference minus pose (6,), of the last tick; zeros where the reference has no pose."""
+        return tip_error(self.reference, self.kin)
+
+    def switch_law(self, running: RunningLaw) -> None:
+        """Let another law take over with the next tick, without a jump; targets and moves go on as they are.
+
+        Where the law before left the robot far from the reference, the new one goes there within the limits of moves.
+
+        Raises:
+            ConfigError: it needs a wrench, and there is none.
+        """
+        self.check_switch(running)
+        self.running = running
+        self._transition.request()
+        if self.motion.trajectory is not None and self.state is not None and self.kin is not None:
+            self.motion.approach(self.state, self.kin, running.joint_space)
+
+    def check_switch(self, running: RunningLaw) -> None:
+        """Refuse a law that couldn't take over now; see :meth:`switch_law`."""
+        check_takeover(running, self.state, self.wrench.reason)
+
+    def reset(self) -> None:
+        """Start anew: the next tick holds the robot where it is then."""
+        self.motion.trajectory = self._sent = None
+        self.safety.fault = ""
+
+    def stop(self) -> Command | None:
+        """The robot's safe output at the last known state, None where none is known; the next tick starts anew."""
+        self.motion.trajectory = self._sent = None
+        if self.state is None or self.kin is None:
+            return None
+        mode = self.running.mode if self.safety.mode is None else self.safety.mode  # the law may be newer than that
+        return self.safety.safe_output(mode, self.state, self.kin)
+
+    def idle(self, state: RobotState) -> Command:
+        """What holds the robot at a state while it executes no commands; the next tick starts anew.
+
+        Raises:
+            ConfigError: see :meth:`tick`.
+        """
+        _check_state(state, self.robot.n)
+        self.reset()
+        self.safety.reset()
+        self.state, self.kin = state, self.model.update(state.q, state.v)
+        return self.safety.safe_output(self.running.mode, self.state, self.kin)
+
+    def close(self) -> None:
+        """Let go of what it holds of the world outside; it is of no use then."""
+
+    # --- the cycle ---
+
+    def tick(self, state: RobotState) -> Command:
+        """The command for one sample.
+
+        Args:
+            state: arrays (n,) in the order of the robot's joints; `wrench` in a frame of the description.
+
+        Raises:
+            ConfigError: a sample of the wrong size or with a number that isn't finite; nothing has changed then. (A
+                wrench that can't be used isn't an error of the sample: see :class:`WrenchPipeline`.)
+        """
+        begin = time.perf_counter()
+        _check_state(state, self.robot.n)
+        gap = self.robot.period if self.state is None else state.time - self.state.time
+        if gap == 0.0 and self._sent is not None:
+            return self._repeat(self._sent, state)
+        self.repeats = 0
+        q = state.q
+        if self.state is not None and self._turns:
+            q = self.state.q + wrap(q - self.state.q, self.model.cyclic)
+        kin = self.model.update(q, state.v)
+        state = self._sensed(state, kin)
+        trajectory, dt = self._step(gap, state, kin)
+        self._sent = self._respond(state, kin, trajectory, dt)
+        self.times.add(time.perf_counter() - begin, gap)
+        return self._sent
+
+    def _sensed(self, state: RobotState, kin: RobotDynamics) -> RobotState:
+        """The sample with its wrench at the tip, and the joint angles of `kin`."""
+        wrench = self.wrench.on_tip(state, kin)
+        if wrench is not None:
+            return SensedState(state.time, kin.q, state.v, state.effort, state.wrench, wrench_on_tip=wrench)
+        if kin.q is state.q and state.wrench_on_tip is None:
+            return state
+        return RobotState(state.time, kin.q, state.v, state.effort, state.wrench)
+
+    def _repeat(self, sent: Command, state: RobotState) -> Command:
+        """The answer to a sample without new time."""
+        self.repeats += 1
+        self.times.repeat()
+        lasting = self.repeats * self.robot.period
+        if lasting <= MAX_GAP:
+            return sent
+        reason = f"the last {self.repeats + 1} joint states have the same stamp, {state.time:.9g} s: it must rise"
+        self.motion.trajectory = None
+        self._sent = self.safety.stop(self.running.mode, state, self.model.update(state.q, state.v), reason)
+        return self._sent
+
+    def _step(self, gap: float, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
+        """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
+        trajectory = self.motion.trajectory
+        if trajectory is not None and 0.0 < gap <= MAX_GAP:
+            if self._transition.requested:
+                self.running.law.reset(state, kin)
+                self._joint_reference.reset(state.q)
+            return trajectory, gap
+        if trajectory is not None:
+            self.restarts += 1
+            self.restart_reason = _describe_gap(gap) + "; the arm holds where it is"
+            if self.motion.is_moving():
+                self.restart_reason += ", and its motion has ended"
+        return self._start(state, kin), self.robot.period
+
+    def _start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
+        self.running.gains.finish()
+        self.running.law.reset(state, kin)
+        self._joint_reference.reset(state.q)
+        self._transition.reset(self.running.variant)
+        if not self.safety.fault:
+            self.safety.reset()
+        return self.motion.start(state, kin)
+
+    def _respond(self, state: RobotState, kin: RobotDynamics, trajectory: Trajectory, dt: float) -> Command:
+        """The command for a sample that brings `dt` seconds of new time."""
+        running, motion, safety = self.running, self.motion, self.safety
+        reference = motion.sample(trajectory, state.time)
+        if running.joint_space:
+            reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
+        gains = running.gains.advance(dt)
+        if running.needs_wrench and state.wrench_on_tip is None:
+            sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))
+            motion.rest(state, kin, reference)
+        else:
+            command = running.law.compute(state, kin, reference, gains, dt)
+            command = self._transition.blend(command, running.variant, safety, state, kin, dt)
+            sent = safety.apply(command, state, kin, dt)
+            if safety.fault:
+                motion.trajectory = None
+        self.state, self.kin, motion.reference = state, kin, reference
+        return sent
+
+    def _known(self) -> tuple[RobotState, RobotDynamics]:
+        return known_state(self.fault, self.state, self.kin, self.motion.trajectory)
+
+
+def _check_state(state: RobotState, n: int) -> None:
+    for name, values in (("position", state.q), ("velocity", state.v)):
+        if values.shape != (n,) or not math.isfinite(values.dot(values)):
+            raise ConfigError(f"joint state: {name} = {values.tolist()}: must be {n} finite numbers")
+    if not math.isfinite(state.time):
+        raise ConfigError(f"joint state: time = {state.time}: must be finite")
+
+
+def _describe_gap(gap: float) -> str:
+    if gap > 0.0:
+        return f"no joint state for {gap:.3f} s, by their stamps: must be at most {MAX_GAP:g} s"
+    return f"the stamps of joint states went back by {-gap:.3f} s"

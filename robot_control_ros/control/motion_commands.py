@@ -1,0 +1,237 @@
+"""What moves the reference of a control loop: hold, move, follow, go home, jog, and the feed-forward wrench."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.spatial import pose_error, wrap
+from ..core.types import Array, Reference, RobotState
+from ..references import (
+    Hold,
+    Jog,
+    JointBrake,
+    JointPath,
+    OnlineJointTrajectory,
+    OnlineTrajectory,
+    Trajectory,
+    is_moving,
+)
+from ..references.workspace import Workspace
+from ..robot.configuration import RobotConfig
+from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
+from ..robot.model import RobotDynamics, RobotModel
+from .safety import STOPPING
+from .transition import BumplessTransition
+
+JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
+FAR, FAR_TIP = 0.05, (0.05, 0.2)  # rad; m and rad: a law that takes over moves to a reference further away than this
+
+
+class MotionCommands:
+    """The trajectory that a loop follows, and the commands that change it.
+
+    Each command goes on from the present reference, and never makes the loop's command jump.
+
+    Args:
+        robot: its configuration.
+        model: of the robot.
+        workspace: the box that targets stay in.
+        transition: where a command asks the law to begin anew.
+        known: gives the last state and its dynamics; raises ConfigError where the loop has none to start from.
+
+    Attributes:
+        trajectory: the reference over time; None where the next tick starts anew.
+        feedforward_wrench: (6,) exerted by the robot, base axes, tip origin [N, N·m]; None for none.
+        reference: of the last tick.
+    """
+
+    def __init__(
+        self,
+        robot: RobotConfig,
+        model: RobotModel,
+        workspace: Workspace,
+        transition: BumplessTransition,
+        known: Callable[[], tuple[RobotState, RobotDynamics]],
+    ) -> None:
+        self.trajectory: Trajectory | None = None
+        self.feedforward_wrench: Array | None = None
+        self.reference = Reference()
+        self._robot, self._model, self._workspace = robot, model, workspace
+        self._transition, self._known = transition, known
+        self._axes = np.array(robot.axes)
+        self._time, self._wrench_until = 0.0, math.inf  # by the samples' clock [s]
+
+    # --- what the loop calls ---
+
+    def start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
+        """Hold the robot where it is, without a feed-forward wrench."""
+        self.trajectory = trajectory = Hold(kin.pose, state.q.copy())
+        self.feedforward_wrench = None
+        return trajectory
+
+    def sample(self, trajectory: Trajectory, time: float) -> Reference:
+        """The reference at a time [s], with the feed-forward wrench."""
+        reference = trajectory.sample(time)
+        self._time = time
+        if time > self._wrench_until:
+            self.set_feedforward_wrench(None)
+        if self.feedforward_wrench is not None:
+            reference = replace(reference, wrench=self.feedforward_wrench)
+        return reference
+
+    def rest(self, state: RobotState, kin: RobotDynamics, reference: Reference) -> None:
+        """Let the reference rest where it is; the law begins anew from there when it can."""
+        pose = kin.pose if reference.pose is None else reference.pose
+        self.trajectory = Hold(pose, state.q if reference.q is None else reference.q)
+        self._transition.request()
+
+    def is_moving(self) -> bool:
+        """Whether the reference moves after the last tick, or a wrench is fed forward."""
+        moving = self.trajectory is not None and is_moving(self.trajectory, self.reference, self._time)
+        return moving or self.feedforward_wrench is not None
+
+    def approach(self, state: RobotState, kin: RobotDynamics, joint_space: bool) -> None:
+        """Move from where the robot is to the present reference, if its joints rest and it is far."""
+        reference = self.reference
+        if reference.v is not None and reference.v.any():
+            return
+        if joint_space and reference.q is not None and reference.v is not None:
+            if np.abs(reference.q - state.q).max() > FAR:
+                self.trajectory = self._joint_trajectory(state.q, state.v, reference.q, state.time)
+        elif reference.pose is not None:
+            error = pose_error(reference.pose, kin.pose)
+            if np.linalg.norm(error[:3]) > FAR_TIP[0] or np.linalg.norm(error[3:]) > FAR_TIP[1]:
+                self.trajectory = self._tip_trajectory(Reference(kin.pose, kin.twist), reference.pose, state.time)
+
+    # --- what moves the reference ---
+
+    def hold(self) -> None:
+        """Bring a reference that moves to rest; make the present pose the reference where it rests already."""
+        state, kin = self._known()
+        self.feedforward_wrench = None
+        reference = self.reference
+        if reference.q is not None and reference.v is not None and reference.v.any():
+            braking = STOPPING * self._model.limits.velocity
+            self.trajectory = JointBrake(self._model, reference.q, reference.v, state.time, braking)
+        elif reference.twist is not None and reference.twist.any():
+            self.trajectory = Jog(reference, np.zeros(6), state.time, self._robot.tip_acceleration, 0.0)
+        else:
+            self.trajectory = Hold(kin.pose, state.q)
+            self._transition.request()
+
+    def move_to(self, pose: Array) -> None:
+        """Move the reference to a pose (4, 4) in the base, within the robot's tip limits, as often as you like.
+
+        Raises:
+            ConfigError: outside the workspace.
+        """
+        state, _ = self._known()
+        self._workspace.check(pose[:3, 3])
+        if isinstance(self.trajectory, OnlineTrajectory):
+            self.trajectory.target = pose
+        else:
+            self.trajectory = self._tip_trajectory(self.reference, pose, state.time)
+
+    def move_joints_to(self, goal: Array) -> None:
+        """Move the reference to joint angles (n,), each joint within its limits, as often as you like.
+
+        Cyclic joints take the short way.
+
+        Raises:
+            ConfigError: wrong size, not finite, beyond a position limit, or the tip outside the workspace.
+        """
+        state, _ = self._known()
+        self._check_joint_goal(goal)
+        if isinstance(self.trajectory, OnlineJointTrajectory):
+            self.trajectory.target = self._nearest(self.trajectory.target, goal)
+        else:
+            q, v = self._joint_start(state)
+            self.trajectory = self._joint_trajectory(q, v, self._nearest(q, goal), state.time)
+
+    def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
+        """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
+
+        Cyclic joints go the short way to the first position, and from there as it is given.
+
+        Raises:
+            ConfigError: times that don't rise, values that aren't finite or beyond a limit, or the tip outside the
+                workspace.
+        """
+        state, _ = self._known()
+        for goal in positions:
+            self._check_joint_goal(goal)
+        q, v = self._joint_start(state)
+        shift = self._nearest(q, positions[0]) - positions[0]  # by whole turns
+        limits = self._model.limits.velocity
+        self.trajectory = JointPath(self._model, q, times, positions + shift, velocities, state.time, limits, v)
+
+    def go_home(self) -> None:
+        """Move the joints to the robot's home; see :meth:`move_joints_to`."""
+        self.move_joints_to(np.array(self._robot.home))
+
+    def jog(self, twist: Array, lasting: float) -> None:
+        """Move the reference with a twist (6,) for `lasting` seconds, then brake.
+
+        Speeds above the tip limits are scaled down, and those towards the workspace's walls so that it stops before.
+        """
+        state, _ = self._known()
+        linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
+        excess = max(linear / self._robot.tip_speed[0], angular / self._robot.tip_speed[1], 1.0)
+        reference, acceleration = self.reference, self._robot.tip_acceleration
+        if reference.pose is not None:
+            before = np.zeros(6) if reference.twist is None else reference.twist
+            twist = self._workspace.slowed(twist / excess, before, reference.pose[:3, 3], acceleration, lasting)
+        self.trajectory = Jog(reference, twist, state.time, acceleration, lasting)
+
+    def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None:
+        """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none.
+
+        Args:
+            wrench: as above.
+            lasting: [s] without a newer one after which it ends.
+        """
+        self.feedforward_wrench = wrench
+        self._wrench_until = self._time + lasting
+
+    # --- helpers ---
+
+    def _tip_trajectory(self, start: Reference, pose: Array, time: float) -> OnlineTrajectory:
+        robot = self._robot
+        return OnlineTrajectory(start, pose, time, robot.tip_speed, robot.tip_acceleration, start.q)
+
+    def _joint_trajectory(self, q: Array, v: Array, goal: Array, time: float) -> OnlineJointTrajectory:
+        speed = self._robot.joint_speed * self._model.limits.velocity
+        return OnlineJointTrajectory(self._model, Reference(q=q, v=v), goal, time, speed, speed / JOINT_RAMP)
+
+    def _joint_start(self, state: RobotState) -> tuple[Array, Array]:
+        """Joint angles and velocities (n,) of the reference: its own, or else those of its pose and twist."""
+        reference = self.reference
+        if reference.q is not None and reference.v is not None:
+            return reference.q, reference.v
+        pose = self._known()[1].pose if reference.pose is None else reference.pose
+        try:
+            q = solve_pose(self._model, pose, state.q, self._axes)
+        except ConfigError:  # out of reach: where the robot is
+            self._transition.request()
+            return state.q, state.v
+        twist = np.zeros(6) if reference.twist is None else reference.twist
+        return q, DifferentialKinematics(self._axes).velocities(self._model.at(q), twist)
+
+    def _nearest(self, q: Array, goal: Array) -> Array:
+        """The goal (n,) with cyclic joints the short way from q (n,)."""
+        return np.asarray(q + wrap(goal - q, self._model.cyclic))
+
+    def _check_joint_goal(self, goal: Array) -> None:
+        limits, robot = self._model.limits, self._robot
+        if goal.shape != (robot.n,) or not np.isfinite(goal).all():
+            raise ConfigError(f"joint goal {goal.tolist()}: must be {robot.n} finite numbers")
+        for name, value, low, high in zip(robot.joints, goal, limits.lower, limits.upper, strict=True):
+            if not low <= value <= high:
+                raise ConfigError(f"joint goal {name} = {value:g} rad: must be within [{low:g}, {high:g}]")
+        if self._workspace.bounded:
+            self._workspace.check(self._model.at(goal).pose[:3, 3])

@@ -1,0 +1,196 @@
+"""The one gate that every command passes: limits, rates, finiteness, and what to send when all else fails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import ConfigError
+from ..core.types import Array, Command, CommandMode, RobotState
+from ..robot.configuration import RobotConfig
+from ..robot.model import JointLimits, RobotDynamics
+
+STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
+MAX_LAG = 0.1  # s at full speed, that a joint may be behind its position command
+
+
+class Safety:
+    """Bounds each command, and its change per second, joint by joint.
+
+    Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
+    beginning from the torque that holds the robot. Position commands stay within the position limits and move
+    at most at the velocity limits; where a joint is left behind by more than it can go in 0.1 s, the command goes
+    back to where the robot is. Velocity commands stay within the velocity limits, change within a quarter of a
+    second from 0 to the limit at most, and end before a position limit is passed. Torque that is fed forward keeps the
+    effort limits and ``effort_rate``, beginning at 0.
+
+    Attributes:
+        fault: why the last command was replaced by the safe output; empty where it was not.
+        mode: of the last command; None after a reset.
+    """
+
+    def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
+        for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
+            if not (np.isfinite(values).all() and (values > 0.0).all()):
+                raise ConfigError(
+                    f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
+                )
+        self._robot, self._limits, self._shape = robot, limits, (robot.n,)
+        self._effort_rate = np.array(robot.effort_rate)
+        self._safe_damping = np.array(robot.safe_damping)
+        self._acceleration = STOPPING * limits.velocity
+        self._last: Array | None = None
+        self.mode: CommandMode | None = None
+        self._stopped = False
+        self._last_extra: Array | None = None
+        self._effort_bounds = -limits.effort, limits.effort
+        self._asked = self._bounded = self._sent = np.zeros(robot.n)
+        self.fault = ""
+
+    def reset(self) -> None:
+        """Forget the last command: the next one is measured against what holds the robot now."""
+        self._last, self.mode, self._stopped = None, None, False
+        self._last_extra = None
+
+    def start(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
+        """What the next command (n,) in this mode is measured against: the last one, or else what the robot does now.
+
+        That is what holds it, and for velocities the present ones, so that an arm that moves isn't stopped at once.
+        """
+        if self._last is not None and mode is self.mode:
+            return self._last
+        if mode is CommandMode.VELOCITY:
+            return np.clip(state.v, -self._limits.velocity, self._limits.velocity)
+        return self.holding(mode, state, kin)
+
+    def holding(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
+        """The command (n,) that holds the robot where it is: gravity torque where that is ours, q, or 0 rad/s."""
+        if mode is CommandMode.POSITION:
+            return state.q.copy()
+        if mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
+            return np.clip(kin.gravity, -self._limits.effort, self._limits.effort)
+        return np.zeros(self._robot.n)
+
+    def safe_output(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, fresh: bool = False) -> Command:
+        """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from.
+
+        A position, once held, stays: it doesn't give way, sample by sample, to a load. Where gravity is ours, and the
+        state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
+        """
+        values = self._safe_values(mode, state, kin, fresh)
+        self._last = self._asked = self._bounded = self._sent = values
+        self.mode, self._stopped, self._last_extra = mode, True, None
+        return Command(mode, values)
+
+    def take_over(self, command: Command) -> None:
+        """Begin where somebody else's last command ended; a position is then held where that was."""
+        self._last, self.mode, self._stopped, self._last_extra = command.values, command.mode, True, None
+
+    def approach_safe_output(
+        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = False
+    ) -> Command:
+        """The safe output, see :meth:`safe_output`, within the limits and rates of :meth:`apply`.
+
+        What it is measured against is the last command, `dt` seconds ago, which :meth:`take_over` may have told.
+        """
+        sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
+        self._stopped = True
+        return sent
+
+    def _safe_values(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, fresh: bool) -> Array:
+        latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
+        values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
+        if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
+            values = np.clip(values - self._safe_damping * state.v, *self._effort_bounds)
+        return values
+
+    def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str) -> Command:
+        """The safe output at a fresh state, with the reason as the fault."""
+        self.fault = reason
+        return self.safe_output(mode, state, kin, fresh=True)
+
+    def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
+        """The command that may be sent, `dt` seconds after the last one."""
+        values, extra = command.values, command.feedforward
+        if not self.usable(command):
+            return self.stop(command.mode, state, kin, self._complaint(command))
+        last = self.start(command.mode, state, kin)
+        self.fault = self._lag(command.mode, last, state)
+        lower, upper, rate = self._bounds(command.mode, state, dt)
+        bounded = state.q if self.fault else np.minimum(np.maximum(values, lower), upper)
+        step = rate * dt
+        sent = np.minimum(np.maximum(bounded, last - step), last + step)
+        torque = self._limited_feedforward(command.mode, extra, dt)
+        self._last, self.mode, self._stopped = sent, command.mode, False
+        self._asked, self._bounded, self._sent = values, bounded, sent
+        velocity = command.velocity
+        if velocity is not None:
+            velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
+        return Command(command.mode, sent, torque, velocity)
+
+    def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:
+        """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
+        last = self._last_extra if mode is self.mode else None
+        if wanted is None and last is None:
+            self._last_extra = None
+            return None
+        last = np.zeros(self._robot.n) if last is None else last
+        bounded = np.zeros(self._robot.n) if wanted is None else np.clip(wanted, *self._effort_bounds)
+        step = self._effort_rate * dt
+        sent: Array = np.minimum(np.maximum(bounded, last - step), last + step)
+        self._last_extra = sent if wanted is not None or sent.any() else None
+        return self._last_extra
+
+    @property
+    def saturated(self) -> NDArray[np.bool_]:
+        """(n,) True where the last command met a limit of effort, position or velocity."""
+        return np.asarray(self._asked != self._bounded)
+
+    @property
+    def rate_limited(self) -> NDArray[np.bool_]:
+        """(n,) True where the last command changed as fast as it may."""
+        return np.asarray(self._bounded != self._sent)
+
+    def usable(self, command: Command) -> bool:
+        """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
+        for part in (command.values, command.feedforward, command.velocity):
+            if part is not None and not (part.shape == self._shape and math.isfinite(part.dot(part))):
+                return False
+        return True
+
+    def _lag(self, mode: CommandMode, last: Array, state: RobotState) -> str:
+        """What is wrong where a joint doesn't follow its position commands; empty where all do."""
+        if not (mode is self.mode is CommandMode.POSITION):
+            return ""
+        allowed = MAX_LAG * self._limits.velocity
+        beyond = np.abs(last - state.q) - allowed
+        joint = int(beyond.argmax())
+        if beyond[joint] <= 0.0:
+            return ""
+        return (
+            f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
+            f"{last[joint]:.3f} rad: must be within {allowed[joint]:.3f} rad; is the robot stopped?"
+        )
+
+    def _complaint(self, command: Command) -> str:
+        given = str(command.values.tolist())
+        for name, part in (("feed-forward", command.feedforward), ("velocity", command.velocity)):
+            if part is not None:
+                given += f" with {name} {part.tolist()}"
+        return f"the law gave {given}: must be {self._robot.n} finite numbers"
+
+    def _bounds(self, mode: CommandMode, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
+        limits = self._limits
+        if mode is CommandMode.EFFORT:
+            return *self._effort_bounds, self._effort_rate
+        if mode is CommandMode.POSITION:
+            return limits.lower, limits.upper, limits.velocity
+        # v² = 2 a d, less what half a cycle adds: the speed from which the joint still stops before its limit
+        half = self._acceleration * dt / 2.0
+        room_up = np.sqrt(2.0 * self._acceleration * np.maximum(limits.upper - state.q, 0.0)) - half
+        room_down = np.sqrt(2.0 * self._acceleration * np.maximum(state.q - limits.lower, 0.0)) - half
+        lower = np.maximum(-limits.velocity, -np.maximum(room_down, 0.0))
+        upper = np.minimum(limits.velocity, np.maximum(room_up, 0.0))
+        return lower, upper, self._acceleration

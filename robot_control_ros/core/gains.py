@@ -1,0 +1,330 @@
+"""Gains, declared once.
+
+A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
+
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        stiffness: Array = gain(500.0, size=TASK, unit="N/m, N·m/rad", lower=0.0, upper=1e4, doc="…")
+        coriolis: float = gain(False, doc="…")
+        output: str = choice("effort", ("effort", "position"), doc="…")
+
+From that one declaration come the validation (:func:`make_gains`), the bumpless change
+(:class:`GainSchedule`), the ROS parameters with their ranges, the sliders of the page and the tables of the
+documentation. A switch is a number between 0 (off) and 1 (on), so that it, too, can be faded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from .errors import ConfigError
+from .types import Array
+
+SCALAR = "scalar"
+TASK = "task"  # six values: x y z [m or N] then rx ry rz [rad or N·m]
+JOINT = "joint"  # one value per joint
+VECTOR = "vector"  # three values: x y z
+MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, or all 36 row by row
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+
+_KEY = "robot_control_gain"
+
+
+@dataclass(frozen=True)
+class GainSpec:
+    """What one gain is: its name, default, size, unit, bounds and text; `choices` where it is a word."""
+
+    name: str
+    default: float | bool | str | tuple[float, ...]
+    doc: str
+    unit: str
+    size: str
+    lower: float
+    upper: float
+    choices: tuple[str, ...] = ()
+
+    @property
+    def switch(self) -> bool:
+        """True where the gain is an on/off switch."""
+        return isinstance(self.default, bool)
+
+    def length(self, joints: int) -> int:
+        """Number of values for a robot with `joints` joints."""
+        return {SCALAR: 1, TASK: 6, JOINT: joints, VECTOR: 3, MATRIX: 36}[self.size]
+
+    def lengths(self, joints: int) -> tuple[int, ...]:
+        """The numbers of values that may be given: one stands for all."""
+        all_values = self.length(joints)
+        return tuple(sorted({1, 6, all_values} if self.size == MATRIX else {1, all_values}))
+
+    def label(self, index: int | None) -> str:
+        """`stiffness` or, for one of several values, `stiffness[2]`."""
+        return self.name if index is None else f"{self.name}[{index}]"
+
+    def bounds(self) -> str:
+        """What is valid, in words."""
+        if self.choices:
+            return f"must be one of: {', '.join(self.choices)}"
+        unit = f" {self.unit}" if self.unit else ""
+        return f"must be within [{self.lower:g}, {self.upper:g}]{unit}"
+
+
+def gain(
+    default: float | bool | Sequence[float],
+    *,
+    doc: str,
+    unit: str = "",
+    size: str = SCALAR,
+    lower: float = 0.0,
+    upper: float = 1.0,
+) -> Any:
+    """Declare a field of a Gains dataclass.
+
+    Args:
+        default: a number, a bool (the gain is then a switch), or as many values as `size` says; one number
+            stands for all values.
+        doc: one sentence: what it does, and what a zero does.
+        unit: SI unit in words.
+        size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three) or MATRIX (6x6; its bounds are those of
+            the diagonal).
+        lower, upper: bounds, inclusive.
+    """
+    value = default if isinstance(default, (bool, int, float)) else tuple(float(x) for x in default)
+    spec = GainSpec("", value, doc, unit, size, float(lower), float(upper))
+    return field(default=value, metadata={_KEY: spec})
+
+
+def choice(default: str, choices: Sequence[str], *, doc: str) -> Any:
+    """Declare a field of a Gains dataclass that is one of a few words; a change is taken over at once.
+
+    Args:
+        default: one of `choices`.
+        choices: the words.
+        doc: one sentence on what they do.
+    """
+    spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices))
+    return field(default=default, metadata={_KEY: spec})
+
+
+def gain_specs(gains_type: type) -> tuple[GainSpec, ...]:
+    """The declarations of a Gains dataclass, in their order."""
+    found = []
+    for item in fields(gains_type):
+        spec: GainSpec = item.metadata[_KEY]
+        found.append(replace(spec, name=item.name))
+    return tuple(found)
+
+
+def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
+    """The value in the form a law wants: a float, a word, or a read-only (3,), (6,), (n,) or (6, 6) array.
+
+    Raises:
+        ConfigError: wrong type, wrong size, not finite or out of bounds; names value, bound and choices.
+    """
+    if spec.choices:
+        if not isinstance(value, str) or value not in spec.choices:
+            raise ConfigError(f"{spec.name} = {value!r}: {spec.bounds()}")
+        return spec.choices[spec.choices.index(value)]  # plain, where a word of an Enum was given
+    if spec.switch and not (
+        isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
+    ):
+        raise ConfigError(f"{spec.name} = {value!r}: it is a switch, must be true or false")
+    values = _numbers(spec, value, joints)
+    if spec.size == MATRIX:
+        return _frozen(_matrix(spec, values))
+    _check_bounds(spec, values)
+    if spec.size == SCALAR:
+        return float(values[0])
+    return _frozen(np.full(spec.length(joints), values[0]) if values.size == 1 else values)
+
+
+def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
+    words = _shape_words(spec, joints)
+    try:
+        raw = np.array(value)
+    except ValueError:  # rows of different lengths
+        raw = np.array("not numbers")
+    if raw.dtype.kind not in ("iuf" if not spec.switch else "iufb"):
+        raise ConfigError(f"{spec.name} = {value!r}: must be {words}")
+    raw = raw.ravel() if spec.size == MATRIX and raw.shape == (6, 6) else np.atleast_1d(raw)
+    values = raw.astype(float)
+    if values.ndim != 1 or values.size not in spec.lengths(joints):
+        raise ConfigError(f"{spec.name} has {values.size} values {values.tolist()}: must have {words}")
+    return values
+
+
+def _check_bounds(spec: GainSpec, values: Array) -> None:
+    for index, number in enumerate(values):
+        if not (math.isfinite(number) and spec.lower <= number <= spec.upper):
+            label = spec.label(index if values.size > 1 else None)
+            raise ConfigError(f"{label} = {number:g}: {spec.bounds()}")
+
+
+def _matrix(spec: GainSpec, values: Array) -> Array:
+    matrix = values.reshape(6, 6) if values.size == 36 else np.diag(np.broadcast_to(values, 6))
+    _check_bounds(spec, np.diag(matrix))
+    if not (np.abs(matrix) <= spec.upper).all():  # false for NaN as well
+        row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
+        bound = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()
+        raise ConfigError(f"{spec.name}[{row}, {column}] = {matrix[row, column]:g}: {bound}")
+    smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
+    if smallest < -1e-9 * spec.upper:
+        raise ConfigError(
+            f"{spec.name}: its symmetric part has the eigenvalue {smallest:g}: must be positive semidefinite"
+        )
+    return matrix
+
+
+def _frozen(values: Array) -> Array:
+    values.flags.writeable = False
+    return values
+
+
+def _shape_words(spec: GainSpec, joints: int) -> str:
+    if spec.size == SCALAR:
+        return "one number"
+    if spec.size == MATRIX:
+        return "1, 6 (the diagonal) or 36 numbers (6x6, row by row)"
+    what = {TASK: "x, y, z, rx, ry, rz", JOINT: "one per joint", VECTOR: "x, y, z"}[spec.size]
+    return f"1 or {spec.length(joints)} numbers ({what})"
+
+
+def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: Any = None) -> Any:
+    """A new, validated Gains object.
+
+    Args:
+        gains_type: the law's Gains dataclass.
+        values: the gains to set by name; an array gain may be given as one number.
+        joints: number of joints n.
+        base: the Gains to take the rest from; None takes the defaults.
+
+    Raises:
+        ConfigError: an unknown name (lists the valid ones), or a value refused by :func:`check_gain`; nothing
+            is changed then.
+    """
+    specs = {spec.name: spec for spec in gain_specs(gains_type)}
+    for name in values:
+        if name not in specs:
+            raise ConfigError(f"unknown gain {name!r}; gains: {', '.join(specs)}")
+    checked = {}
+    for name, spec in specs.items():
+        if name in values:
+            checked[name] = check_gain(spec, values[name], joints)
+        elif base is not None:
+            checked[name] = getattr(base, name)
+        else:
+            checked[name] = check_gain(spec, spec.default, joints)
+    return gains_type(**checked)
+
+
+def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
+    """The gain as a plain Python value, as ROS parameters and YAML files hold it."""
+    return plain(spec, getattr(gains, spec.name))
+
+
+def plain(spec: GainSpec, value: float | str | Array) -> bool | float | str | list[float]:
+    """A checked value (see :func:`check_gain`) as a plain Python value; a diagonal matrix as its diagonal."""
+    if isinstance(value, np.ndarray):
+        if spec.size == MATRIX and np.array_equal(value, np.diag(np.diag(value))):
+            value = np.diag(value)
+        return [float(x) for x in value.ravel()]
+    if isinstance(value, str):
+        return value
+    return value > 0.5 if spec.switch else float(value)
+
+
+def interpolate(old: Any, new: Any, share: float) -> Any:
+    """Gains at `share` (0 old, 1 new) of the way: linear in each number, words at once."""
+    mixed = {}
+    for item in fields(old):
+        a, b = getattr(old, item.name), getattr(new, item.name)
+        mixed[item.name] = b if isinstance(b, str) else a + share * (b - a)
+    return type(old)(**mixed)
+
+
+class GainSchedule:
+    """Moves from one set of gains to the next without a bump.
+
+    After :meth:`change` the gains approach the new ones as 1 - exp(-t/time_constant), and are exactly the new ones
+    once less than 1e-4 of the way is left.
+    """
+
+    def __init__(self, gains: Any, time_constant: float) -> None:
+        """
+        Args:
+            gains: the gains to begin with.
+            time_constant: [s]; 0 changes at once.
+        """
+        if not (math.isfinite(time_constant) and time_constant >= 0.0):
+            raise ConfigError(f"gain_time_constant = {time_constant!r}: must be 0 s or more")
+        self.time_constant = time_constant
+        self.current = gains
+        self.target = gains
+        self._left = 0.0
+        self._start = gains
+
+    def change(self, gains: Any) -> None:
+        """Begin to move to `gains`: one assignment, whatever moved before."""
+        self._start, self.target, self._left = self.current, gains, 1.0
+
+    def advance(self, dt: float) -> Any:
+        """The gains `dt` seconds later."""
+        if self._left > 0.0:
+            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
+            if self._left < 1e-4:
+                self._left, self.current = 0.0, self.target
+            else:
+                self.current = interpolate(self._start, self.target, 1.0 - self._left)
+        return self.current
+
+    def finish(self) -> None:
+        """Be at the target at once: for a robot that is not being commanded."""
+        self._left, self.current = 0.0, self.target
+
+
+class ParameterSet(GainSchedule):
+    """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
+
+    Args:
+        gains_type: their dataclass.
+        joints: number of joints n.
+        defaults: what differs from the declared defaults.
+        validate: refuses, by ConfigError, gains that are valid each for itself but not here.
+        time_constant: see :class:`GainSchedule`.
+
+    Raises:
+        ConfigError: a default is refused.
+    """
+
+    def __init__(
+        self,
+        gains_type: type,
+        joints: int,
+        defaults: Mapping[str, Any],
+        validate: Callable[[Any], None] = lambda gains: None,
+        time_constant: float = 0.0,
+    ) -> None:
+        self.specs = gain_specs(gains_type)
+        self.joints = joints
+        self._type, self._validate = gains_type, validate
+        self._defaults = make_gains(gains_type, defaults, joints)
+        super().__init__(self._defaults, time_constant)
+
+    def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
+        """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
+
+        Raises:
+            ConfigError: names the gain, its value and the bound.
+        """
+        gains = make_gains(self._type, values, self.joints, self._defaults if base is None else base)
+        self._validate(gains)
+        return gains
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Change some, all or none; see :meth:`check`."""
+        self.change(self.check(values, self.target))

@@ -1,0 +1,131 @@
+"""Plain data that every module speaks: numpy arrays, SI units, radians.
+
+Joint arrays are ordered as ``RobotConfig.joints``. Poses are homogeneous transforms of shape (4, 4).
+Twists and wrenches are (6,) arrays, linear part first, in base axes at the tip origin
+(see :mod:`robot_control_ros.core.spatial`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+JointPathFunction = Callable[[float], tuple[Array, Array, Array]]
+
+
+class CommandMode(str, Enum):
+    """What the numbers of a command are; the value is the word used in topics and files."""
+
+    EFFORT = "effort"  # N·m
+    POSITION = "position"  # rad
+    VELOCITY = "velocity"  # rad/s
+
+
+@dataclass(frozen=True, eq=False)
+class Wrench:
+    """Force and torque exerted BY the environment ON the robot.
+
+    Attributes:
+        force: (3,) [N], in the axes of `frame`.
+        torque: (3,) [N·m], about the origin of `frame`.
+        frame: name of a frame of the robot description.
+        time: when it was measured [s], by the clock of RobotState.time; None: it is as old as the state it comes with.
+    """
+
+    force: Array
+    torque: Array
+    frame: str
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotState:
+    """One sample of the robot.
+
+    Attributes:
+        time: stamp of the sample [s].
+        q: (n,) scalar joint angles [rad], continuous joints too; the loop takes jumps by whole turns out of those.
+        v: (n,) joint velocities [rad/s].
+        effort: (n,) measured joint torques [N·m].
+        wrench: the sensor's sample in the sensor's frame, None where there is none.
+        wrench_on_tip: (6,) the same, tared, in base axes at the tip origin; None in a plant's sample, and where there
+            is no fresh wrench. The loop makes a new state with it.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    effort: Array
+    wrench: Wrench | None = None
+    wrench_on_tip: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SensedState(RobotState):
+    """A sample with a fresh wrench: what a law with ``needs_wrench = True`` gets.
+
+    Attributes:
+        wrench_on_tip: (6,) see :class:`RobotState`; never None.
+    """
+
+    wrench_on_tip: Array = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Reference:
+    """Where the robot should be. What is not given is None, and the law says what it does then.
+
+    Attributes:
+        pose: (4, 4) tip in base.
+        twist: (6,) [m/s, rad/s].
+        acceleration: (6,) [m/s², rad/s²].
+        wrench: (6,) feed-forward wrench that the robot shall exert on the environment [N, N·m].
+        q, v, a: (n,) joint position, velocity, acceleration.
+        path: (q, v, a) at any time near now [s], by the clock of RobotState.time.
+    """
+
+    pose: Array | None = None
+    twist: Array | None = None
+    acceleration: Array | None = None
+    wrench: Array | None = None
+    q: Array | None = None
+    v: Array | None = None
+    a: Array | None = None
+    path: JointPathFunction | None = None
+
+
+@dataclass(slots=True, eq=False)
+class JointSpaceReference(Reference):
+    """Where the joints should be: what a law with ``reference = JointSpaceReference`` gets.
+
+    The loop gives `path` as well.
+
+    Attributes:
+        q, v, a: (n,) joint position, velocity, acceleration; never None.
+    """
+
+    q: Array = field(kw_only=True)
+    v: Array = field(kw_only=True)
+    a: Array = field(kw_only=True)
+
+
+@dataclass(slots=True, eq=False)
+class Command:
+    """What goes to the joints.
+
+    Attributes:
+        mode: what `values` means.
+        values: (n,) N·m, rad or rad/s.
+        feedforward: (n,) torque offset [N·m] that goes with a position or velocity command, or None.
+        velocity: (n,) velocity [rad/s] that goes with a position command, or None.
+    """
+
+    mode: CommandMode
+    values: Array
+    feedforward: Array | None = None
+    velocity: Array | None = None

@@ -1,0 +1,66 @@
+"""The box that the controller keeps targets of the tip in, as far as it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...core.types import Array
+from ...references.workspace import FAR, is_bounded
+from ..link import Parameter
+
+COLOUR = (90, 140, 200)
+SHOWN = 1.5  # reaches from the base to where a wall is drawn that isn't there
+EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in (1, 2, 4)]  # of corners by their bits
+
+
+class WorkspaceBox:
+    """The edges of the box, to be seen on demand and while a wall stops a target.
+
+    Args:
+        scene: of viser.
+        reach: of the arm [m].
+
+    Attributes:
+        shown: whether it is to be seen in any case.
+    """
+
+    def __init__(self, scene: Any, reach: float) -> None:
+        self.shown = self._touched = False
+        self._scene, self._reach = scene, reach
+        self._lower, self._upper = np.full(3, -FAR), np.full(3, FAR)
+        self._edges: Any = None
+        self._drawn: object = None
+
+    def draw(self, parameters: Mapping[str, Parameter]) -> None:
+        """As the controller has it now."""
+        lower, upper = (parameters.get(f"workspace.{name}") for name in ("lower", "upper"))
+        if lower is not None and upper is not None:
+            self._lower, self._upper = np.asarray(lower.value, dtype=float), np.asarray(upper.value, dtype=float)
+        seen = self.shown or self._touched
+        self._touched = False
+        state = (self._lower.tolist(), self._upper.tolist(), seen)
+        if state == self._drawn:
+            return
+        self._drawn = state
+        if self._edges is not None:
+            self._edges.remove()
+        self._edges = self._make() if seen and is_bounded(self._lower, self._upper) else None
+
+    def inside(self, pose: Array) -> Array:
+        """The pose (4, 4), or one with the same rotation at the nearest place inside."""
+        moved = pose.copy()
+        moved[:3, 3] = np.clip(pose[:3, 3], self._lower, self._upper)
+        self._touched = not np.array_equal(moved, pose)
+        return moved
+
+    def _make(self) -> Any:
+        limit = SHOWN * self._reach
+        ends = np.clip(np.array([self._lower, self._upper]), -limit, limit)
+        corners = np.array([[ends[(number >> axis) & 1, axis] for axis in range(3)] for number in range(8)])
+        return self._scene.add_line_segments(
+            "/workspace", corners[EDGES].astype(np.float32), COLOUR, thickness=1.5, thickness_units="screen"
+        )

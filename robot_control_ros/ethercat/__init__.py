@@ -1,0 +1,1 @@
+"""EtherCAT drives: the driver, the bus's own process, tools for the command line."""

@@ -1,0 +1,1 @@
+"""Drives of CiA 402 on a bus: files, process data, state machines, supervision."""

@@ -1,0 +1,264 @@
+"""The master of a bus: pysoem (SOEM), so used that a lost frame costs no more than its time.
+
+One thread exchanges process data. Everything else that talks to slaves may be called from one other thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ..tools.interfaces import has_carrier, interface_names
+from .al_status import AL_ERROR, OP, SAFEOP, Recovery
+from .pdo import RATED_TORQUE
+from .raw_socket import open_sockets, unblock
+from .slave_access import SlaveAccess
+from .topology import FoundSlave, Slave, Topology
+
+MAX_STATE_CHANGE = 3.0  # s
+MIN_RECEIVE = 50  # us: SOEM looks once, at least
+ALIAS_WORD = 4  # of the EEPROM: configured station alias
+_RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
+_SYNC0 = 0x0300
+
+
+class Master:
+    """A network interface with slaves behind it.
+
+    Args:
+        interface: name of the network interface.
+
+    Attributes:
+        access: to single slaves, beside the cycle.
+        expected_working_counter: of one exchange; 0 before :meth:`configure`.
+        warning: why a lost frame will block longer than it should; empty where it won't.
+    """
+
+    def __init__(self, interface: str) -> None:
+        self.interface = interface
+        self.expected_working_counter = 0
+        self.warning = ""
+        self._soem = _import_pysoem()
+        self._master = self._soem.Master()
+        self._descriptor = -1
+        self.access = SlaveAccess(self._soem, self._master)
+        self._sync = 0  # ns, cycle of SYNC0
+        self._topology: Topology | None = None
+        self._refused: dict[int, ConfigError | HardwareFault] = {}
+
+    # --- set-up ---
+
+    def open(self) -> None:
+        """Open the interface.
+
+        Raises:
+            ConfigError: there is no such interface, or it isn't permitted.
+        """
+        known = interface_names()
+        if self.interface not in known:
+            raise ConfigError(f"no network interface {self.interface!r}; interfaces: {', '.join(known)}")
+        before = open_sockets()
+        try:
+            self._master.open(self.interface)
+        except ConnectionError as error:
+            raise ConfigError(
+                f"interface {self.interface}: {error}; raw sockets need CAP_NET_RAW, see docs/ethercat.md"
+            ) from error
+        self._descriptor = unblock(open_sockets() - before)
+        if self._descriptor < 0:
+            self.warning = "SOEM's socket wasn't found: each lost frame will cost some 10 ms"
+
+    def close(self) -> None:
+        """Let the slaves go to INIT, and close the interface."""
+        if self.access.slaves:
+            self._master.state = self._soem.INIT_STATE
+            self._master.write_state()
+        self.access.slaves = []
+        self._master.close()
+
+    def scan(self) -> list[FoundSlave]:
+        """What is on the bus; all slaves are in PRE-OP then.
+
+        Raises:
+            HardwareFault: no slave answers.
+        """
+        if self._master.config_init(release_gil=True) <= 0:
+            raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
+        self.access.slaves = slaves = list(self._master.slaves)
+        return [FoundSlave(slave.man, slave.id, slave.rev, self._alias(slave), slave.name) for slave in slaves]
+
+    def _alias(self, slave: Any) -> int:
+        try:
+            return int.from_bytes(slave.eeprom_read(ALIAS_WORD)[:2], "little")
+        except self._soem.EepromError:
+            return 0
+
+    def configure(self, topology: Topology) -> None:
+        """See that the bus is that of the topology, and bring it to SAFE-OP.
+
+        Raises:
+            ConfigError: it isn't, or a drive doesn't take its settings; names slave, object and expectation.
+            HardwareFault: a slave doesn't answer, or doesn't change its state.
+        """
+        topology.check_bus(self.scan())
+        self._topology = topology
+        self.access.names = [str(slave) for slave in topology.slaves]
+        try:
+            self._configure(topology)
+        except RobotControlError:  # SOEM doesn't say so where a frame got lost meanwhile: once more, from the beginning
+            topology.check_bus(self.scan())
+            self._configure(topology)
+
+    def _configure(self, topology: Topology) -> None:
+        for slave in topology.drives:
+            self._configure_drive(slave, topology.cycle)
+        try:
+            self._master.config_map()
+        except self._soem.ConfigMapError as error:
+            raise ConfigError(f"the process data can't be mapped: {error.error_list}") from error
+        for slave in topology.drives:
+            found = self.access.slaves[slave.position]
+            slave.axis().check_sizes(len(found.output), len(found.input))
+        self.expected_working_counter = sum(
+            (2 if slave.output else 0) + (1 if slave.input else 0) for slave in self.access.slaves
+        )
+        self._sync = round(topology.cycle * 1e9) if self._master.config_dc() else 0
+        for slave in topology.slaves:
+            self._keep_time(slave)
+        for slave in topology.drives:  # again where it is reconfigured: without power it has forgotten
+            self.access.slaves[slave.position].setup_func = partial(self._configure_again, slave)
+        self._await(SAFEOP)
+
+    def _configure_drive(self, slave: Slave, cycle: float) -> None:
+        assert slave.drive is not None
+        if slave.drive.assign_activate not in (0, _SYNC0):
+            raise ConfigError(
+                f"{slave}: drive {slave.drive.name}: assign_activate = 0x{slave.drive.assign_activate:04X}: "
+                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)"
+            )
+        for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *slave.drive.cycle_writes(cycle)):
+            self.access.write_sdo(slave.position, write)
+        slave.check_rated_torque(int.from_bytes(self.access.read_sdo(slave.position, RATED_TORQUE), "little"))
+
+    def _configure_again(self, slave: Slave, found: Any) -> None:
+        assert self._topology is not None
+        try:
+            self._configure_drive(slave, self._topology.cycle)
+        except (ConfigError, HardwareFault) as error:  # SOEM can't pass it on
+            self._refused[slave.position] = error
+
+    def _keep_time(self, slave: Slave) -> None:
+        """What a slave loses when it is configured anew: its watchdog and its clock's pulses.
+
+        Raises:
+            HardwareFault: it doesn't answer.
+        """
+        assert self._topology is not None
+        found, milliseconds = self.access.slaves[slave.position], 1e3 * self._topology.watchdog
+        if found.output:
+            self.access.transfer(f"{slave}: watchdog", lambda: found.set_watchdog("processdata", milliseconds))
+        if self._sync and slave.drive is not None and slave.drive.assign_activate:
+            found.dc_sync(True, self._sync)
+
+    def _await(self, state: int) -> None:
+        if self._master.state_check(state, round(MAX_STATE_CHANGE * 1e6)) == state:
+            return
+        raise HardwareFault("; ".join(self._stragglers(state)))
+
+    def _stragglers(self, state: int) -> list[str]:
+        assert self._topology is not None
+        statuses = self.access.al_statuses()
+        late = [(slave, status) for slave, status in zip(self._topology.slaves, statuses, strict=True)]
+        return [f"{slave} {status}: must be in AL state {state}" for slave, status in late if status.state != state]
+
+    def operate(self, exchange: Callable[[], object]) -> None:
+        """Bring all slaves from SAFE-OP to OP.
+
+        Args:
+            exchange: one exchange of process data, at its time; slaves go to OP only where they come.
+
+        Raises:
+            HardwareFault: a slave doesn't change its state; names it, and its error.
+        """
+        exchange()
+        self._master.state = self._soem.OP_STATE
+        self._master.write_state()
+        deadline = time.monotonic() + MAX_STATE_CHANGE
+        while time.monotonic() < deadline:
+            exchange()
+            if self._master.read_state() == OP:
+                return
+        raise HardwareFault("; ".join(self._stragglers(OP)))
+
+    # --- the cycle ---
+
+    def exchange(self, budget: float) -> int:
+        """Send outputs, receive inputs; returns the working counter, negative where no frame came back.
+
+        Args:
+            budget: longest wait [s].
+        """
+        with self.access.wire:
+            self._master.send_processdata()
+            microseconds = round(budget * 1e6)
+            if self.access.busy or self._descriptor < 0:
+                return int(self._master.receive_processdata(microseconds, release_gil=True))
+            began = time.monotonic()
+            select.select([self._descriptor], [], [], budget)
+            left = microseconds - round((time.monotonic() - began) * 1e6)
+            return int(self._master.receive_processdata(max(left, MIN_RECEIVE)))
+
+    def inputs(self, positions: Sequence[int]) -> list[bytes]:
+        """What slaves sent with the last exchange whose working counter was right."""
+        return [self.access.slaves[position].input for position in positions]
+
+    def put(self, positions: Sequence[int], outputs: Sequence[bytes]) -> None:
+        """Outputs of slaves for the next exchange."""
+        for position, output in zip(positions, outputs, strict=True):
+            self.access.slaves[position].output = output
+
+    @property
+    def clock(self) -> int:
+        """Time of the reference clock with the last exchange [ns]; 0 without distributed clocks."""
+        return int(self._master.dc_time) if self._sync else 0
+
+    # --- beside the cycle ---
+
+    def carrier(self) -> bool:
+        """Whether the interface has a link."""
+        return has_carrier(self.interface)
+
+    def recover(self, position: int, step: Recovery) -> None:
+        """One step of a slave back to operation; whether it worked, the next AL states show.
+
+        SOEM holds the interpreter's lock while it waits for a slave that it configures anew: no cycle comes meanwhile,
+        and others may stop by their watchdogs, and need a step then, too.
+
+        Raises:
+            ConfigError, HardwareFault: the drive doesn't take its settings; names slave and object.
+        """
+        slave = self.access.slaves[position]
+        with self.access.beside():
+            if step is Recovery.RECOVER:
+                slave.recover(_RECONFIGURE)
+            elif step is Recovery.RECONFIGURE:
+                if slave.reconfig(_RECONFIGURE):
+                    assert self._topology is not None
+                    self._keep_time(self._topology.slaves[position])
+                if error := self._refused.pop(position, None):
+                    raise error
+            else:
+                slave.state = slave.state | AL_ERROR if step is Recovery.ACKNOWLEDGE else OP
+                slave.write_state()
+
+
+def _import_pysoem() -> Any:
+    try:
+        import pysoem
+    except ImportError as error:
+        raise ConfigError("EtherCAT needs pysoem: pip install 'robot_control_ros[ethercat]'") from error
+    return pysoem

@@ -1,0 +1,185 @@
+"""EtherCAT drives as a plant: what a ControlLoop can drive in process, and what the bus's own process runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ...core.errors import ConfigError, StaleStateError
+from ...core.types import Command, RobotState
+from ..process.pacing import ClockFollower, Timing
+from ..process.realtime import sleep_until
+from .bus import Master
+from .drive_cycle import DriveCycle
+from .supervisor import Action, SupervisorLimits
+from .topology import Topology
+
+LATE = 5  # cycles after which what an answer says of the joints is too old to act on
+RECEIVE_SHARE = 0.5  # of the cycle, to wait for a frame, where nothing else is asked for
+
+
+class EthercatPlant:
+    """A robot on EtherCAT drives.
+
+    Drives are enabled only by :meth:`enable`, and after whatever stopped them again only so.
+
+    Args:
+        joints: the robot's, in its order.
+        topology: of the bus.
+        interface: name of the network interface.
+        limits: of the supervisor.
+        frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are left out.
+        timing: where to note how the cycles were kept.
+    """
+
+    def __init__(
+        self,
+        joints: Sequence[str],
+        topology: Topology,
+        interface: str,
+        limits: SupervisorLimits | None = None,
+        frame_timeout: float | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        topology.in_order_of(joints)
+        self.topology, self.master = topology, Master(interface)
+        self.timing = Timing() if timing is None else timing
+        self._joints, self._limits, self._period = tuple(joints), limits, topology.cycle
+        self._frame_timeout = RECEIVE_SHARE * topology.cycle if frame_timeout is None else frame_timeout
+        self._follower = ClockFollower(topology.cycle)
+        self._due = self._sent = self._received = self._correction = 0.0
+        self._missed = 0
+        self._cycle: DriveCycle | None = None
+
+    @property
+    def cycle(self) -> DriveCycle:
+        """Of the drives, when it is open.
+
+        Raises:
+            ConfigError: it isn't.
+        """
+        if self._cycle is None:
+            raise ConfigError("the bus is not open: open it first")
+        return self._cycle
+
+    def open(self) -> None:
+        """Bring the bus to OP, all drives disabled; cycles must follow without a pause.
+
+        Raises:
+            ConfigError, HardwareFault: see :meth:`prepare` and :meth:`operate`.
+        """
+        self.prepare()
+        self.operate()
+
+    def prepare(self) -> None:
+        """Bring the bus to SAFE-OP: nothing has to follow yet.
+
+        Raises:
+            ConfigError: the interface isn't there or not permitted, or the bus isn't that of the topology.
+            HardwareFault: a slave doesn't answer, or doesn't get ready.
+        """
+        self.master.open()
+        try:
+            self.master.configure(self.topology)
+            expected = self.master.expected_working_counter
+            self._cycle = DriveCycle(self.topology, self._joints, expected, self._limits)
+        except Exception:
+            self.master.close()
+            raise
+
+    def operate(self) -> None:
+        """From SAFE-OP to OP, where slaves stop by themselves without a next cycle.
+
+        Raises:
+            HardwareFault: a slave doesn't get there; names it, and its error.
+        """
+        self._due = time.monotonic()
+        try:
+            self.master.operate(self._wait_and_exchange)
+        except Exception:
+            self._cycle = None
+            self.master.close()
+            raise
+
+    def sense(self) -> bool:
+        """Wait for the cycle's time and exchange process data; returns whether a new sample came."""
+        cycle = self.cycle
+        counter = self._wait_and_exchange()
+        late = counter >= 0 and self._received - self._sent > max(LATE * self._period, self._frame_timeout)
+        if counter == cycle.supervisor.frames.expected and self.master.clock:
+            self._correction = self._follower.correction(self.master.clock)
+        return cycle.sense(self._received, counter, self.master.inputs(cycle.positions), late)
+
+    def _wait_and_exchange(self) -> int:
+        self._due += self._period + self._correction
+        self._correction = 0.0
+        now = time.monotonic()
+        if now - self._due > 0.5 * self._period:  # what is lost isn't made up for
+            missed = round((now - self._due) / self._period)
+            self._missed += missed
+            self._due += missed * self._period
+        sleep_until(self._due)
+        self._sent = time.monotonic()
+        counter = self.master.exchange(self._frame_timeout)
+        self._received = time.monotonic()
+        return counter
+
+    def act(self) -> None:
+        """Make the outputs ready for the next cycle."""
+        self.cycle.act()
+        self.master.put(self.cycle.positions, self.cycle.data.outputs)
+        self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period, self._missed)
+        self.cycle.watch()
+
+    @property
+    def missed(self) -> int:
+        """Cycles that were left out, because the one before took longer than them."""
+        return self._missed
+
+    def enable(self) -> None:
+        """Ask for all drives to be enabled; they are, a few cycles later.
+
+        Raises:
+            ConfigError: something stands against it; says what.
+        """
+        if obstacles := self.cycle.supervisor.request_enable():
+            raise ConfigError("not enabled: " + "; ".join(obstacles))
+
+    def read(self) -> RobotState:
+        """The next sample; cycles without one are held over.
+
+        Raises:
+            StaleStateError: too many had none.
+        """
+        for _ in range(self.cycle.supervisor.limits.bad_cycles):
+            if self.sense():
+                return self.cycle.state(time.time())
+            self.act()
+        raise StaleStateError(f"no sample from the bus: {self.cycle.supervisor.message}")
+
+    def write(self, command: Command) -> None:
+        """Pass on a command; nothing comes of it while the drives aren't enabled.
+
+        Raises:
+            ConfigError: wrong size, not finite, or of a mode that a drive doesn't have; the last command stays.
+        """
+        try:
+            self.cycle.command(command, time.monotonic())
+        finally:
+            self.act()
+
+    def close(self) -> None:
+        """Stop the drives, disable them, and let the bus go."""
+        if self._cycle is None:
+            return
+        supervisor = self._cycle.supervisor
+        supervisor.request_quick_stop()
+        until = time.monotonic() + supervisor.limits.stop_time
+        while supervisor.action is Action.QUICK_STOP and time.monotonic() < until:
+            self.sense()
+            self.act()
+        for _ in range(supervisor.limits.good_cycles):  # those that say: disable
+            self.sense()
+            self.act()
+        self._cycle = None
+        self.master.close()

@@ -1,0 +1,138 @@
+"""The layout of process data: which object is where. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...core.errors import ConfigError
+from .cia402 import Mode
+
+CONTROL_WORD, MODE, TARGET_TORQUE, TARGET_POSITION, TARGET_VELOCITY = 0x6040, 0x6060, 0x6071, 0x607A, 0x60FF
+VELOCITY_OFFSET, TORQUE_OFFSET = 0x60B1, 0x60B2
+TARGETS = {Mode.POSITION: TARGET_POSITION, Mode.VELOCITY: TARGET_VELOCITY, Mode.TORQUE: TARGET_TORQUE}
+ERROR_CODE, STATUS_WORD, MODE_DISPLAY = 0x603F, 0x6041, 0x6061
+ACTUAL_POSITION, ACTUAL_VELOCITY, ACTUAL_TORQUE, FOLLOWING_ERROR = 0x6064, 0x606C, 0x6077, 0x60F4
+RATED_TORQUE = 0x6076
+OBJECT_NAMES = {
+    CONTROL_WORD: "control word",
+    MODE: "mode of operation",
+    TARGET_POSITION: "target position",
+    TARGET_VELOCITY: "target velocity",
+    TARGET_TORQUE: "target torque",
+    VELOCITY_OFFSET: "velocity offset",
+    TORQUE_OFFSET: "torque offset",
+    STATUS_WORD: "status word",
+    MODE_DISPLAY: "mode of operation display",
+    ACTUAL_POSITION: "actual position",
+    ACTUAL_VELOCITY: "actual velocity",
+    ACTUAL_TORQUE: "actual torque",
+    ERROR_CODE: "error code",
+    FOLLOWING_ERROR: "following error",
+}
+
+# Bits. CiA 301's names: BOOLEAN, INTEGER8 … UNSIGNED32.
+TYPES = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32}
+SMALL_TYPES = ("bool", "pad")  # 1 bit, and any number of them
+
+# What objects are (IEC 61800-7-201).
+OBJECT_TYPES = {
+    CONTROL_WORD: "u16",
+    MODE: "i8",
+    TARGET_TORQUE: "i16",
+    TARGET_POSITION: "i32",
+    TARGET_VELOCITY: "i32",
+    VELOCITY_OFFSET: "i32",
+    TORQUE_OFFSET: "i16",
+    ERROR_CODE: "u16",
+    STATUS_WORD: "u16",
+    MODE_DISPLAY: "i8",
+    ACTUAL_POSITION: "i32",
+    ACTUAL_VELOCITY: "i32",
+    ACTUAL_TORQUE: "i16",
+    FOLLOWING_ERROR: "i32",
+}
+
+# What no drive can do without.
+NEEDED = {"rx": (CONTROL_WORD, MODE), "tx": (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY)}
+
+
+def bounds(kind: str) -> tuple[int, int]:
+    """The smallest and the largest number of one of TYPES."""
+    bits = TYPES[kind]
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.startswith("i") else (0, (1 << bits) - 1)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object in a PDO.
+
+    Attributes:
+        index, sub_index: of the object; 0 for a pad.
+        type: one of TYPES or SMALL_TYPES.
+        bits: its length.
+    """
+
+    index: int
+    sub_index: int
+    type: str
+    bits: int
+
+    @property
+    def mapping(self) -> int:
+        """What the PDO's mapping object (0x1600 …, 0x1A00 …) holds for it."""
+        return self.index << 16 | self.sub_index << 8 | self.bits
+
+    def __str__(self) -> str:
+        return f"pad of {self.bits} bits" if self.type == "pad" else f"0x{self.index:04X}:{self.sub_index} {self.type}"
+
+
+@dataclass(frozen=True)
+class Pdo:
+    """A PDO: the index of its mapping object, and the entries in order."""
+
+    index: int
+    entries: tuple[Entry, ...]
+
+
+class Image:
+    """Layout of a slave's process data in one direction.
+
+    Bits share bytes; everything else begins at a whole byte.
+
+    Args:
+        where: file and direction, for errors.
+        pdos: in the order in which they are assigned (0x1C12, 0x1C13).
+
+    Attributes:
+        size: in bytes.
+
+    Raises:
+        ConfigError: an entry that isn't at a whole byte, or an object that is there twice.
+    """
+
+    def __init__(self, where: str, pdos: Sequence[Pdo]) -> None:
+        self._places: dict[tuple[int, int], int] = {}
+        known, bit = set(), 0
+        for entry in (entry for pdo in pdos for entry in pdo.entries):
+            key = entry.index, entry.sub_index
+            if entry.type != "pad" and key in known:
+                raise ConfigError(f"{where}: {entry} is there twice")
+            known.add(key)
+            if entry.type in TYPES:
+                if bit % 8:
+                    raise ConfigError(f"{where}: {entry} begins at bit {bit % 8} of a byte: pad the bits before it")
+                self._places[key] = bit // 8
+            bit += entry.bits
+        if bit % 8:
+            raise ConfigError(f"{where}: {bit} bits: must be whole bytes; pad the last one")
+        self.size = bit // 8
+
+    def place(self, index: int, sub_index: int = 0) -> int | None:
+        """At which byte an object of a byte or more begins; None where it isn't mapped."""
+        return self._places.get((index, sub_index))
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """Modes of operation whose targets are mapped."""
+        return tuple(mode for mode, target in TARGETS.items() if self.place(target) is not None)

@@ -1,0 +1,129 @@
+"""What a count of a drive is worth at its joint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.errors import ConfigError
+from ...core.types import Array
+
+# What one unit of 0x606C, 0x60FF and 0x60B1 is worth, in revolutions per minute of the shaft the encoder is on.
+# "counts/s": position counts per second.
+VELOCITY_UNITS = {
+    "counts/s": math.nan,
+    "rpm": 1.0,
+    "0.1 rpm": 0.1,
+    "0.01 rpm": 1e-2,
+    "0.001 rpm": 1e-3,
+    "0.0001 rpm": 1e-4,
+}
+TORQUE_UNITS = {"N·m": 1.0, "mN·m": 1e-3, "µN·m": 1e-6}  # of 0x6076
+
+_RPM = 60.0 / (2.0 * math.pi)  # min^-1 per rad/s
+_I16, _I32 = (1 << 15) - 1, (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Counts of a drive per SI unit at its joint. All three carry the sign.
+
+    A position count c is the joint angle c / position + offset.
+
+    Attributes:
+        joint: for errors.
+        position: counts per rad.
+        offset: joint angle at count 0 [rad].
+        velocity: the drive's velocity units per rad/s.
+        torque: thousandths of the motor's rated torque per N·m.
+    """
+
+    joint: str
+    position: float
+    offset: float
+    velocity: float
+    torque: float
+
+    @classmethod
+    def of_drive(
+        cls,
+        joint: str,
+        *,
+        counts_per_revolution: float,
+        velocity_unit: str,
+        rated_torque: float,
+        gear_ratio: float = 1.0,
+        sign: float = 1.0,
+        offset: float = 0.0,
+        encoder_on_joint: bool = False,
+    ) -> Scale:
+        """Scale from a drive's units and what is between motor and joint.
+
+        Args:
+            joint: for errors.
+            counts_per_revolution: of the shaft that the encoder is on.
+            velocity_unit: one of VELOCITY_UNITS, of that shaft.
+            rated_torque: the motor's, to which thousandths refer: 0x6076 [N·m].
+            gear_ratio: revolutions of the motor per revolution of the joint; losses in the gear aren't modelled.
+            sign: 1, or -1 where the motor turns the other way.
+            offset: joint angle at count 0 [rad].
+            encoder_on_joint: where positions and velocities are those of the joint's shaft, behind the gear.
+        """
+        turns = sign * (1.0 if encoder_on_joint else gear_ratio)
+        position = turns * counts_per_revolution / (2.0 * math.pi)
+        unit = VELOCITY_UNITS[velocity_unit]
+        velocity = position if math.isnan(unit) else turns * _RPM / unit
+        return cls(joint, position, offset, velocity, sign * 1000.0 / (rated_torque * gear_ratio))
+
+
+class Scales:
+    """Those of a robot's joints: between counts and SI units, all joints at once.
+
+    Args:
+        scales: one per joint.
+
+    Attributes:
+        position, offset, velocity, torque: (n,) see :class:`Scale`.
+    """
+
+    def __init__(self, scales: Sequence[Scale]) -> None:
+        self._joints = tuple(scale.joint for scale in scales)
+        self.position: Array = np.array([scale.position for scale in scales])
+        self.offset: Array = np.array([scale.offset for scale in scales])
+        self.velocity: Array = np.array([scale.velocity for scale in scales])
+        self.torque: Array = np.array([scale.torque for scale in scales])
+
+    def position_counts(self, angles: Array) -> Array:
+        """Counts (n,), whole numbers, of joint angles (n,) [rad]; they saturate at 32 bits.
+
+        Raises:
+            ConfigError: not a finite number.
+        """
+        return self._whole("position", "rad", angles, (angles - self.offset) * self.position, _I32)
+
+    def velocity_counts(self, velocities: Array) -> Array:
+        """The drives' units (n,), whole numbers, of joint velocities (n,) [rad/s]; they saturate at 32 bits.
+
+        Raises:
+            ConfigError: not a finite number.
+        """
+        return self._whole("velocity", "rad/s", velocities, velocities * self.velocity, _I32)
+
+    def torque_counts(self, torques: Array) -> Array:
+        """Thousandths (n,) of the rated torques, whole numbers, of joint torques (n,) [N·m]; they saturate at 16 bits.
+
+        Raises:
+            ConfigError: not a finite number.
+        """
+        return self._whole("torque", "N·m", torques, torques * self.torque, _I16)
+
+    def _whole(self, quantity: str, unit: str, values: Array, counts: Array, largest: int) -> Array:
+        if not counts.dot(counts) <= largest * largest:  # one may be too large, or no number
+            for joint, value in zip(self._joints, values.tolist(), strict=True):
+                if not math.isfinite(value):
+                    raise ConfigError(f"{joint}: {quantity} = {value} {unit}: must be a finite number")
+            counts = np.clip(counts, -largest, largest)
+        return np.rint(counts)

@@ -1,0 +1,85 @@
+"""The emulated drives without frames and clocks: what a bus in torque mode is at best, deterministic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ethercat_emulator import Servo
+
+from ...core.errors import ConfigError
+from ...core.types import Array, Command, CommandMode, RobotState
+from ...robot.configuration import RobotConfig
+from ..driver.topology import Topology
+from .arm import MujocoArm
+from .topology_bus import bus_of
+
+
+class LockstepDrives:
+    """Enabled drives on a MuJoCo arm, as a Plant that takes torques.
+
+    As on a bus that is never late, a command that answers a sample goes out with the next frame, so that it acts one
+    cycle after the sample; torques and encoders have the drives' resolution, and the current follows as it does there.
+    Before the first command acts, brakes hold the arm.
+
+    Args:
+        robot: its configuration.
+        topology: of the bus.
+
+    Raises:
+        ConfigError: the topology's joints aren't the robot's.
+    """
+
+    def __init__(self, robot: RobotConfig, topology: Topology) -> None:
+        self._arm, self._period = MujocoArm(robot), topology.cycle
+        machine = bus_of(topology, robot.joints, self._arm).machine
+        assert machine is not None
+        motors = [drive.settings.motor for drive in machine.drives]
+        self._servos = [Servo(motor) for motor in motors]
+        self._counts = np.array([motor.counts_per_radian for motor in motors])
+        self._speed = np.array([motor.velocity_per_radian for motor in motors])
+        self._per_mille = np.array([motor.torque_per_mille for motor in motors])
+        self._largest = np.array([1000.0 * motor.max_torque for motor in motors])
+        self._acting: list[float] | None = None
+        self._next: list[float] | None = None
+        self._begun = False
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def read(self) -> RobotState:
+        """One cycle later (the first time: now).
+
+        Raises:
+            HardwareFault: the physics diverged.
+        """
+        if self._begun:
+            self._advance()
+        self._begun = True
+        self._acting = self._next
+        q = np.round(np.array(self._arm.position) * self._counts) / self._counts
+        v = np.round(np.array(self._arm.velocity) * self._speed) / self._speed
+        return RobotState(self._arm.time, q, v, self._torque())
+
+    def write(self, command: Command) -> None:
+        """Take torques, which act one cycle later.
+
+        Raises:
+            ConfigError: no torques.
+        """
+        if command.mode is not CommandMode.EFFORT:
+            raise ConfigError(f"{command.mode.value} command: takes effort only")
+        per_mille = np.clip(np.round(command.values / self._per_mille), -self._largest, self._largest)
+        self._next = (per_mille * self._per_mille).tolist()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _advance(self) -> None:
+        n, held = len(self._servos), self._acting is None
+        if self._acting is not None:
+            for servo, torque in zip(self._servos, self._acting, strict=True):
+                servo.drive(torque, self._period)
+        self._arm.advance(self._torque().tolist(), [held] * n, self._period)
+
+    def _torque(self) -> Array:
+        return np.array([servo.torque for servo in self._servos])

@@ -1,0 +1,82 @@
+"""An emulated bus with a whole arm on it, at the end of a network interface: a program of its own, without ROS.
+
+``robot_control ethercat emulate --robot ur5 --interface ecs``
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from ethercat_emulator import EmulatorError, serve
+
+from ...core.errors import RobotControlError
+from ...robot.configuration import load_robot
+from ...simulation.scene import load_scene
+from ..driver.topology import load_topology
+from ..process.realtime import end_with_parent
+from .arm import MujocoArm
+from .topology_bus import bus_of
+
+
+def emulate(robot: str, interface: str, topology: str = "", faults: str = "", scene: str = "") -> None:
+    """Hang an arm on an emulated bus until SIGINT or SIGTERM; call it in the main thread.
+
+    Args:
+        robot: name, or path of a YAML file.
+        interface: of the network, up, where the master is at the other end.
+        topology: name, or path of a YAML file; that of the robot's name by default.
+        faults: path of a socket that takes faults, one a line; none by default.
+        scene: what stands around the robot: name, or path of a YAML file.
+
+    Raises:
+        ConfigError: unknown robot, topology or scene; the topology isn't the robot's.
+        NetworkError: unknown interface, or no right to use it.
+        FaultChannelError: no socket can be made for faults.
+        HardwareFault: the physics diverged.
+    """
+    config = load_robot(robot)
+    arm = MujocoArm(config, load_scene(scene) if scene else None)
+    bus = bus_of(load_topology(topology or config.name), config.joints, arm)
+
+    def push(link: str, fx: float, fy: float, fz: float, tx: float = 0.0, ty: float = 0.0, tz: float = 0.0) -> None:
+        """Push a link at its origin [N, N·m], in base axes, until pushed otherwise; zeros end it."""
+        arm.push(link, np.array([fx, fy, fz]), np.array([tx, ty, tz]))
+
+    serve(bus, interface, title=f"{config.name}: {config.n} drives", faults=faults, methods={"push": push})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command line; :func:`run_arguments` runs what they say."""
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument("--interface", required=True, help="network interface whose other end is the master's")
+    parser.add_argument("--topology", default="", help="name, or path of a YAML file (default: the robot's)")
+    parser.add_argument(
+        "--faults", default="", metavar="SOCKET", help="take faults there, a line each; `help` lists them"
+    )
+    parser.add_argument("--scene", default="", help="what stands around the robot: name, or path of a YAML file")
+
+
+def run_arguments(options: argparse.Namespace) -> int:
+    """Run :func:`emulate` by the options of :func:`add_arguments`; returns the exit status."""
+    emulate(options.robot, options.interface, options.topology, options.faults, options.scene)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program for another one, and end with that; an error of either package is one line."""
+    end_with_parent()
+    parser = argparse.ArgumentParser(description="An arm in MuJoCo on an emulated EtherCAT bus.")
+    add_arguments(parser)
+    try:
+        return run_arguments(parser.parse_args(arguments))
+    except (RobotControlError, EmulatorError) as error:
+        print(f"emulator: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

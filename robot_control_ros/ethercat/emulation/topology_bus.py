@@ -1,0 +1,115 @@
+"""The bus that a topology describes, emulated: each slave as the file says it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ethercat_emulator import (
+    Bus,
+    Drive,
+    DriveSettings,
+    Identity,
+    Machine,
+    Mapped,
+    Mechanics,
+    Motor,
+    Pdo,
+    Slave,
+    drive_slave,
+    terminal,
+)
+
+from ...core.errors import ConfigError
+from ..driver.drives import DriveConfig
+from ..driver.pdo import Pdo as DrivePdo
+from ..driver.scale import VELOCITY_UNITS
+from ..driver.topology import Slave as Entry
+from ..driver.topology import Topology
+
+PEAK_TORQUE = 3.0  # of the motors, in units of their rated torque
+
+_CLOCKS_APART = 1_000_000_000  # ns: the clocks of real slaves begin at different times, too
+_ROUNDING = 1e-9  # of the topology's scale
+
+
+def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> Bus:
+    """Emulated slaves that a master with this topology takes for its own.
+
+    Positions, velocities and torques are those of the joints in the drives' units; process data are mapped as the drive
+    files say; velocity loops are tuned for the mechanics' inertia. A slave that moves no joint becomes a coupler, which
+    has no process data.
+
+    Args:
+        topology: of the bus.
+        joints: names, in the order of the mechanics.
+        mechanics: what the drives turn.
+
+    Raises:
+        ConfigError: the topology's joints aren't these.
+    """
+    topology.in_order_of(joints)
+    slaves: list[Slave] = []
+    drives: dict[str, Drive] = {}
+    for entry in topology.slaves:
+        if entry.drive is None:
+            slaves.append(_coupler(entry))
+        else:
+            inertia = mechanics.inertia[joints.index(entry.name)]
+            slave, drives[entry.name] = _drive(entry, entry.drive, inertia)
+            slaves.append(slave)
+    return Bus(slaves, Machine([drives[joint] for joint in joints], mechanics))
+
+
+def _coupler(entry: Entry) -> Slave:
+    plain = terminal(0, 0, name=entry.name, identity=_identity(entry))
+    return Slave(replace(plain.sii, alias=entry.alias), plain.dictionary, plain.device, eeprom_8_bytes=False)
+
+
+def _drive(entry: Entry, config: DriveConfig, inertia: float) -> tuple[Slave, Drive]:
+    pdos = [_pdo(each, fixed=not config.writable_mapping) for each in (*config.rx, *config.tx)]
+    return drive_slave(
+        DriveSettings(motor=_motor(entry, config, inertia), rated_torque_unit=config.rated_torque_unit),
+        name=config.products.get(entry.product, config.description),
+        identity=_identity(entry),
+        alias=entry.alias,
+        pdos=pdos,
+        assigned=[pdo.index for pdo in pdos],
+        clock_start=entry.position * _CLOCKS_APART,
+    )
+
+
+def _identity(entry: Entry) -> Identity:
+    return Identity(entry.vendor, entry.product, entry.revision, serial=entry.position + 1)
+
+
+def _pdo(pdo: DrivePdo, *, fixed: bool) -> Pdo:
+    return Pdo(pdo.index, tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries), fixed)
+
+
+def _motor(entry: Entry, config: DriveConfig, inertia: float) -> Motor:
+    """The motor whose units are those of the topology's scale.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    scale = entry.axis().scale
+    gear = 1000.0 / (entry.rated_torque * scale.torque)
+    unit = VELOCITY_UNITS[config.velocity_unit]
+    for encoder_at_joint in (False, True):  # where velocities are counts per second, both may be alike for a master
+        turns = 1.0 if encoder_at_joint else abs(gear)
+        motor = Motor(
+            rated_torque=entry.rated_torque,
+            max_torque=PEAK_TORQUE,
+            counts=round(2.0 * math.pi * abs(scale.position) / turns),
+            gear=gear,
+            encoder_at_joint=encoder_at_joint,
+            zero=round(-scale.offset * scale.position),
+            velocity_unit=0.0 if math.isnan(unit) else unit,
+            inertia=inertia,
+        )
+        pairs = ((motor.counts_per_radian, scale.position), (motor.velocity_per_radian, scale.velocity))
+        if all(math.isclose(have, want, rel_tol=_ROUNDING) for have, want in pairs):
+            return motor
+    raise ConfigError(f"{entry}: no encoder has a whole number of counts per turn with this scale: {scale}")

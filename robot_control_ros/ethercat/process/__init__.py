@@ -1,0 +1,1 @@
+"""The process that keeps the bus's time, and how other processes speak with it."""

@@ -1,0 +1,198 @@
+"""The thread beside the bus's cycle: looks at single slaves, answers requests, makes laws, and reports."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...core.errors import RobotControlError
+from ..driver.al_status import OP, AlStatus
+from ..driver.cia402 import describe_error
+from ..driver.ethercat_plant import EthercatPlant
+from ..driver.pdo import ERROR_CODE
+from .between_cycles import BetweenCycles
+from .bus_requests import FAULTS, BusRequests
+from .realtime import step_back
+from .shared_memory import Latest, Messages, SharedFile
+
+REPORT_PERIOD = 0.1  # s
+COLLECT_EVERY = 10  # reports per mailbox that is looked into while all is well
+
+
+class BusMonitor:
+    """Does what may take longer than a cycle. What it decides takes effect between two cycles.
+
+    Args:
+        plant: on the bus.
+        joints: names, in the robot's order.
+        memory: shared with the owner.
+        prepare: called often: makes what a loop in this process needs.
+        in_process: whether a loop may run in this process.
+
+    Attributes:
+        between: done by the cycle.
+        trouble: for the cycle to set: the last exchange went wrong, or a drive is in a fault.
+        ending: set when the process shall end.
+        failure: of this thread; empty where it works.
+        warnings: for the report.
+    """
+
+    def __init__(
+        self,
+        plant: EthercatPlant,
+        joints: tuple[str, ...],
+        memory: SharedFile,
+        prepare: Callable[[], None],
+        in_process: bool,
+    ) -> None:
+        self._plant, self._topology, self._joints = plant, plant.topology, joints
+        self._prepare, self._in_process = prepare, in_process
+        self._report = Latest(memory.region("report"))
+        self._inbox, self._outbox = Messages(memory.region("requests")), Messages(memory.region("answers"))
+        self.between = BetweenCycles()
+        self._requests = BusRequests(plant, joints, self.between)
+        self._work: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self.trouble = False
+        self.ending = threading.Event()
+        self.failure = ""
+        self.warnings: list[str] = []
+
+    def start(self) -> None:
+        """Begin, when the bus is in OP."""
+        threading.Thread(target=self._run, name="beside the cycle", daemon=True).start()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a request waits."""
+        return self._inbox.pending
+
+    def wake(self) -> None:
+        """There is work: called by the cycle."""
+        self._work.put(None)
+
+    def _loop(self) -> None:
+        step_back()
+        reported, turn = 0.0, 0
+        collected = itertools.cycle(range(len(self._topology.slaves)))
+        troubled = True  # look once, to begin with
+        while not self.ending.is_set():
+            with contextlib.suppress(queue.Empty):
+                self._work.get(timeout=REPORT_PERIOD / 5)
+            self._prepare()
+            while (message := self._inbox.get()) is not None:
+                self._answer(json.loads(message))
+            now = time.monotonic()
+            if now - reported < REPORT_PERIOD:
+                continue
+            reported = now
+            # Each of these waits for the bus with the interpreter's lock held, so that the cycle may have to wait, too.
+            if self.trouble or troubled:
+                troubled = self.trouble
+                self._poll_slaves()
+            turn += 1
+            if troubled or turn % COLLECT_EVERY == 0:
+                self._plant.master.access.collect(next(collected))
+            self.report(self._describe())
+
+    def _run(self) -> None:
+        """The thread: without it nobody would look at the slaves any more, so its error ends the process."""
+        try:
+            self._loop()
+        except Exception as error:
+            if not self.ending.is_set():
+                self.failure = f"beside the cycle: {type(error).__name__}: {error}"
+                self.ending.set()
+
+    def _poll_slaves(self) -> None:
+        """Read what the exchange doesn't show: AL states, carrier, error codes that aren't in the process data."""
+        master, supervisor = self._plant.master, self._plant.cycle.supervisor
+        carrier = master.carrier()
+        statuses = master.access.al_statuses() if carrier else []
+        self.between.add(partial(supervisor.update_link, carrier))
+        if carrier:
+            self.between.add(partial(self._take_al, statuses))
+            self._read_error_codes()
+
+    def _take_al(self, statuses: Sequence[AlStatus]) -> None:
+        """A right working counter says that all slaves are in OP, whatever one frame that got lost seems to tell."""
+        supervisor = self._plant.cycle.supervisor
+        all_in_op = supervisor.frames.working_counter == supervisor.frames.expected
+        supervisor.update_al([AlStatus(OP)] * len(statuses) if all_in_op else statuses)
+
+    def _read_error_codes(self) -> None:
+        cycle = self._plant.cycle
+        for i in cycle.data.unmapped_errors:
+            if cycle.machines[i].state in FAULTS:
+                try:
+                    code = int.from_bytes(self._plant.master.access.read_sdo(cycle.positions[i], ERROR_CODE), "little")
+                    cycle.data.set_error_code(i, code)
+                except RobotControlError as error:
+                    self.between.add(partial(cycle.supervisor.note, str(error)))
+
+    def on_emergency(self, position: int, code: int, register: int) -> None:
+        """Keep a slave's emergency message, see :meth:`.supervisor.Supervisor.emergency`."""
+        cycle = self._plant.cycle
+        drive = self._topology.slaves[position].drive
+        codes = drive.error_codes if drive else {}
+        self.between.add(partial(cycle.supervisor.emergency, position, code, register, codes))
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        try:
+            message, done = self._requests.do(request), True
+        except RobotControlError as error:
+            message, done = str(error), False
+        except Exception as error:  # whoever asked shall know, and this thread is needed
+            message, done = f"{request}: {type(error).__name__}: {error}", False
+        self._outbox.put(json.dumps({"number": request["number"], "done": done, "message": message}).encode())
+
+    def _describe(self) -> dict[str, Any]:
+        cycle = self._plant.cycle
+        supervisor, data = cycle.supervisor, cycle.data
+        drives = [
+            {
+                "joint": joint,
+                "state": machine.state.value,
+                "error": describe_error(error_code, codes) if error_code else "",
+                "failure": machine.failure,
+                "waits_for": machine.waits_for,
+                "mode": mode,
+                "status_word": status_word,
+            }
+            for joint, machine, codes, error_code, mode, status_word in zip(
+                self._joints,
+                cycle.machines,
+                cycle.error_codes,
+                data.error_codes,
+                data.mode_displays,
+                data.status_words,
+                strict=True,
+            )
+        ]
+        return {
+            "in_process": self._in_process,
+            "message": supervisor.message,
+            "action": supervisor.action.value,
+            "stopped": supervisor.stopped,
+            "causes": supervisor.causes,
+            "drives": drives,
+            "slaves": {
+                str(slave): str(status)
+                for slave, status in zip(self._topology.slaves, supervisor.slaves.statuses, strict=False)
+                if not status.operational
+            },
+            "expected": supervisor.frames.expected,
+            "events": list(supervisor.events),
+            "turns": list(supervisor.turns),
+            "warnings": self.warnings,
+        }
+
+    def report(self, report: Mapping[str, Any]) -> None:
+        """Put a report where the owner reads it."""
+        self._report.put(json.dumps(report).encode())

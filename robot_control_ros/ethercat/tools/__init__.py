@@ -1,0 +1,1 @@
+"""What the command line does with a bus: look, read, write, measure."""

@@ -1,0 +1,1 @@
+"""What produces evidence: demonstrations, reproductions, stability limits, fault trials, measurements."""

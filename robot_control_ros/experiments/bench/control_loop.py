@@ -1,0 +1,170 @@
+"""How fast it all is: every figure beside what it is to be compared with, measured in the same run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...bringup import NodeSpec, controller, environment
+from ...control.loop import ControlLoop
+from ...core.types import RobotState, Wrench
+from ...laws import law_names
+from ...robot.configuration import RobotConfig, load_robot
+from ...robot.model import RobotModel, bare_calls
+from ...simulation.in_process import simulate
+
+BATCH = 250  # calls timed together
+BATCHES = 60  # the median counts
+
+
+def bench(*, seconds: float = 30.0, json_path: str = "bench.json", ros: bool = True) -> int:
+    """Run everything, print tables, write JSON; returns the exit status."""
+    robot = load_robot("ur5")
+    results: dict[str, Any] = {"machine": _machine(), "compute": _compute(robot), "simulate": _simulation()}
+    _print_compute(results["compute"])
+    print(f"\nsimulate(): {results['simulate']['times_real_time']:.1f} x real time at 1 kHz physics and control")
+    if ros:
+        results["dds"], results["memory_mb"] = _over_dds(robot, seconds)
+        _print_dds(results["dds"], results["memory_mb"])
+    Path(json_path).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwritten: {json_path}")
+    return 0
+
+
+def _machine() -> dict[str, Any]:
+    return {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
+
+
+def _states(robot: RobotConfig, count: int, dt: float, with_wrench: bool) -> list[RobotState]:
+    """A slow walk about home, so that every call sees another state."""
+    rng = np.random.default_rng(1)
+    home, effort = np.array(robot.home), np.zeros(robot.n)
+    phase = rng.uniform(0.0, 6.0, robot.n)
+    states = []
+    for i in range(count):
+        t = i * dt
+        q, v = home + 0.3 * np.sin(t + phase), 0.3 * np.cos(t + phase)
+        force = np.array([math.sin(t), math.cos(t), 0.0])
+        wrench = Wrench(force, np.zeros(3), robot.wrench_frame) if with_wrench else None
+        states.append(RobotState(t, q, v, effort, wrench))
+    return states
+
+
+def _time_us(call: Callable[[int], object], first: int) -> float:
+    """Mean time of one of BATCH calls [us]."""
+    begin = time.perf_counter()
+    for i in range(first, first + BATCH):
+        call(i)
+    return (time.perf_counter() - begin) / BATCH * 1e6
+
+
+def _compute(robot: RobotConfig) -> dict[str, Any]:
+    return {law: _law(robot, law) for law in law_names()}
+
+
+def _law(robot: RobotConfig, law: str) -> dict[str, float]:
+    """Bare Pinocchio, compute and tick in turns, so that a machine that changes its speed changes all three.
+
+    Only a law that needs a wrench is given one.
+    """
+    dt = robot.period
+    loop, bare = ControlLoop(robot, law), bare_calls(RobotModel.of(robot))
+    states = _states(robot, BATCH * BATCHES, dt, with_wrench=loop.running.needs_wrench)
+    loop.tick(states[0])
+    alone = ControlLoop(robot, law)
+    alone.tick(states[0])
+    gains, reference = alone.running.gains.current, alone.reference
+    sensed: list[RobotState] = []
+    kinematics: list[Any] = []
+
+    def compute(i: int) -> None:
+        alone.running.law.compute(sensed[i % BATCH], kinematics[i % BATCH], reference, gains, dt)
+
+    rows = []
+    for first in range(0, BATCH * BATCHES, BATCH):
+        batch = states[first : first + BATCH]
+        kinematics[:] = [alone.model.update(state.q, state.v) for state in batch]
+        pairs = zip(batch, kinematics, strict=True)
+        sensed[:] = [replace(state, wrench_on_tip=alone.wrench.on_tip(state, kin)) for state, kin in pairs]
+        rows.append(
+            (
+                _time_us(lambda i: bare(states[i].q), first),
+                _time_us(compute, first),
+                _time_us(lambda i: loop.tick(states[i]), first),
+            )
+        )
+    times = np.array(rows)
+    pinocchio_us, compute_us, tick_us = (float(x) for x in np.median(times, axis=0))
+    return {
+        "pinocchio_us": pinocchio_us,
+        "compute_us": compute_us,
+        "tick_us": tick_us,
+        "compute_per_pinocchio": float(np.median(times[:, 1] / times[:, 0])),
+        "tick_per_compute": float(np.median(times[:, 2] / times[:, 1])),
+    }
+
+
+def _simulation() -> dict[str, float]:
+    simulate(duration=0.2)
+    lengths = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        simulate(duration=4.0)
+        lengths.append(4.0 / (time.perf_counter() - begin))
+    return {"times_real_time": float(np.median(lengths))}
+
+
+def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
+    os.environ.update(environment())
+    from ...bringup.processes import Processes
+    from ...nodes.common.running import spinning
+    from .stopwatch import Stopwatch, stopwatch_node
+
+    ours = controller(robot.name, "impedance", profile="sim")
+    topics = {"joint_states": "/ours/joint_states", "/forward_effort_controller/commands": "/ours/commands"}
+    silence = 10.0  # s, while the other node has its turn
+    parameters = {**ours.parameters, "use_sim_time": False, "state_timeout": silence}
+    ours = NodeSpec(ours.executable, ours.name, parameters, ours.parameter_files, {**ours.remappings, **topics})
+    echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
+    simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
+    results: dict[str, Any] = {}
+    with Processes([echo, ours]) as processes, spinning(stopwatch_node) as (node, spin):
+        stopwatch = Stopwatch(robot, node, spin)
+        for rate in (500.0, 1000.0):
+            nodes = {"echo": "/echo", "controller": "/ours"}
+            results[f"{rate:.0f} Hz"] = stopwatch.compare(nodes, rate, seconds)
+        processes.start(simulator)
+        stopwatch.wait_for_joint_state()
+        memory = {name: processes.memory(name) for name in ("controller", "simulator")}
+    return results, memory
+
+
+def _print_compute(results: dict[str, Any]) -> None:
+    print(f"{'us a call':<24}{'Pinocchio':>11}{'compute':>9}{'ratio':>7}{'tick':>8}{'ratio':>7}")
+    for law, row in results.items():
+        print(
+            f"{law:<24}{row['pinocchio_us']:>11.2f}{row['compute_us']:>9.2f}{row['compute_per_pinocchio']:>7.2f}"
+            f"{row['tick_us']:>8.2f}{row['tick_per_compute']:>7.2f}"
+        )
+
+
+def _print_dds(results: dict[str, Any], memory: dict[str, float]) -> None:
+    print(f"\n{'joint_states -> command':<28}{'p50 us':>8}{'p99 us':>8}{'p99.9 us':>10}{'sent':>8}{'lost':>6}")
+    for rate, rows in results.items():
+        for name, row in rows.items():
+            label = f"{rate}, {name}"
+            times = f"{row['p50_us']:>8.0f}{row['p99_us']:>8.0f}{row['p999_us']:>10.0f}"
+            print(f"{label:<28}{times}{row['sent']:>8}{row['lost']:>6}")
+        ours, echo = rows["controller"], rows["echo"]
+        ratios = "  ".join(f"{key[:-3]} {ours[key] / echo[key]:.2f}" for key in ("p50_us", "p99_us", "p999_us"))
+        print(f"{rate + ', ratio':<28}{ratios}")
+    print("\n" + "  ".join(f"{name}: {size:.0f} MB" for name, size in memory.items()))

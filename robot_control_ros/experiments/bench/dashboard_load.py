@@ -1,0 +1,164 @@
+"""What the page costs the controller: missed deadlines with it open and closed, in turns."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from multiprocessing.sharedctypes import Synchronized
+from typing import Any
+from urllib.request import urlopen
+
+from ...bringup import environment, page, simulation
+from ...bringup.processes import Processes
+from ...core.errors import HardwareFault
+from ...robot.configuration import load_robot
+
+ROBOT = "ur5"
+TURNS = 3  # of each kind
+START_LIMIT = 60.0  # s
+SETTLE = 3.0  # s after a change that don't count
+REPORTED = 1.5  # s after which the controller's diagnostics hold what has happened
+BROWSER = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--enable-unsafe-swiftshader",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--window-size=1280,720",
+)
+
+
+@dataclass
+class Count:
+    """Of some turns: their length, joint states that were late or lost, and messages that the page sent."""
+
+    seconds: float = 0.0
+    missed: int = 0
+    messages: int = 0
+
+
+def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
+    """Measure and print; returns the exit status.
+
+    A UR5 in the simulator follows a circle under impedance, so that everything on the page moves. Open means that the
+    page's node runs and a client takes and counts what it sends, without drawing it, as if the browser were on another
+    machine; and, if wanted, browsers look at it here.
+
+    Args:
+        seconds: of each turn; three with the page closed and three with it open take turns.
+        browser: command of a Chromium; empty for none.
+        browsers: how many of them.
+    """
+    os.environ.update(environment())
+    from ...nodes.common.running import spinning
+    from ...nodes.demo.operator import Operator
+
+    counts = {"closed": Count(), "open": Count()}
+    specs, config = simulation(ROBOT, "impedance").nodes(), load_robot(ROBOT)
+    with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
+        _until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
+        for _ in range(TURNS):
+            for name, count in counts.items():
+                with _page([browser] * browsers if browser else [], spin) if name == "open" else _nothing() as messages:
+                    spin(SETTLE)
+                    before = operator.elapsed, operator.missed, messages.value
+                    spin(seconds)
+                    count.messages += messages.value - before[2]
+                    spin(REPORTED)
+                    count.seconds += operator.elapsed - before[0]
+                    count.missed += operator.missed - before[1]
+                processes.check()
+                print(f"{name}: {count.missed} late or lost in {count.seconds:.0f} s so far", flush=True)
+    _print(counts, seconds)
+    return 0
+
+
+def _print(counts: dict[str, Count], seconds: float) -> None:
+    print(f"\n{'page':<8}{'late or lost joint states a minute':>36}{'messages of the page a second':>32}")
+    for name, count in counts.items():
+        a_minute, a_second = 60.0 * count.missed / count.seconds, count.messages / (TURNS * seconds)
+        print(f"{name:<8}{a_minute:>36.1f}{a_second:>32.1f}")
+    closed, opened = (counts[name].missed / counts[name].seconds for name in ("closed", "open"))
+    if closed:
+        print(f"open / closed: {opened / closed:.2f}")
+
+
+@contextmanager
+def _nothing() -> Iterator[Any]:
+    yield multiprocessing.Value("l", 0)
+
+
+@contextmanager
+def _page(browsers: list[str], spin: Any) -> Iterator[Any]:
+    """The page's node and those who look at it; yields the number of messages that have come to one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spec = page(ROBOT, "sim")
+    with Processes([replace(spec, parameters={**spec.parameters, "port": port})]):
+        _until(lambda: _listens(port), spin, "the page")
+        with ExitStack() as stack:
+            messages = stack.enter_context(_client(port))
+            for browser in browsers:
+                stack.enter_context(_browser(browser, port))
+            yield messages
+
+
+@contextmanager
+def _client(port: int) -> Iterator[Any]:
+    messages: Synchronized[int] = multiprocessing.Value("l", 0)
+    process = multiprocessing.get_context("fork").Process(target=_take, args=(port, messages), daemon=True)
+    process.start()
+    try:
+        yield messages
+    finally:
+        process.kill()
+        process.join()
+
+
+def _take(port: int, messages: Synchronized[int]) -> None:
+    from websockets.sync.client import connect
+
+    protocol: Any = f"viser-v{version('viser')}"
+    with connect(f"ws://127.0.0.1:{port}", subprotocols=[protocol], max_size=None) as connection:
+        for _ in connection:
+            messages.value += 1
+
+
+@contextmanager
+def _browser(command: str, port: int) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        arguments = [command, *BROWSER, f"--user-data-dir={folder}", "--remote-debugging-port=0"]
+        arguments.append(f"http://127.0.0.1:{port}")
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(arguments, start_new_session=True, stdout=quiet, stderr=quiet)
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, 9)
+            process.wait()
+
+
+def _listens(port: int) -> bool:
+    try:
+        urlopen(f"http://127.0.0.1:{port}").close()
+    except OSError:
+        return False
+    return True
+
+
+def _until(condition: Any, spin: Any, what: str) -> None:
+    deadline = time.monotonic() + START_LIMIT
+    while not condition():
+        if time.monotonic() > deadline:
+            raise HardwareFault(f"waited {START_LIMIT:g} s for: {what}")
+        spin(0.1)

@@ -1,0 +1,241 @@
+"""A contour as joints follow it: the reference, the simulation that it is compared with, and the contour errors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ethercat_emulator import Motor
+
+from ..control.loop import ControlLoop
+from ..core.errors import ConfigError
+from ..core.types import Array
+from ..ethercat.driver.topology import Topology
+from ..ethercat.emulation.lockstep import LockstepDrives
+from ..references import JointPath
+from ..references.contours import Polyline, TimedContour
+from ..references.time_scaling import Chain, Trapezoid
+from ..robot.configuration import RobotConfig
+from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
+from ..robot.model import RobotModel
+from ..simulation.in_process import simulate
+from .reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS, ur5_rectangle
+
+LAW = "position_domain_pd"
+FEED = 0.25  # m/s
+# s at the contour's beginning, before it. A quarter of a cycle off, since the reference's acceleration jumps: where it
+# did so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest
+# jitter would decide whether that sample has it already.
+LEAD = 0.50025
+STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
+AWAY = 0.1  # m from the beginning: where tracks that were recorded by different clocks are laid over each other
+
+
+def dead_time(topology: Topology) -> float:
+    """Of the emulated drives [s]: a torque goes out with the next frame, and the current follows it."""
+    return topology.cycle + Motor().current_time
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Settings of the law.
+
+    Attributes:
+        domain, feedforward: of the law.
+    """
+
+    domain: str
+    feedforward: float
+
+    def gains(self, dead_time: float = 0.0) -> dict[str, str | float]:
+        """By name, for drives whose torques act so much later [s]."""
+        shape: dict[str, str | float] = {"domain": self.domain, "stiffness": UR5_STIFFNESS}
+        return {**shape, "feedforward": self.feedforward, "feedforward_lead": dead_time}
+
+    def __str__(self) -> str:
+        return f"{self.domain}, feed-forward {100.0 * self.feedforward:.0f} %"
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """The tip's way, from the contour's beginning until it rests at the end.
+
+    Attributes:
+        t: (k,) since the beginning [s].
+        q: (k, n) joint angles [rad].
+        tip: (k, 3) in the base [m].
+        nearest: (k, 3) points of the contour [m].
+    """
+
+    t: Array
+    q: Array
+    tip: Array
+    nearest: Array
+
+    @property
+    def error(self) -> Array:
+        """Distance to the contour (k,) [mm]."""
+        return np.asarray(1e3 * np.linalg.norm(self.tip - self.nearest, axis=1))
+
+    @property
+    def max(self) -> float:
+        """Largest contour error [mm]."""
+        return float(self.error.max())
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of the contour error [mm], by time: samples may be missing."""
+        square = self.error**2
+        return float(np.sqrt((0.5 * (square[1:] + square[:-1])).dot(np.diff(self.t)) / (self.t[-1] - self.t[0])))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One setting.
+
+    Attributes:
+        setting: of the law.
+        bus: on the emulated bus.
+        simulated: in process, where torques act at once.
+        delayed: in process, where they act as those of the drives do.
+        left_out: cycles of the bus that were left out meanwhile, because others took too long.
+    """
+
+    setting: Setting
+    bus: Track
+    simulated: Track
+    delayed: Track
+    left_out: int
+
+    def tracks(self) -> dict[str, Track]:
+        """By where they were made."""
+        return {"on the bus": self.bus, "in process": self.simulated, "in process, with drives": self.delayed}
+
+
+class ContourTrial:
+    """The rectangle of the UR5 in x and z, with rests in its corners, from where the robot is at home.
+
+    Args:
+        robot: its configuration; its profile's rate is that of the simulation.
+
+    Attributes:
+        contour: of the tip, in the base.
+        times: (k,) [s] after the start: first LEAD, where the joints are at home, then the way along the contour.
+        positions, velocities: (k, n) at these times [rad, rad/s].
+        duration: of the whole, with a rest after it [s].
+    """
+
+    def __init__(self, robot: RobotConfig) -> None:
+        self.robot, self.model = robot, RobotModel.of(robot)
+        home = np.array(robot.home)
+        pose = self.model.at(home).pose
+        self.contour: Polyline = ur5_rectangle(pose)
+        timing = Chain([Trapezoid(float(length), FEED, UR5_ACCELERATION) for length in self.contour.lengths])
+        t = np.linspace(0.0, timing.duration, round(timing.duration / STEP) + 1)
+        point, speed, _ = TimedContour(self.contour, timing).at(t)
+        self.times = LEAD + t
+        self.positions = self._angles(pose, point, home)
+        self.velocities = self._rates(speed)
+        self.duration = LEAD + timing.duration + DWELL
+        self._begin = pose[:3, 3]
+
+    def _angles(self, pose: Array, points: Array, q: Array) -> Array:
+        target, found = pose.copy(), []
+        for point in points:
+            target[:3, 3] = point
+            q = solve_pose(self.model, target, q)
+            found.append(q)
+        return np.array(found)
+
+    def _rates(self, speeds: Array) -> Array:
+        solver, twist, found = DifferentialKinematics(), np.zeros(6), []
+        for q, speed in zip(self.positions, speeds, strict=True):
+            twist[:3] = speed
+            found.append(solver.velocities(self.model.at(q), twist))
+        return np.array(found)
+
+    def simulate(self, setting: Setting) -> Track:
+        """In process, in lockstep with MuJoCo: the torques act at once."""
+        rate = self.robot.profile.rate
+        log = simulate(self.robot, LAW, setting.gains(), self._path(), self.duration, rate=rate)
+        return self.track(log.t, log.q)
+
+    def simulate_drives(self, setting: Setting, topology: Topology) -> Track:
+        """In process, in lockstep with the emulated drives: see :class:`LockstepDrives`."""
+        plant, loop = (
+            LockstepDrives(self.robot, topology),
+            ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model),
+        )
+        states = []
+        for _ in range(round(self.duration * self.robot.profile.rate)):
+            command = loop.tick(plant.read())
+            assert loop.state is not None
+            states.append(loop.state)
+            if len(states) == 1:
+                loop.motion.trajectory = self._path()
+            plant.write(command)
+        return self.track(np.array([state.time for state in states]), np.array([state.q for state in states]))
+
+    def _path(self) -> JointPath:
+        home, limits = np.array(self.robot.home), self.model.limits.velocity
+        return JointPath(self.model, home, self.times, self.positions, self.velocities, 0.0, limits)
+
+    def track(self, t: Array, q: Array) -> Track:
+        """What was recorded, by a clock that begins anywhere.
+
+        Args:
+            t: (k,) [s].
+            q: (k, n) joint angles [rad].
+
+        Raises:
+            ConfigError: the tip doesn't go along the contour there.
+        """
+        tip = self._tips(q)
+        start = self._time_away(t, tip) - self._time_away(self.times, self._tips(self.positions)) + LEAD
+        chosen = (t >= start) & (t <= start + self.duration - LEAD)
+        _, s = self.contour.distance(tip[chosen])
+        return Track(t[chosen] - start, q[chosen], tip[chosen], self.contour.point(s))
+
+    def _tips(self, q: Array) -> Array:
+        return np.array([self.model.at(each).pose[:3, 3] for each in q]).reshape(-1, 3)
+
+    def _time_away(self, t: Array, tip: Array) -> float:
+        """When the tip is first AWAY from the beginning [s]."""
+        distance = np.linalg.norm(tip - self._begin, axis=1)
+        at = int(np.argmax(distance >= AWAY)) if len(distance) else 0
+        if at == 0:
+            raise ConfigError(f"the tip never gets {AWAY:g} m away from the contour's beginning")
+        fraction = (AWAY - distance[at - 1]) / (distance[at] - distance[at - 1])
+        return float(t[at - 1] + fraction * (t[at] - t[at - 1]))
+
+
+def write_samples(comparisons: Sequence[Comparison], joints: Sequence[str], path: Path) -> Path:
+    """A CSV file with a row per sample."""
+    header = ["domain", "feedforward", "where", "t", *(f"q.{name}" for name in joints)]
+    header += ["tip.x", "tip.y", "tip.z", "contour_error_mm"]
+    with path.open("w", newline="", encoding="ascii") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        for each in comparisons:
+            for where, track in each.tracks().items():
+                rows = np.column_stack((track.t, track.q, track.tip, track.error))
+                named = each.setting.domain, each.setting.feedforward, where
+                writer.writerows([*named, *(f"{value:.9g}" for value in row)] for row in rows)
+    return path
+
+
+def write_figures(comparisons: Sequence[Comparison], path: Path) -> Path:
+    """A CSV file with a row per setting and place."""
+    with path.open("w", newline="", encoding="ascii") as file:
+        writer = csv.writer(file)
+        writer.writerow(["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out"])
+        for each in comparisons:
+            for where, track in each.tracks().items():
+                left_out = each.left_out if track is each.bus else 0
+                setting = each.setting.domain, each.setting.feedforward
+                writer.writerow([*setting, where, f"{track.max:.6f}", f"{track.rms:.6f}", left_out])
+    return path

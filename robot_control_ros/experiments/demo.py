@@ -1,0 +1,152 @@
+"""The demonstration: simulator and controller as processes, and the page, or else a circle and a push."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..bringup import environment, page, simulation
+from ..bringup.processes import Processes
+from ..core.errors import ConfigError, HardwareFault
+from ..robot.configuration import RobotConfig, load_robot
+from ..simulation.log import Log
+from ..simulation.scene import load_scene
+
+START_LIMIT = 30.0  # s until the first telemetry
+RECOVERY = 1.0  # s after the push that count neither as pushed nor as free
+
+
+def demo(
+    robot: str,
+    law: str,
+    *,
+    gains: str = "",
+    live: bool = True,
+    seconds: float | None = None,
+    output: str = ".",
+    scene: str = "",
+    browser: bool = True,
+) -> int:
+    """Run it.
+
+    Args:
+        robot, law, gains, scene: see :func:`robot_control_ros.bringup.simulation`.
+        live: show the live line.
+        seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
+        output: folder for the plot and the CSV file that are written without the page.
+        browser: with the page, on which a person does what is to be done; else it is a circle and a push, or in a scene
+            the keys of the terminal lead what can be led (by default until Esc, where there are keys to be read).
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: an argument that can't be used, or the page's library is missing.
+        HardwareFault: a process ended, or no telemetry came.
+    """
+    _check_options(seconds, browser)
+    os.environ.update(environment())
+    config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene).nodes()
+    from ..nodes.common.running import spinning
+
+    title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")
+    print(f"{config.description or config.name} under {law}")
+    _print_domain()
+    with (
+        Processes(specs) as processes,
+        Processes([page(robot, "sim")] if browser else []),
+        spinning(lambda: _operator(config, law, scene, browser)) as (operator, spin),
+    ):
+        print(operator.plan)
+        try:
+            with operator.keyboard:
+                _watch(operator, spin, processes, operator.length if seconds is None else seconds, live)
+        except KeyboardInterrupt:
+            print("\nstopped")
+    if not browser and len(operator.log):
+        _report(operator, operator.log.log(), title, Path(output))
+    return 0
+
+
+def _check_options(seconds: float | None, browser: bool) -> None:
+    if seconds is not None and not seconds >= 0.0:
+        raise ConfigError(f"seconds = {seconds}: must be 0 or more")
+    if browser and find_spec("viser") is None:
+        raise ConfigError("the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without")
+
+
+def _print_domain() -> None:
+    found = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
+    print(f"To join from another terminal: export {found}")
+
+
+def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
+    from ..nodes.demo.key_operator import KeyOperator
+    from ..nodes.demo.keyboard import Keyboard
+    from ..nodes.demo.operator import Operator
+    from ..nodes.demo.spectator import Spectator
+
+    if browser:
+        return Spectator()
+    return KeyOperator(config, law, load_scene(scene), Keyboard()) if scene else Operator(config, law)
+
+
+def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:
+    line = _LiveLine()
+    began = time.monotonic()
+    while not operator.finished and (seconds == 0.0 or operator.elapsed < seconds):
+        spin(0.1)
+        processes.check()
+        if operator.latest is None:
+            if time.monotonic() - began > START_LIMIT:
+                raise HardwareFault(f"no telemetry from the controller within {START_LIMIT:g} s")
+        elif live:
+            line.show(operator)
+    if live:
+        print()
+
+
+class _LiveLine:
+    """One line that is written over on a terminal, one a second elsewhere."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+        self._next = 0.0
+
+    def show(self, operator: Any) -> None:
+        if self._terminal:
+            sys.stdout.write(f"\r{_line(operator):<78}")
+        elif operator.elapsed >= self._next:
+            self._next += 1.0
+            print(_line(operator))
+        sys.stdout.flush()
+
+
+def _line(operator: Any) -> str:
+    error, force = operator.latest["pose_error"], operator.latest["wrench"][:3]
+    rate = f"{operator.rate:4.0f}" if operator.rate else "   -"
+    return (
+        f"{operator.elapsed:6.1f} s  {rate} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
+        f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N  {operator.note}"
+    )
+
+
+def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
+    error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
+    pushed = operator.pushed(log)
+    last_push = np.maximum.accumulate(np.where(pushed, log.t, -np.inf))
+    recovering = log.t - last_push <= RECOVERY
+    print(f"{log.t[-1]:.1f} s of {title}: {operator.rate:.0f} Hz, {operator.missed} late or lost joint states")
+    for name, part in (("free", error[~pushed & ~recovering]), ("pushed", error[pushed])):
+        if len(part):
+            print(f"  error {name:<7} rms {np.sqrt(np.mean(part**2)):6.2f} mm   max {part.max():6.2f} mm")
+    if pushed.any():
+        print(f"  force pushed  max {np.linalg.norm(log.wrench[pushed, :3], axis=1).max():6.2f} N")
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"  {log.plot(folder / 'demo.png', title)}  {log.to_csv(folder / 'demo.csv')}")

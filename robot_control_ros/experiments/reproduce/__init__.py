@@ -1,0 +1,72 @@
+"""The experiments that the laws come from, run again: measured beside reference, one module per source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from .case import Result, Row
+
+CASES = ("joint_pid", "admittance", "task_space_pd", "position_domain", "planar")
+
+__all__ = ["CASES", "Result", "Row", "reproduce", "run_case"]
+
+
+def run_case(name: str) -> Result:
+    """Run the experiments of one source (of CASES)."""
+    result: Result = import_module(f"{__name__}.{name}_case").run()
+    return result
+
+
+def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> int:
+    """Run the experiments, print the tables and write figures and CSV files.
+
+    Args:
+        names: of CASES.
+        output: folder for the files.
+        page: Markdown page to write as well, with its figures in a folder beside it that is named as the page.
+
+    Returns:
+        The exit status: 1 where a row is out of its bounds.
+    """
+    failed = 0
+    sections = []
+    for name in names:
+        result = run_case(name)
+        failed += len(result.failed)
+        print(f"{name}: {result.title}")
+        print("\n".join(result.table()))
+        for note in result.notes:
+            print(f"  note: {note}")
+        verdict = (
+            f"{len(result.failed)} of {len(result.rows)} FAILED" if result.failed else f"all {len(result.rows)} ok"
+        )
+        print(f"  {verdict}; files: {', '.join(str(path) for path in result.write(output, name))}\n", flush=True)
+        if page is not None:
+            sections.append(_section(name, result, page))
+    if page is not None:
+        page.write_text("\n".join([_HEAD, *sections]), encoding="utf-8")
+        print(page)
+    return 1 if failed else 0
+
+
+_HEAD = """# Reproduction
+
+The experiments that the laws come from, run again with the laws of this package. Made by
+
+    robot_control reproduce all --page docs/reproduction.md
+
+A row passes where the measured figure is within the bounds; `robot_control reproduce` ends with exit status 1 where one
+doesn't. `robot_control reproduce <name>` runs one of them.
+"""
+
+
+def _section(name: str, result: Result, page: Path) -> str:
+    pictures = result.draw(page.with_suffix(""), name)
+    lines = [f"## {name}: {result.title}", "", result.source, "", *result.markdown(), ""]
+    for note in result.notes:
+        lines += [note, ""]
+    for path in pictures:
+        lines += [f"![{path.stem.replace('_', ' ')}]({page.stem}/{path.name})", ""]
+    return "\n".join(lines)

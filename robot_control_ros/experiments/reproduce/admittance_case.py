@@ -1,0 +1,340 @@
+"""End-effector admittance of a UR5 that a ball pushes, and the source's own form of the law as evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ...core.types import Array
+from ...laws.admittance import VirtualBody
+from ...robot.configuration import load_robot
+from ...robot.model import RobotModel
+from ...simulation.in_process import Push, simulate
+from ...simulation.log import Log
+from ...simulation.mujoco_plant import MujocoPlant
+from ...simulation.scene import Scene, Shape, load_scene
+from . import literal_admittance
+from .case import Result, Row
+from .literal_admittance import MASS, STIFFNESS, TOOL
+
+DT = 0.002  # s
+CRITICAL = 2.0 * math.sqrt(MASS * STIFFNESS)  # N·s/m
+FORCE = 10.0  # N
+STEP_AT = 0.2  # s
+DAMPINGS = (20.0, 63.2, 200.0)  # N·s/m, in contact
+BALL_AT = np.array([0.815, 0.0, 0.1])  # m, in the base, where its servos pull it to
+BALL_SPEED = 0.085  # m/s
+TORQUE, ROTATIONAL_STIFFNESS = 1.0, 20.0  # N·m, N·m/rad
+STRETCHED = (0.0, -0.6, 0.5, -1.5, -1.5708, 0.0)  # rad: straight once the elbow has turned by 0.5
+SHOULDER = np.array([0.0, 0.0, 0.089])  # m
+AXES = "xyz"
+SERVOS = {"ideal servo": None, "stiff PD": f"{literal_admittance.__name__}:StiffJoints"}
+LITERAL = f"{literal_admittance.__name__}:LiteralAdmittance"
+LITERAL_GAINS: Mapping[str, Mapping[str, Any]] = {
+    "B = 0": {},
+    "B = 30": {"damping": 30.0},
+    "B = 63.2": {"damping": 63.2},
+    "B = 0, from the commanded state": {"feedback": "commanded"},
+    "B = 63.2, from the commanded state": {"damping": 63.2, "feedback": "commanded"},
+}
+
+
+def translation(damping: float = CRITICAL) -> dict[str, Any]:
+    """Gains of `admittance` for the source's mass and spring: the tip gives way and doesn't turn."""
+    return {
+        "mass": [MASS, MASS, MASS, 0.1, 0.1, 0.1],
+        "stiffness": [STIFFNESS, STIFFNESS, STIFFNESS, 20.0, 20.0, 20.0],
+        "damping_ratio": [0, 0, 0, 1, 1, 1],
+        "damping": [damping, damping, damping, 0, 0, 0],
+        "selected_axes": [1, 1, 1, 0, 0, 0],
+    }
+
+
+def virtual_step(damping: float, dt: float, duration: float = 1.0, force: float = FORCE) -> tuple[Array, Array]:
+    """Time (k,) and way (k,) [m] of the virtual body alone, under a force from 0 s on."""
+    body, size = VirtualBody(), round(duration / dt)
+    wrench, mass, stiffness = force * np.eye(6)[0], np.full(6, MASS), np.full(6, STIFFNESS)
+    way = np.zeros(size + 1)
+    for k in range(size):
+        body.step(wrench, mass, np.full(6, damping), stiffness, dt)
+        way[k + 1] = body.position[0]
+    return np.linspace(0.0, size * dt, size + 1), way
+
+
+def arm(
+    law: str,
+    gains: Mapping[str, Any],
+    servo: str,
+    push: Push | None = None,
+    duration: float = 2.0,
+    scene: Scene | None = None,
+    ball_to: Array | None = None,
+    q0: Any = None,
+) -> Log:
+    """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) where that is given.
+
+    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too.
+    """
+    robot = load_robot("ur5")
+    literal = SERVOS[servo] is not None
+    begin = np.array([0.9, 0.0, 0.1])
+
+    def lead(plant: MujocoPlant) -> None:
+        if ball_to is not None:
+            way = ball_to - begin
+            fraction = BALL_SPEED * max(plant.time - STEP_AT, 0.0) / np.linalg.norm(way)
+            plant.move_object("ball", begin + min(fraction, 1.0) * way)
+
+    return simulate(
+        replace(robot, rotor_inertia=(0.01,) * robot.n) if literal else robot,
+        law,
+        gains,
+        push=push,
+        duration=duration,
+        rate=1.0 / DT,
+        scene=load_scene("ball") if scene is None else scene,
+        intervene=lead,
+        joint_law=SERVOS[servo],
+        physics_step=DT if literal else 0.001,
+        q0=q0,
+    )
+
+
+def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
+    """How far (k, 3) a point of the tip has gone from where it was at the beginning [mm]."""
+    position = log.pose[:, :3, 3] + log.pose[:, :3, :3] @ np.asarray(point, dtype=float)
+    return np.asarray(1000.0 * (position - position[0]))
+
+
+def run() -> Result:
+    """Every experiment."""
+    last = Push((FORCE, 0.0, 0.0), start=STEP_AT)
+    steps = {name: arm("admittance", translation(), name, last) for name in SERVOS}
+    literal = {name: arm(LITERAL, gains, "stiff PD", last) for name, gains in LITERAL_GAINS.items()}
+    held = {
+        (b, name): arm("admittance", translation(b), name, None, 3.0, ball_to=BALL_AT)
+        for b in DAMPINGS
+        for name in SERVOS
+    }
+    rows = [
+        *_virtual_rows(),
+        *_step_rows(steps),
+        *_rest_rows(),
+        *_ball_rows(held),
+        *_sign_rows(),
+        _bias_row(),
+        _torque_row(),
+        *_singular_rows(),
+        *_literal_rows(literal),
+    ]
+    first = next(iter(steps.values()))
+    contact = {b: log for (b, name), log in held.items() if name == "ideal servo"}
+    return Result(
+        title="admittance of a UR5's tip",
+        source=(
+            "A UR5 in MuJoCo whose tip gives way to a ball that is led about with keys: mass 1 kg, stiffness 1000 N/m. "
+            "Here `admittance` drives it, over the simulator's servo and over the source's stiff joint PD; the "
+            "source's own form is run for evidence, and is no law that could be chosen."
+        ),
+        rows=rows,
+        notes=_notes(),
+        figures={"step": _draw_step(steps, literal), "ball": _draw_ball(contact)},
+        series={
+            "step": {
+                "t": first.t - STEP_AT,
+                **{f"x ({name}) [mm]": moved(log)[:, 0] for name, log in steps.items()},
+                "x (literal B = 0) [mm]": moved(literal["B = 0"], TOOL)[:, 0],
+            },
+            "ball": {
+                "t": next(iter(contact.values())).t,
+                **{f"F (B = {b:g}) [N]": log.contact[:, 0] for b, log in contact.items()},
+                **{f"x (B = {b:g}) [mm]": moved(log)[:, 0] for b, log in contact.items()},
+            },
+        },
+    )
+
+
+def _virtual_rows() -> list[Row]:
+    time, way = virtual_step(CRITICAL, DT)
+    reached = float(time[np.flatnonzero(way >= 0.95 * FORCE / STIFFNESS)[0]])
+    return [
+        Row.near("virtual body, 10 N: way after 1 s", 1000.0 * way[-1], 10.0, 0.01, "mm"),
+        Row.near("virtual body, 10 N: 95 % after", reached, 0.150, 0.010, "s"),
+        Row.at_most("virtual body, 10 N: overshoot", 100.0 * (way.max() * STIFFNESS / FORCE - 1.0), 0.5, "%"),
+    ]
+
+
+def _step_rows(steps: Mapping[str, Log]) -> list[Row]:
+    rows = []
+    settled = round(1.0 / DT)
+    for servo, along_x in steps.items():
+        for axis in range(3):
+            push = Push(FORCE * np.eye(3)[axis], start=STEP_AT)
+            way = moved(along_x if axis == 0 else arm("admittance", translation(), servo, push))
+            name = f"UR5, {servo}, 10 N along {AXES[axis]}"
+            rows += [
+                Row.near(f"{name}: way", way[-1, axis], 10.0, 0.2, "mm"),
+                Row.at_most(f"{name}: peak to peak in the last second", np.ptp(way[-settled:, axis]), 0.05, "mm"),
+                Row.at_most(f"{name}: off-axis", np.abs(np.delete(way, axis, 1)).max(), 0.25, "mm"),
+            ]
+    return rows
+
+
+def _rest_rows() -> list[Row]:
+    rows = []
+    for servo in SERVOS:
+        pulse = moved(
+            arm("admittance", translation(), servo, Push((FORCE, 0.0, 0.0), start=STEP_AT, duration=1.0), 3.0)
+        )
+        alone = moved(arm("admittance", translation(), servo, duration=6.0))
+        rows += [
+            Row.at_most(f"UR5, {servo}: left of the way after a pulse of 1 s", np.linalg.norm(pulse[-1]), 0.01, "mm"),
+            Row.at_most(
+                f"UR5, {servo}: drift without a wrench in 6 s", 1000.0 * np.linalg.norm(alone, axis=1).max(), 1.0, "µm"
+            ),
+        ]
+    return rows
+
+
+def _ball_rows(held: Mapping[tuple[float, str], Log]) -> list[Row]:
+    rows = []
+    for (damping, servo), log in held.items():
+        name = f"ball at x = 0.815 m, B = {damping:g}, {servo}"
+        force, last = log.contact[:, :3], round(1.0 / DT)
+        touched = np.flatnonzero(force[:, 0] < 0.0)[0]
+        rows += [
+            Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N"),
+            Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm"),
+            Row.at_most(f"{name}: force, peak to peak in the last second", np.ptp(force[-last:, 0]), 0.01, "N"),
+            Row.at_most(f"{name}: contact lost", np.count_nonzero(force[touched:, 0] == 0.0) * DT, 0.0, "s"),
+        ]
+    return rows
+
+
+def _sign_rows() -> list[Row]:
+    """MuJoCo puts the simpler shape of a pair first: a sphere comes before a box."""
+    scene = load_scene("ball")
+    assert scene.tool is not None
+    ball, edges = scene.objects["ball"], (0.05, 0.05, 0.05)
+    boxed = replace(ball, shape=Shape("box", edges, ball.shape.pose))
+    cases = {
+        "tool first (sphere), ball a box": replace(scene, objects={"ball": boxed}),
+        "tool second (box), ball first (sphere)": replace(scene, tool=Shape("box", edges, scene.tool.pose)),
+    }
+    rows = []
+    for name, case in cases.items():
+        log = arm("admittance", translation(), "ideal servo", None, 2.5, case, BALL_AT)
+        rows += [
+            Row.near(f"{name}: force of the contact", log.contact[-1, 0], -4.8, 0.3, "N"),
+            Row.near(f"{name}: of the contact over of the sensor", log.contact[-1, 0] / log.wrench[-1, 0], 1.0, 0.001),
+        ]
+    return rows
+
+
+def _bias_row() -> Row:
+    model, rng, step = RobotModel.of(load_robot("ur5")), np.random.default_rng(1), 1e-5
+    worst = 0.0
+    for _ in range(200):
+        q, v = rng.uniform(-2.0, 2.0, (2, 6))
+        slope = (model.at(q + step * v).jacobian - model.at(q - step * v).jacobian) / (2.0 * step)
+        worst = max(worst, float(np.abs(model.jdot_v(q, v) - slope @ v).max()))
+    return Row.at_most("J̇ q̇ apart from finite differences, 200 random states", worst, 1e-6, "m/s², rad/s²")
+
+
+def _torque_row() -> Row:
+    gains = {**translation(), "selected_axes": 1}
+    log = arm("admittance", gains, "ideal servo", Push(torque=(0.0, 0.0, TORQUE), start=STEP_AT))
+    turned = float(np.linalg.norm(log.pose_error[-1, 3:]))
+    expected = TORQUE / ROTATIONAL_STIFFNESS
+    return Row.near("torque of 1 N·m, 20 N·m/rad: turned by", turned, expected, 0.02 * expected, "rad")
+
+
+def _singular_rows() -> list[Row]:
+    """Pulled on until the elbow is straight, with a spring that would let the tip go four times as far.
+
+    Let go, the tip comes back with B / K = 0.63 s; the body was 5 mm ahead of it. Had the body gone on to where the
+    spring would have let it, half of the way would take twice as long.
+    """
+    start = RobotModel.of(load_robot("ur5")).at(np.array(STRETCHED)).pose[:3, 3]
+    outward = (start - SHOULDER) / np.linalg.norm(start - SHOULDER)
+    gains = {**translation(), "stiffness": [100, 100, 100, 20, 20, 20]}
+    push = Push(FORCE * outward, start=STEP_AT, duration=2.0)
+    scene = replace(load_scene("ball"), objects={})
+    log = arm("admittance", gains, "ideal servo", push, 4.0, scene, q0=STRETCHED)
+    way = moved(log) @ outward
+    after = log.t > STEP_AT + push.duration
+    halved = log.t[after][np.flatnonzero(way[after] < 0.5 * way.max())[0]] - STEP_AT - push.duration
+    words = "pulled with 10 N into the stretch"
+    return [
+        Row.at_most(f"{words}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad"),
+        Row.at_most(f"{words}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s"),
+        Row.at_most(f"{words}: tip, farthest", way.max(), 50.0, "mm"),
+        Row.at_most(f"{words}, let go: half of the way back after", halved, 0.6, "s"),
+    ]
+
+
+def _literal_rows(runs: Mapping[str, Log]) -> list[Row]:
+    ways = {name: moved(log, TOOL) for name, log in runs.items()}
+    rows = [
+        Row.near(
+            f"literal form, {name}: first peak", ways[name][runs[name].t < STEP_AT + 0.2, 0].max(), peak, 0.5, "mm"
+        )
+        for name, peak in (("B = 0", 19.0), ("B = 0, from the commanded state", 20.0))
+    ]
+    for name in ("B = 30", "B = 63.2"):
+        rows.append(Row.at_least(f"literal form, {name}: strays", np.abs(ways[name]).max(), 100.0, "mm"))
+    name = "B = 63.2, from the commanded state"
+    return [*rows, Row.near(f"literal form, {name}: way", ways[name][-1, 0], 10.0, 0.2, "mm")]
+
+
+def _notes() -> list[str]:
+    way = 1000.0 * FORCE / STIFFNESS
+    peak = way * (1.0 + math.exp(-0.5 * math.pi * math.sqrt(STIFFNESS / MASS) * DT))
+    return [
+        "The literal form with B = 0 has no damping but that of its steps: the joints, whose PD has seen the command's "
+        "velocity, are one step ahead of it when they are measured. As in implicit integration, "
+        f"K dt = {STIFFNESS * DT:g} N·s/m damp it so: a peak of 10 (1 + exp(-π ω dt / 2)) = {peak:.2f} mm, to which "
+        "the servo's own yielding adds 0.1 mm. From the commanded state, where nothing damps it, it swings to twice "
+        "the way.",
+        "The literal form diverges where its damping acts on measured velocities. The same damping does what it should "
+        "where x and v are those that were commanded, as in `admittance`.",
+        "The ball's servos and the tip share the 10 mm, each with 1000 N/m: 5 N, less what the contact gives way. The "
+        "peaks before are the damping's answer to a ball that arrives at 85 mm/s.",
+        "Ways above 10 mm are the servo's: it yields to the push by about 0.01 mm/N.",
+    ]
+
+
+def _draw_step(steps: Mapping[str, Log], literal: Mapping[str, Log]) -> Figure:
+    figure = Figure(figsize=(9.0, 5.4), layout="constrained")
+    axes = figure.subplots()
+    for (name, log), style in zip(steps.items(), ("-", "--"), strict=True):
+        axes.plot(log.t - STEP_AT, moved(log)[:, 0], style, linewidth=2.4, label=f"admittance, {name}")
+    for name in ("B = 0", "B = 63.2", "B = 63.2, from the commanded state"):
+        way = moved(literal[name], TOOL)[:, 0]
+        axes.plot(literal[name].t - STEP_AT, way, linewidth=1.0, label=f"literal form, {name}")
+    axes.axhline(1000.0 * FORCE / STIFFNESS, color="0.3", linestyle=":", linewidth=1.2)
+    axes.set(
+        xlabel="t [s]", ylabel="x [mm]", title="10 N along x, 1 kg, 1000 N/m", xlim=(-0.05, 0.8), ylim=(-2.0, 22.0)
+    )
+    axes.grid(alpha=0.3)
+    figure.legend(fontsize="small", loc="outside lower center", ncols=2)
+    return figure
+
+
+def _draw_ball(logs: Mapping[float, Log]) -> Figure:
+    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
+    force, way = figure.subplots(2, 1, sharex=True)
+    for damping, log in logs.items():
+        force.plot(log.t, log.contact[:, 0], linewidth=1.3, label=f"B = {damping:g} N·s/m")
+        way.plot(log.t, moved(log)[:, 0], linewidth=1.3)
+    force.set(ylabel="force on the tip [N]", title="A ball is led to 10 mm into the tool, and stays")
+    way.set(xlabel="t [s]", ylabel="tip, x [mm]", xlim=(0.8, 2.2))
+    force.legend(fontsize="small")
+    for axes in (force, way):
+        axes.grid(alpha=0.3)
+    return figure

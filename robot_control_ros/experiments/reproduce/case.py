@@ -1,0 +1,147 @@
+"""What a reproduction is: rows of measured beside reference, with figures and series of numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, SupportsFloat
+
+import numpy as np
+
+from ...core.types import Array
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a source, measured anew. It passes where ``low <= measured <= high``; NaN never does.
+
+    Attributes:
+        name: what was measured.
+        measured: here.
+        reference: the source's figure, NaN where the source gives a bound only.
+        low, high: bounds, inclusive.
+        unit: of all four.
+    """
+
+    name: str
+    measured: float
+    reference: float
+    low: float
+    high: float
+    unit: str = ""
+
+    @classmethod
+    def near(cls, name: str, measured: SupportsFloat, reference: float, tolerance: float, unit: str = "") -> Row:
+        """Within `tolerance` (in `unit`) of the reference."""
+        return cls(name, float(measured), reference, reference - tolerance, reference + tolerance, unit)
+
+    @classmethod
+    def at_most(
+        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
+    ) -> Row:
+        """No more than a bound."""
+        return cls(name, float(measured), reference, -np.inf, bound, unit)
+
+    @classmethod
+    def at_least(
+        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
+    ) -> Row:
+        """No less than a bound."""
+        return cls(name, float(measured), reference, bound, np.inf, unit)
+
+    @classmethod
+    def report(cls, name: str, measured: SupportsFloat, unit: str = "", reference: float = np.nan) -> Row:
+        """Without a threshold: it passes where it is a finite number."""
+        limit = float(np.finfo(float).max)
+        return cls(name, float(measured), reference, -limit, limit, unit)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is within its bounds."""
+        return self.low <= self.measured <= self.high
+
+    def bounds(self) -> str:
+        """The bounds in words."""
+        if max(-self.low, self.high) == np.finfo(float).max:
+            return "reported"
+        if self.low == -np.inf:
+            return f"<= {self.high:.6g}"
+        if self.high == np.inf:
+            return f">= {self.low:.6g}"
+        return f"{self.low:.6g} … {self.high:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One source's experiments.
+
+    Attributes:
+        title: heading.
+        source: what is reproduced, in a sentence.
+        rows: see :class:`Row`.
+        notes: findings, each a paragraph.
+        figures: matplotlib figures by name (the file's stem).
+        series: by name (the file's stem), columns of equal length by name.
+    """
+
+    title: str
+    source: str
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    series: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> list[Row]:
+        """The rows that are out of their bounds."""
+        return [row for row in self.rows if not row.passed]
+
+    def table(self) -> Iterator[str]:
+        """The rows as text, aligned for a terminal."""
+        cells = [("", "measured", "reference", "bounds", ""), *(_cells(row) for row in self.rows)]
+        widths = [max(len(row[column]) for row in cells) for column in range(5)]
+        for name, measured, reference, bounds, verdict in cells:
+            yield (
+                f"  {name:<{widths[0]}}  {measured:>{widths[1]}}  {reference:>{widths[2]}}  "
+                f"{bounds:<{widths[3]}}  {verdict}"
+            ).rstrip()
+
+    def markdown(self) -> Iterator[str]:
+        """The rows as a Markdown table."""
+        yield "| | measured | reference | bounds | |"
+        yield "|---|---|---|---|---|"
+        for row in self.rows:
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(row)) + " |"
+
+    def write(self, folder: Path, name: str) -> list[Path]:
+        """Write rows and series as CSV and the figures as PNG; returns the files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = [folder / f"{name}.csv"]
+        with written[0].open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("name", "measured", "reference", "low", "high", "unit", "passed"))
+            for row in self.rows:
+                writer.writerow((row.name, row.measured, row.reference, row.low, row.high, row.unit, row.passed))
+        for series, columns in self.series.items():
+            path = folder / f"{name}_{series}.csv"
+            values = np.column_stack(list(columns.values()))
+            np.savetxt(path, values, delimiter=",", header=",".join(columns), comments="")
+            written.append(path)
+        return written + self.draw(folder, name)
+
+    def draw(self, folder: Path, name: str) -> list[Path]:
+        """Write the figures as PNG; returns the files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for figure, drawing in self.figures.items():
+            paths.append(folder / f"{name}_{figure}.png")
+            drawing.savefig(paths[-1], dpi=110)
+        return paths
+
+
+def _cells(row: Row) -> tuple[str, str, str, str, str]:
+    reference = "" if np.isnan(row.reference) else f"{row.reference:.6g}"
+    name = f"{row.name} [{row.unit}]" if row.unit else row.name
+    return name, f"{row.measured:.6g}", reference, row.bounds(), "ok" if row.passed else "FAILED"

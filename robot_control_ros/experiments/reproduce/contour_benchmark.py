@@ -1,0 +1,237 @@
+"""The benchmark of position-domain PD: contours of a horizontal two-link arm and of a UR5, driven in three domains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...core.gains import make_gains
+from ...core.types import Array, JointPathFunction, JointSpaceReference, RobotState
+from ...laws.position_domain_pd import PositionDomainPD
+from ...references.contours import CircleContour, ContourMove, Polyline, PolylineMove, TimedContour
+from ...references.time_scaling import Chain, Trapezoid
+from ...simulation.in_process import simulate
+from ...simulation.two_link import TwoLink
+
+DT, PLANT_STEPS = 1e-3, 4  # s of control; steps of the plant in it
+DWELL = 0.3  # s, after the contour
+STIFFNESS, DAMPING = np.array([1980.0, 300.0]), np.array([132.0, 20.0])
+SOFT = {"stiffness": (1980.0, 75.0), "damping": (132.0, 10.0)}
+COULOMB = (3.0, 1.0)  # N·m
+DOMAINS = ("time", "position", "matched")
+MASTER = 1  # of the line
+PULSE = (0.45, 0.3, 10.0)  # start as a fraction of the duration; s; N·m on the master
+LIMIT = (40.0, 4.0)  # N·m
+EXACT, PULSED = "rectangle, feed-forward 100 %", "line, pulse on the master"
+LIMITED, HELD = "line in 1 s, torque-limited", "line, master held fast"
+UR5_SIDES, UR5_ACCELERATION, UR5_STIFFNESS = (0.2, 0.1), 2.0, 1000.0  # m, m/s², N·m/rad
+
+
+class JointPathOf:
+    """The joints' way along a contour at any time: sampled at the control rate, cubic between the samples."""
+
+    def __init__(self, arm: TwoLink, move: TimedContour) -> None:
+        count = round((move.duration + DWELL) / DT) + 1
+        point, velocity, acceleration = move.at(np.linspace(0.0, DT * count, count + 1))
+        self.q = np.array([arm.joint_angles(p) for p in point])
+        jacobian = np.array([arm.jacobian(q) for q in self.q])
+        self.v = _solve(jacobian, velocity)
+        both, rate = self.q.sum(axis=1), self.v.sum(axis=1)
+        turning = -arm.length * np.column_stack(
+            (
+                self.v[:, 0] ** 2 * np.cos(self.q[:, 0]) + rate**2 * np.cos(both),
+                self.v[:, 0] ** 2 * np.sin(self.q[:, 0]) + rate**2 * np.sin(both),
+            )
+        )
+        self.a = _solve(jacobian, acceleration - turning)
+        self.samples = count
+
+    def __call__(self, t: float) -> tuple[Array, Array, Array]:
+        at = min(max(t / DT, 0.0), self.samples - 1e-9)
+        k = int(at)
+        x = at - k
+        step = self.q[k + 1] - self.q[k]
+        bend0, bend1 = self.v[k] * DT - step, step - self.v[k + 1] * DT
+        q = self.q[k] + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
+        return q, (1.0 - x) * self.v[k] + x * self.v[k + 1], (1.0 - x) * self.a[k] + x * self.a[k + 1]
+
+
+def _solve(matrices: Array, vectors: Array) -> Array:
+    return np.asarray(np.linalg.solve(matrices, vectors[..., None])[..., 0])
+
+
+def rms_of(values: Array) -> float:
+    """Root mean square of values (k,)."""
+    return math.sqrt(float(values @ values) / len(values))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the benchmark.
+
+    Attributes:
+        name: as in the table.
+        move: of the tip.
+        reference: max and rms in the time domain, max and rms in the position domain [mm].
+        gains: of the law, over those of the benchmark.
+        coulomb: friction of the joints [N·m].
+        pulse: torque on the master, see PULSE.
+        held: time from which the master is held fast [s].
+    """
+
+    name: str
+    move: TimedContour
+    reference: tuple[float, float, float, float] | None = None
+    gains: Mapping[str, Any] = field(default_factory=dict)
+    coulomb: tuple[float, float] = (0.0, 0.0)
+    pulse: tuple[float, float, float] | None = None
+    held: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class ContourRun:
+    """What was recorded, one row per control cycle.
+
+    Attributes:
+        time: [s].
+        error: distance of the tip to the contour [mm].
+        q, torque: (k, 2) [rad, N·m].
+        switches: how often the master changed.
+    """
+
+    time: Array
+    error: Array
+    q: Array
+    torque: Array
+    switches: int
+
+    @property
+    def max(self) -> float:
+        """Largest contour error [mm]."""
+        return float(self.error.max())
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of the contour error [mm]."""
+        return rms_of(self.error)
+
+    @property
+    def torque_step(self) -> float:
+        """Largest change of a torque from one cycle to the next [N·m]."""
+        return float(np.abs(np.diff(self.torque, axis=0)).max())
+
+
+def cases() -> dict[str, Case]:
+    """The lines of the benchmark by name."""
+
+    def line(duration: float) -> PolylineMove:
+        return PolylineMove([(0.6, 0.4), (1.4, 1.0)], duration)
+
+    circle = CircleContour((1.0, 0.6), 0.3)
+    rectangle = PolylineMove([(0.8, 0.4), (1.3, 0.4), (1.3, 0.8), (0.8, 0.8), (0.8, 0.4)], 4.0)
+    diamond = PolylineMove([(1.3, 0.6), (1.0, 0.9), (0.7, 0.6), (1.0, 0.3), (1.3, 0.6)], 4.0)
+    zigzag = PolylineMove([(0.6, 0.5), (0.8, 0.8), (1.0, 0.5), (1.2, 0.8), (1.4, 0.5)], 4.0)
+    full, limit = {"feedforward": 1.0}, {"torque_limit": LIMIT}
+    listed = (
+        Case("line", line(2.0), (4.752, 2.915, 0.959, 0.604)),
+        Case("circle", TimedContour(circle, Trapezoid.lasting(circle.length, 4.0)), (2.038, 1.201, 1.634, 0.806)),
+        Case("rectangle", rectangle, (4.430, 1.586, 4.812, 1.632)),
+        Case("diamond", diamond, (4.409, 1.870, 1.940, 0.807)),
+        Case("zigzag", zigzag, (3.949, 1.633, 2.069, 0.713)),
+        Case("line, soft master", line(2.0), (21.478, 13.063, 4.088, 1.300), SOFT),
+        Case("line, feed-forward 80 %", line(2.0), (1.009, 0.636, 0.600, 0.405), {"feedforward": 0.8}, COULOMB),
+        Case(EXACT, rectangle, (0.024, 0.012, 0.696, 0.085), full, COULOMB),
+        Case(PULSED, line(2.0), None, full, pulse=PULSE),
+        Case(LIMITED, line(1.0), None, {**full, **limit}),
+        Case(HELD, line(2.0), held=1.0),
+    )
+    return {case.name: case for case in listed}
+
+
+def drive(case: Case, domain: str, path: JointPathFunction | None = None) -> ContourRun:
+    """The arm along the contour under the law, from rest at its beginning."""
+    arm = TwoLink(inertia=1.0 / 12.0, gravity=0.0, viscous=2.0, coulomb=case.coulomb)
+    model, law = arm.model(), PositionDomainPD()
+    path = JointPathOf(arm, case.move) if path is None else path
+    values = {"stiffness": STIFFNESS, "damping": DAMPING, "damping_ratio": 0.0, "feedforward": 0.0, "gravity": False}
+    gains = make_gains(law.Gains, {**values, "domain": domain, **case.gains}, 2)
+    count = round((case.move.duration + DWELL) / DT)
+    angles, torques = np.empty((2, count, 2))
+    q, v = path(0.0)[0], np.zeros(2)
+    law.reset(RobotState(0.0, q, v, v), model.update(q, v))
+    master, switches = law.master.index, 0
+    for k in range(count):
+        time = k * DT
+        q_ref, v_ref, a_ref = path(time)
+        reference = JointSpaceReference(path=path, q=q_ref, v=v_ref, a=a_ref)
+        command = law.compute(RobotState(time, q, v, v), model.update(q, v), reference, gains, DT)
+        switches += law.master.index != master
+        master = law.master.index
+        angles[k], torques[k] = q, command.values
+        torque = command.values + _pulse(case, time)
+        q, v = (
+            _held(arm, q, v, torque) if time >= case.held else arm.advance(q, v, torque, DT / PLANT_STEPS, PLANT_STEPS)
+        )
+    error, _ = case.move.contour.distance(_tips(arm, angles))
+    return ContourRun(np.linspace(0.0, DT * (count - 1), count), 1e3 * error, angles, torques, switches)
+
+
+def _pulse(case: Case, time: float) -> Array:
+    torque = np.zeros(2)
+    if case.pulse is not None:
+        start = case.pulse[0] * case.move.duration
+        torque[MASTER] = case.pulse[2] if start <= time < start + case.pulse[1] else 0.0
+    return torque
+
+
+def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array]:
+    """The arm after a control period with its second joint, the line's master, held fast."""
+    q, v = q.copy(), np.array([v[0], 0.0])
+    for _ in range(PLANT_STEPS):
+        v[0] += DT / PLANT_STEPS * (torque[0] - arm.friction(v)[0]) / arm.mass_matrix(q)[0, 0]
+        q[0] += DT / PLANT_STEPS * v[0]
+    return q, v
+
+
+def _tips(arm: TwoLink, angles: Array) -> Array:
+    both = angles.sum(axis=1)
+    x, y = np.cos(angles[:, 0]) + np.cos(both), np.sin(angles[:, 0]) + np.sin(both)
+    return arm.length * np.column_stack((x, y))
+
+
+def ur5_rectangle(pose: Array) -> Polyline:
+    """The rectangle in x and z, forwards and downwards from a pose (4, 4) of the tip."""
+    wide, high = UR5_SIDES
+    corners = np.array([(0.0, 0.0, 0.0), (wide, 0.0, 0.0), (wide, 0.0, -high), (0.0, 0.0, -high), (0.0, 0.0, 0.0)])
+    return Polyline(pose[:3, 3] + corners)
+
+
+def drive_ur5(domain: str, feed: float, feedforward: float) -> tuple[Array, Array]:
+    """Time [s] and contour error [mm] of a UR5 in MuJoCo that goes along the rectangle, at rest in its corners.
+
+    Args:
+        domain, feedforward: of the law.
+        feed: speed of the tip [m/s].
+    """
+
+    def timing(contour: Polyline) -> Chain:
+        return Chain([Trapezoid(float(length), feed, UR5_ACCELERATION) for length in contour.lengths])
+
+    def start(pose: Array) -> ContourMove:
+        contour = ur5_rectangle(pose)
+        return ContourMove(contour, timing(contour), pose, 0.0)
+
+    log = simulate(
+        "ur5",
+        "position_domain_pd",
+        {"domain": domain, "stiffness": UR5_STIFFNESS, "feedforward": feedforward},
+        start,
+        timing(ur5_rectangle(np.eye(4))).duration + DWELL,
+        rate=500.0,
+    )
+    error, _ = ur5_rectangle(log.pose[0]).distance(log.pose[:, :3, 3])
+    return log.t, 1e3 * error

@@ -1,0 +1,287 @@
+"""The joint PID of a simulator's control callback, step by step through the package's own law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ...core.gains import make_gains
+from ...core.types import Command, CommandMode, JointSpaceReference, RobotState
+from ...laws.joint_pid import JointPid, JointPidEffort
+from ...robot.configuration import load_robot
+from ...robot.model import RobotDynamics, RobotModel
+from ...simulation.joint_step.callbacks import Pid
+from ...simulation.joint_step.response import DURATION, SIMULATION_STEP, STEP, Step, StepRun, T, respond
+from ...simulation.joint_step.source import LINES, SourceLine
+from ...simulation.mujoco_plant import MujocoPlant
+from ...simulation.two_link import TwoLink
+from .case import Result, Row
+
+WEIGHTLESS = TwoLink(gravity=0.0)
+WINDUP = LINES[1]
+
+Law = JointPid | JointPidEffort
+
+
+class Held:
+    """A law on a joint that is where it is put: the first of an arm whose joints all do the same.
+
+    Args:
+        law: a new one.
+        gains: of the law, by name.
+        model: of the arm; a weightless one without limits by default.
+        dt: between two calls [s].
+    """
+
+    def __init__(self, law: Law, gains: Mapping[str, Any], model: RobotModel | None = None, dt: float = T) -> None:
+        self._law, self._dt = law, dt
+        self._model = WEIGHTLESS.model() if model is None else model
+        self.set(gains)
+        self.reset()
+
+    def set(self, gains: Mapping[str, Any]) -> None:
+        """Other gains from the next call on."""
+        self._gains = make_gains(self._law.Gains, gains, self._model.n)
+
+    def reset(self) -> None:
+        """Let the law begin anew."""
+        self._law.reset(*self._sample(0.0, 0.0))
+
+    def call(self, target: float, q: float = 0.0, v: float = 0.0) -> float:
+        """The command for a target, an angle and a velocity [rad, rad/s]."""
+        still = np.zeros(self._model.n)
+        reference = JointSpaceReference(q=np.full(self._model.n, target), v=still, a=still)
+        return float(self._law.compute(*self._sample(q, v), reference, self._gains, self._dt).values[0])
+
+    def _sample(self, q: float, v: float) -> tuple[RobotState, RobotDynamics]:
+        angles, velocities = np.full(self._model.n, q), np.full(self._model.n, v)
+        return RobotState(0.0, angles, velocities, np.zeros(self._model.n)), self._model.update(angles, velocities)
+
+
+def step(gains: Mapping[str, Any], dt: float = T, duration: float = DURATION, size: float = STEP) -> StepRun:
+    """A step [deg] of a joint that has any velocity within the step, under `joint_pid`: q += v dt at each call."""
+    limit = math.degrees(gains.get("velocity_limit", math.inf))
+    return respond(Pid(gains), Step(target=size, velocity_limit=limit, duration=duration, dt=dt))
+
+
+class WatchedPid(JointPid):
+    """`joint_pid` that remembers when it was called and where the first joint was: (time [s], angle [deg])."""
+
+    calls: ClassVar[list[tuple[float, float]]] = []
+
+    def compute(
+        self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Any, dt: float
+    ) -> Command:
+        WatchedPid.calls.append((state.time, math.degrees(state.q[0])))
+        return super().compute(state, kin, reference, gains, dt)
+
+
+def simulated(line: SourceLine) -> tuple[StepRun, list[int]]:
+    """The same step of one joint, the law within the MuJoCo plant; and how often it was called per simulation step."""
+    urdf = WEIGHTLESS.urdf()
+    robot = WEIGHTLESS.config(home=(0.0, 0.0))
+    law = f"{WatchedPid.__module__}:{WatchedPid.__name__}"
+    plant = MujocoPlant(
+        robot, urdf=urdf, rate=1.0 / SIMULATION_STEP, joint_law=law, joint_law_gains=line.gains, physics_step=T
+    )
+    plant.open()
+    plant.read()
+    target = Command(CommandMode.POSITION, np.array([math.radians(STEP), 0.0]))
+    WatchedPid.calls.clear()
+    counts = []
+    for _ in range(round(DURATION / SIMULATION_STEP)):
+        before = len(WatchedPid.calls)
+        plant.write(target)
+        state = plant.read()
+        counts.append(len(WatchedPid.calls) - before)
+    plant.close()
+    times, angles = np.array([*WatchedPid.calls, (state.time, math.degrees(state.q[0]))]).T
+    return StepRun(times, angles, np.diff(angles) / T), counts
+
+
+def run() -> Result:
+    """Every figure of the source, and what follows from its formulae."""
+    runs = {line.name: step(line.gains) for line in LINES}
+    spared = step({**WINDUP.gains, "anti_windup": True})
+    rows = [row for line in LINES for row in _line_rows(line, runs[line.name])]
+    name = f"{WINDUP.name}, anti-windup"
+    rows += [
+        Row.at_most(f"{name}: overshoot", spared.overshoot, WINDUP.overshoot[0] - 0.05, "%"),
+        Row.report(f"{name}: settled to 5 %", spared.settled(5.0), "s"),
+        *_stability_rows(),
+        *_reset_rows(),
+        *_cyclic_rows(),
+        *_formula_rows(),
+        *_effort_rows(),
+        *_simulation_rows(LINES[0], runs[LINES[0].name]),
+    ]
+    drawn = {**runs, name: spared}
+    return Result(
+        "joint PID with a velocity servo",
+        "A simulator's joint control callback: PID at each physics step of 5 ms, ten to a simulation step. A step of "
+        "10 deg, with joints that reach the commanded velocity within the step; sample k is the angle after k calls.",
+        rows,
+        ["Where the source has one settling time for 5 % and 2 %, both are held against it."],
+        figures={"steps": _draw(drawn)},
+        series={"steps": {"t": runs[LINES[0].name].time, **{key: each.angle for key, each in drawn.items()}}},
+    )
+
+
+def _line_rows(line: SourceLine, run: StepRun) -> list[Row]:
+    """Times within one sample, the overshoot within 0.05 percentage points, samples within 1e-4 deg."""
+    overshoot, top = line.overshoot
+    times = [("90 %", run.reached(90.0), line.rise[1]), ("95 %", run.reached(95.0), line.t95)]
+    if line.rise[0] is not None:
+        times.insert(0, ("10 %", run.reached(10.0), line.rise[0]))
+    if top is not None:
+        times.append(("largest angle", run.top, top))
+    for percent, figure in zip((5.0, 2.0), line.settled, strict=True):
+        times.append((f"settled to {percent:g} %", run.settled(percent), figure))
+    rows = [Row.near(f"{line.name}: {what}", measured, figure, T, "s") for what, measured, figure in times]
+    rows.append(Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%"))
+    rows.append(Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s"))
+    for time, angle in line.samples.items():
+        rows.append(Row.near(f"{line.name}: at {time:g} s", run.at(time), angle, 1e-4, "deg"))
+    return rows
+
+
+def _stability_rows() -> list[Row]:
+    def growth(d: float) -> float:
+        """Error after 2 s over that after 1 s, of a step so small that no limit is met."""
+        size = 1e-6
+        error = step({"profile": "legacy", "p": 0.1, "d": d}, duration=2.0, size=size).angle - size
+        return abs(float(error[400] / error[200]))
+
+    low, high = 0.004, 0.006
+    while high - low > 1e-6:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if growth(middle) < 1.0 else (low, middle)
+    words = "P = 0.1, D = {:g} s: error after 2 s over that after 1 s"
+    return [
+        Row.at_most(words.format(0.0045), growth(0.0045), 0.1),
+        Row.at_least(words.format(0.005), growth(0.005), 10.0),
+        Row.near("P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s"),
+    ]
+
+
+def _reset_rows() -> list[Row]:
+    """Commands for a constant error e: (P e + I S) / T with S = k T e at the k-th call."""
+    gains = {"profile": "legacy", "p": 0.1, "i": 2.0, "d": 0.001}
+    law, target = Held(JointPid(), gains), math.radians(STEP)
+    begun = [law.call(target) for _ in range(10)]
+    law.reset()
+    after_reset = law.call(target)
+    for _ in range(10):
+        law.call(target)
+    law.set({**gains, "i": 0.0})
+    law.call(target)
+    law.set(gains)
+    after_zero = law.call(target)
+    words = "P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: "
+    commands = (
+        ("first command (no derivative)", begun[0], 220.0),
+        ("tenth command", begun[-1], 400.0),
+        ("first command after a reset", after_reset, 220.0),
+        ("command after a call with I = 0", after_zero, 220.0),
+    )
+    return [Row.near(words + what, math.degrees(v), figure, 1e-9, "deg/s") for what, v, figure in commands]
+
+
+def _cyclic_rows() -> list[Row]:
+    """The error that the law sees: with P = T the command is e / s."""
+    gains = {"profile": "legacy", "p": T}
+    endless = Held(JointPid(), gains, RobotModel.of(load_robot("gen3")))
+    limited = Held(JointPid(), gains)
+    rows = []
+    for law, kind, target, q, figure in (
+        (endless, "cyclic", 350.0, 10.0, -20.0),
+        (endless, "cyclic", -170.0, 170.0, 20.0),
+        (limited, "revolute", 350.0, 10.0, 340.0),
+    ):
+        error = math.degrees(law.call(math.radians(target), math.radians(q)))
+        rows.append(Row.near(f"{kind} joint, target {target:g} deg at {q:g} deg: error", error, figure, 1e-9, "deg"))
+    return rows
+
+
+def _formula_rows() -> list[Row]:
+    """Whole runs against their difference equations, in the error [deg]."""
+    p, i, d, fine = 0.1, 2.0, 0.002, 0.001
+    proportional = step({"profile": "legacy", "p": p}).angle
+    integral = step({"profile": "legacy", "p": p, "i": i}).angle
+    quick = step({"profile": "current", "p": p}, dt=fine).angle
+    damped = step({"profile": "current", "p": p, "d": d}, dt=fine).angle
+    pi = [STEP, (1.0 - p - i * T) * STEP]
+    while len(pi) < integral.size:
+        pi.append((2.0 - p - i * T) * pi[-1] - (1.0 - p) * pi[-2])
+    share = fine / T  # of a step of 5 ms
+    pd = [STEP, (1.0 - p * share) * STEP]
+    while len(pd) < damped.size:
+        pd.append(pd[-1] - p * share * pd[-1] + d / T * (pd[-2] - pd[-1]))
+    apart = (
+        ("legacy, P: apart from (1 - P)^k 10 deg", proportional, (1.0 - p) ** np.arange(proportional.size) * STEP),
+        ("legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e", integral, np.array(pi)),
+        (
+            "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg",
+            quick,
+            (1.0 - p * share) ** np.arange(quick.size) * STEP,
+        ),
+        ("current, P and D on the velocity, steps of 1 ms: apart from its equation", damped, np.array(pd)),
+    )
+    return [Row.at_most(words, np.abs(STEP - angle - error).max(), 1e-10, "deg") for words, angle, error in apart]
+
+
+def _effort_rows() -> list[Row]:
+    rng = np.random.default_rng(1)
+    count, (p, i, d) = 1000, (120.0, 30.0, 4.0)
+    targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
+    gains = {"p": p, "i": i, "d": d}
+    textbook = Held(JointPidEffort(), {**gains, "profile": "textbook"})
+    spring = Held(JointPidEffort(), {**gains, "profile": "spring_damper"})
+    torques = np.array([(textbook.call(*at), spring.call(*at)) for at in zip(targets, q, v, strict=True)]).T
+    e = targets - q
+    formula = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T
+    words = f"{{}}, {count} random errors: apart from {{}}"
+    return [
+        Row.at_most(
+            words.format("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T"),
+            np.abs(torques[0] - formula).max(),
+            1e-9,
+            "N·m",
+        ),
+        Row.at_most(
+            words.format("spring_damper", "k e - c v"), np.abs(torques[1] - (p * e - d * v)).max(), 1e-9, "N·m"
+        ),
+    ]
+
+
+def _simulation_rows(line: SourceLine, ideal: StepRun) -> list[Row]:
+    simulated_run, counts = simulated(line)
+    name = f"{line.name}, within the MuJoCo plant"
+    apart = np.abs(simulated_run.angle - ideal.angle).max()
+    return [
+        Row.near(f"{name}: fewest calls per 50 ms", min(counts), 10.0, 0.0),
+        Row.near(f"{name}: most calls per 50 ms", max(counts), 10.0, 0.0),
+        Row.near(f"{name}: overshoot", simulated_run.overshoot, line.overshoot[0], 0.05, "%"),
+        Row.at_most(f"{name}: angle apart from the ideal servo's", apart, 1e-6, "deg"),
+    ]
+
+
+def _draw(runs: Mapping[str, StepRun]) -> Figure:
+    figure = Figure(figsize=(9.0, 6.5), layout="constrained")
+    angle, command = figure.subplots(2, 1, sharex=True)
+    for name, run in runs.items():
+        (line,) = angle.plot(run.time, run.angle, linewidth=1.2, label=name)
+        command.step(run.time[:-1], run.command, where="post", linewidth=1.2, color=line.get_color())
+    angle.axhline(STEP, color="0.3", linestyle=":", linewidth=1.2)
+    angle.set(ylabel="angle [deg]", title="Step of 10 deg: (P, I, D), velocity limit", xlim=(0.0, 0.6))
+    command.set(xlabel="t [s]", ylabel="velocity command [deg/s]", ylim=(-100.0, 400.0))
+    peak = max(line.peak for line in LINES)
+    command.annotate(f"up to {peak:g} with (1, 0, 0)", (0.003, 385.0), (0.05, 375.0), arrowprops={"arrowstyle": "->"})
+    figure.legend(fontsize="small", loc="outside right upper")
+    for axes in (angle, command):
+        axes.grid(alpha=0.3)
+    return figure

@@ -1,0 +1,308 @@
+"""The planar two-link arm under impedance control, as a browser page computes it, through the package's own law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ...core.spatial import make_pose
+from ...core.types import Array, Reference, RobotState
+from ...laws.impedance import Impedance
+from ...robot.model import RobotDynamics, RobotModel
+from ...simulation.planar_arm import DAMPING, DT, STIFFNESS, UPRIGHT, page_gains
+from ...simulation.two_link import Pair, TwoLink
+from .case import Result, Row
+
+ARM = TwoLink()
+DURATION = 20.0  # s
+TARGET = (1.2, 0.8)  # m
+PUSH = (10.0, -5.0)  # N
+STATES = 2000  # random ones, for identities
+
+# Of the tip, with the default gains: t [s], x, y [m].
+POINTS = (
+    (0.1, 0.64567, 1.46550),
+    (0.2, 0.90815, 0.84227),
+    (0.5, 1.38709, 0.77121),
+    (1.0, 1.13904, 0.81304),
+    (3.0, 1.19956, 0.80008),
+    (5.0, 1.20001, 0.80000),
+)
+FINAL = (1.35340, -1.53079)  # rad
+OTHER_ELBOW = (-0.17739, 1.53079)  # rad
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One line of the page's table.
+
+    Attributes:
+        name: as in the table.
+        settled: to 5 % and 2 % of the initial distance and to 1 mm [s].
+        final: joint angles at the end [rad].
+        changes: what differs in :func:`drive`.
+    """
+
+    name: str
+    settled: tuple[float, float, float]
+    final: tuple[float, float]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+VARIANTS = (
+    Variant("Kp 50, Kd 5", (0.75, 1.26, 3.21), FINAL),
+    Variant("I = 1/12", (0.76, 1.28, 3.33), FINAL, {"arm": TwoLink(inertia=1.0 / 12.0)}),
+    Variant("from (90, 60) deg", (1.18, 1.66, 3.35), OTHER_ELBOW, {"start": (math.pi / 2.0, math.pi / 3.0)}),
+    Variant("Kp 50, Kd 10", (0.54, 0.86, 1.70), FINAL, {"damping": 10.0}),
+    Variant("Kp 200, Kd 20", (0.27, 0.40, 0.82), FINAL, {"stiffness": 200.0, "damping": 20.0}),
+    Variant("Kp 300, Kd 5", (0.82, 1.40, 3.06), OTHER_ELBOW, {"stiffness": 300.0}),
+)
+DRAWN = ("Kp 50, Kd 5", "from (90, 60) deg", "Kp 200, Kd 20", "Kp 300, Kd 5")
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarRun:
+    """What an arm did: time (k,), angles q (k, 2), the tip (k, 2), torques (k, 2), and its target (2,)."""
+
+    time: Array
+    q: Array
+    tip: Array
+    torque: Array
+    target: Array
+
+    @property
+    def error(self) -> Array:
+        """Distance (k,) from tip to target [m]."""
+        return np.asarray(np.linalg.norm(self.tip - self.target, axis=1))
+
+    def settled(self, bound: float) -> float:
+        """Time of the first sample from which the error stays within `bound` [m]; infinite where it doesn't."""
+        outside = np.flatnonzero(self.error > bound)
+        if outside.size == 0:
+            return float(self.time[0])
+        return float(self.time[outside[-1] + 1]) if outside[-1] + 1 < self.time.size else math.inf
+
+
+def drive(
+    arm: TwoLink = ARM,
+    *,
+    stiffness: float = STIFFNESS,
+    damping: float = DAMPING,
+    target: Pair = TARGET,
+    start: Pair = UPRIGHT,
+    push: Pair = (0.0, 0.0),
+    taylor: bool = False,
+    dt: float = DT,
+    duration: float = DURATION,
+) -> PlanarRun:
+    """The arm under the law, both stepped by `dt` seconds, from rest; no limit stands between them.
+
+    Args:
+        arm: the plant, and what the law's model is made of.
+        stiffness, damping: Kp [N/m], Kd [N·s/m].
+        target: (x, y) [m].
+        start: (2,) [rad].
+        push: constant force at the tip [N].
+        taylor: see :meth:`TwoLink.advance`.
+        dt, duration: [s].
+    """
+    model, law, gains = arm.model(), Impedance(), page_gains(stiffness, damping)
+    reference = Reference(pose=make_pose(np.array([*target, 0.0])))
+    count = round(duration / dt) + 1
+    angles, tip, torques = np.empty((3, count, 2))
+    force = np.asarray(push, dtype=float)
+    q, v = np.asarray(start, dtype=float), np.zeros(2)
+    law.reset(*_state(model, q, v))
+    for k in range(count):
+        torque = law.compute(*_state(model, q, v), reference, gains, dt).values
+        angles[k], tip[k], torques[k] = q, arm.tip(q), torque
+        q, v = arm.advance(q, v, torque + arm.jacobian(q).T @ force, dt, taylor=taylor)
+    time = np.asarray(dt * np.arange(count), dtype=float)
+    return PlanarRun(time, angles, tip, torques, np.asarray(target, dtype=float))
+
+
+def run() -> Result:
+    """Every experiment of the page."""
+    runs = {variant.name: drive(**variant.changes) for variant in VARIANTS}
+    first, other = runs["Kp 50, Kd 5"], runs["from (90, 60) deg"]
+    undamped = drive(damping=0.0)
+    fine = drive(stiffness=300.0, dt=DT / 10.0)
+    rows = [
+        *_trajectory_rows(first),
+        *_variant_rows(runs),
+        Row.at_least("Kp 50, Kd 0: error within the last 5 s", undamped.error[-500:].max(), 0.05 * first.error[0], "m"),
+        *_statics_rows(),
+        *_identity_rows(),
+        *_integrator_rows(first),
+        Row.report("Kp 300, Kd 5 with dt = 1 ms: final t1", fine.q[-1, 0], "rad"),
+        Row.report("Kp 300, Kd 5 with dt = 1 ms: final t2", fine.q[-1, 1], "rad"),
+    ]
+    return Result(
+        title="planar two-link arm under impedance control",
+        source=(
+            "A page that draws a planar arm of two links, 1 kg and 1 m each, under T = Jᵀ (Kp (x_d - x) - Kd J q̇) + G "
+            "with steps of 10 ms. Here `impedance` drives the arm's closed form, in x and y alone; nothing limits it."
+        ),
+        rows=rows,
+        notes=[
+            f"5 % and 2 % are of each variant's own initial distance: {first.error[0]:.4f} m from upright, "
+            f"{other.error[0]:.4f} m from (90, 60) deg. Of {first.error[0]:.4f} m, the latter settles to them at "
+            f"{other.settled(0.05 * first.error[0]):.2f} s and {other.settled(0.02 * first.error[0]):.2f} s.",
+            "With Kp 300, Kd 5 the elbow flips because of the step: with 10 ms the arm ends at t2 = "
+            f"{runs['Kp 300, Kd 5'].q[-1, 1]:.5f} rad, with 1 ms at {fine.q[-1, 1]:.5f} rad.",
+            "With Kd = 0 the law takes no energy out of arm and spring: the tip never settles.",
+            "Closed form and model differ by rounding, which grows with the acceleration: they are compared "
+            "relative to it where it is above 1 rad/s².",
+        ],
+        figures={
+            "tip_paths": _draw_paths(runs),
+            "errors": _draw_errors({**{name: runs[name] for name in DRAWN}, "Kp 50, Kd 0": undamped}),
+        },
+        series={
+            "trajectory": {
+                "t": first.time,
+                "x": first.tip[:, 0],
+                "y": first.tip[:, 1],
+                "t1": first.q[:, 0],
+                "t2": first.q[:, 1],
+                "T1": first.torque[:, 0],
+                "T2": first.torque[:, 1],
+            },
+            "errors": {"t": first.time, **{name.replace(", ", " "): run.error for name, run in runs.items()}},
+        },
+    )
+
+
+def _trajectory_rows(first: PlanarRun) -> list[Row]:
+    rows = []
+    for time, x, y in POINTS:
+        at = first.tip[round(time / DT)]
+        rows += [Row.near(f"x at {time:g} s", at[0], x, 1e-5, "m"), Row.near(f"y at {time:g} s", at[1], y, 1e-5, "m")]
+    for joint, reference in enumerate((-120.0, -60.0)):
+        rows.append(Row.near(f"T{joint + 1} at 0 s", first.torque[0, joint], reference, 1e-9, "N·m"))
+    return rows
+
+
+def _variant_rows(runs: Mapping[str, PlanarRun]) -> list[Row]:
+    rows = []
+    one_sample = 1.001 * DT
+    for variant in VARIANTS:
+        run = runs[variant.name]
+        bounds = {"5 %": 0.05 * run.error[0], "2 %": 0.02 * run.error[0], "1 mm": 0.001}
+        for (words, bound), reference in zip(bounds.items(), variant.settled, strict=True):
+            rows.append(Row.near(f"{variant.name}: settled to {words}", run.settled(bound), reference, one_sample, "s"))
+        for joint in (0, 1):
+            angle, reference = run.q[-1, joint], variant.final[joint]
+            rows.append(Row.near(f"{variant.name}: final t{joint + 1}", angle, reference, 1e-5, "rad"))
+        rows.append(Row.at_most(f"{variant.name}: error at 20 s", run.error[-1], 1e-9, "m"))
+    return rows
+
+
+def _statics_rows() -> list[Row]:
+    beyond = drive(target=(2.0, 1.0))
+    pushed = drive(push=PUSH)
+    offset = pushed.tip[-1] - pushed.target
+    rows = [Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m")]
+    for axis, name in enumerate("xy"):
+        words = f"constant force {PUSH[axis]:g} N along {name}: offset at 20 s"
+        rows.append(Row.near(words, offset[axis], PUSH[axis] / STIFFNESS, 1e-9, "m"))
+    return rows
+
+
+def _identity_rows() -> list[Row]:
+    arm, rng = ARM, np.random.default_rng(1)
+    model = arm.model()
+    dynamics: list[tuple[float, float]] = []
+    page, general = [], []
+    for _ in range(STATES):
+        q, v, tau = rng.uniform(-math.pi, math.pi, 2), rng.uniform(-2.0, 2.0, 2), rng.uniform(-20.0, 20.0, 2)
+        acceleration = np.linalg.solve(model.mass(q), tau - model.bias(q, v))
+        dynamics.append((np.abs(arm.forward(q, v, tau) - acceleration).max(), max(1.0, np.abs(acceleration).max())))
+        page.append(_law_difference(arm, model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 0.0))
+        general.append(_law_difference(arm, model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 1.0))
+    apart, size = np.array(dynamics).T
+    where = f"{STATES} random states"
+    return [
+        Row.at_most(f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12),
+        Row.report(
+            f"closed form against the model, accelerations up to {size.max():.0f} rad/s²", apart.max(), "rad/s²"
+        ),
+        Row.at_most(f"law against the page's formula, {where}", np.abs(page).max(), 1e-10, "N·m"),
+        Row.at_most(f"law with M = 1 kg against the general form, {where}", np.abs(general).max(), 1e-10, "N·m"),
+    ]
+
+
+def _law_difference(arm: TwoLink, model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> Array:
+    """The law's torque less Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, a being what that torque gives, (2,).
+
+    Args:
+        arm, model, q, v: the arm and its state.
+        wanted: (3, 2) x_d, v_d, a_d.
+        inertia: M [kg].
+    """
+    pose, zero = make_pose(np.array([*wanted[0], 0.0])), np.zeros(4)
+    reference = Reference(pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero)))
+    torque = Impedance().compute(*_state(model, q, v), reference, page_gains(inertia=inertia), DT).values
+    jacobian = arm.jacobian(q)
+    both, rate = q[0] + q[1], v[0] + v[1]
+    turning = -arm.length * (
+        v[0] ** 2 * np.array([math.cos(q[0]), math.sin(q[0])]) + rate**2 * np.array([math.cos(both), math.sin(both)])
+    )
+    acceleration = jacobian @ arm.forward(q, v, torque) + turning
+    force = inertia * (wanted[2] - acceleration) + DAMPING * (wanted[1] - jacobian @ v)
+    force += STIFFNESS * (wanted[0] - arm.tip(q))
+    return np.asarray(torque - jacobian.T @ force - arm.gravity_torque(q))
+
+
+def _integrator_rows(first: PlanarRun) -> list[Row]:
+    """Semi-implicit Euler against the step with a dt² / 2: both are of first order and have the same limit."""
+    taylor = drive(taylor=True)
+    fine, fine_taylor = drive(dt=DT / 10.0, duration=5.0), drive(dt=DT / 10.0, duration=5.0, taylor=True)
+    apart = float(np.linalg.norm(first.tip - taylor.tip, axis=1).max())
+    apart_fine = float(np.linalg.norm(fine.tip - fine_taylor.tip, axis=1).max())
+    name = "with a dt²/2"
+    return [
+        Row.report(f"{name}: settled to 5 %", taylor.settled(0.05 * taylor.error[0]), "s"),
+        Row.report(f"{name}: settled to 2 %", taylor.settled(0.02 * taylor.error[0]), "s"),
+        Row.report(f"{name}: settled to 1 mm", taylor.settled(0.001), "s"),
+        Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m"),
+        Row.report(f"{name}: tip apart from Euler's by at most", apart, "m"),
+        Row.near(f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03),
+    ]
+
+
+def _state(model: RobotModel, q: Array, v: Array) -> tuple[RobotState, RobotDynamics]:
+    return RobotState(0.0, q, v, np.zeros(2)), model.update(q, v)
+
+
+def _draw_paths(runs: Mapping[str, PlanarRun]) -> Figure:
+    figure = Figure(figsize=(6.5, 5.5), layout="constrained")
+    axes = figure.add_subplot()
+    for name in DRAWN:
+        axes.plot(*runs[name].tip.T, label=name, linewidth=1.2)
+    for final in (FINAL, OTHER_ELBOW):
+        elbow = ARM.length * np.array([math.cos(final[0]), math.sin(final[0])])
+        joints = np.array([(0.0, 0.0), elbow, ARM.tip(final)])
+        axes.plot(*joints.T, color="0.6", marker="o", linewidth=3, zorder=0)
+    axes.plot(*TARGET, "k+", markersize=12, label="target")
+    axes.set(xlabel="x [m]", ylabel="y [m]", title="Path of the tip, and the arm's two final postures", aspect="equal")
+    axes.legend(fontsize="small")
+    axes.grid(alpha=0.3)
+    return figure
+
+
+def _draw_errors(runs: Mapping[str, PlanarRun]) -> Figure:
+    figure = Figure(figsize=(8.5, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for name, run in runs.items():
+        axes.semilogy(run.time, run.error, label=name, linewidth=1.2)
+    axes.axhline(0.001, color="0.3", linestyle=":", linewidth=1.2, label="1 mm")
+    axes.set(xlabel="t [s]", ylabel="error [m]", xlim=(0.0, 4.0), ylim=(1e-4, 4.0), title="Distance from tip to target")
+    figure.legend(fontsize="small", loc="outside right upper")
+    axes.grid(alpha=0.3)
+    return figure

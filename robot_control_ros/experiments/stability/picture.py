@@ -1,0 +1,78 @@
+"""The tables as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.types import Array
+from ...robot.configuration import load_robot
+from ...simulation.log import figure_class
+from .cells import CRITICAL, DELAYS, QUANTITIES, ROTATION, WALL, Cell, Quantity, lightest, virtual_damping
+
+
+def draw(cells: Sequence[Cell], path: Path) -> Path:
+    """A row of panels per quantity and a column per robot; returns the file, a PNG.
+
+    The impedance is drawn over the lag, the wall over the delay.
+    """
+    names = list(dict.fromkeys(cell.robot for cell in cells))
+    figure = figure_class()(figsize=(1.5 + 3.2 * len(names), 10.0), layout="constrained")
+    panels = figure.subplots(len(QUANTITIES), len(names), sharex="row", sharey="row", squeeze=False)
+    for row, quantity in zip(panels, QUANTITIES, strict=True):
+        for axes, name in zip(row, names, strict=True):
+            _panel(axes, [cell for cell in cells if cell.robot == name], quantity)
+            axes.set_xlabel("delay [ms]" if quantity is WALL else "τ = delay + half a period [ms]")
+        row[0].set_ylabel(f"{quantity.law}:\n{quantity.title} [{quantity.unit}]")
+    for axes, name in zip(panels[0], names, strict=True):
+        axes.set_title(name)
+    handles = [line for line in panels[0][0].get_lines() if line.get_label().endswith("Hz")]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    return path
+
+
+_MARKS = (("o", "-", "0.0"), ("s", "--", "0.25"), ("^", "-.", "0.45"), ("D", ":", "0.6"))
+
+
+def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
+    """One quantity of one robot: a line per rate, arrows at the ends of the range, and the rule beside it."""
+    for (rate, group), (mark, line, shade) in zip(groupby(cells, lambda cell: cell.rate), _MARKS, strict=False):
+        points = [(1e3 * (cell.delay if quantity is WALL else cell.lag), quantity.of(cell)) for cell in group]
+        inside = np.array([(x, y if 0.0 < y < quantity.highest else np.nan) for x, y in points])
+        axes.plot(*inside.T, mark + line, color=shade, markersize=5.5, linewidth=1.1, label=f"{rate:g} Hz")
+        for x, y in points:
+            if y == 0.0:
+                axes.plot(x, quantity.lowest, marker="v", color=shade, markersize=6, fillstyle="none")
+            elif y >= quantity.highest:
+                axes.plot(x, quantity.highest, marker="^", color=shade, markersize=6, fillstyle="none")
+    late = np.geomspace(0.3, 22.0, 50)
+    rule, words = _rule(cells[0].robot, quantity, 1e-3 * late)
+    (handle,) = axes.plot(late, rule, color="0.75", linewidth=3.0, zorder=0.5, label=words)
+    axes.legend(handles=[handle], loc="lower left", frameon=False)
+    if quantity is WALL:
+        axes.set_xscale("symlog", linthresh=1.0)
+        axes.set_xlim(-0.2, 24.0)
+        ticks = [1e3 * delay for delay in DELAYS]
+    else:
+        axes.set_xscale("log")
+        axes.set_xlim(0.4, 24.0)
+        ticks = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
+    axes.set_yscale("log")
+    axes.set_ylim(0.75 * quantity.lowest, 1.4 * quantity.highest)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.grid(True, color="0.9")
+
+
+def _rule(name: str, quantity: Quantity, late: Array) -> tuple[Array, str]:
+    """What the formula gives [unit] for commands that are late by so many s, and its words."""
+    if quantity is WALL:
+        return virtual_damping() / late, "B / delay"
+    inertia = lightest(load_robot(name))[quantity is ROTATION]
+    return CRITICAL * inertia / late**2, f"{CRITICAL:.2f} Λ / τ²"

@@ -1,0 +1,125 @@
+"""One trial: an arm in simulation, disturbed, comes to rest or doesn't."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...control.loop import ControlLoop
+from ...core.errors import HardwareFault
+from ...core.types import Array, Command, RobotState
+from ...robot.configuration import RobotConfig
+from ...robot.model import RobotModel
+from ...simulation.delayed import DelayedPlant
+from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
+
+PUSH = (20.0, 2.0)  # N, N·m, along DIRECTION
+DIRECTION = np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)
+PUSH_LENGTH = 0.1  # s
+HELD = (0.05, 1.5)  # s: start of the push and end of a trial of the impedance
+PRESSED = (0.75, 1.75)  # s: the same in contact
+PRESS = 0.02  # m that the reference is moved into the wall
+LAST = 0.25  # s at the end of a trial, in which the arm must be at rest
+REMAINDER = 0.1  # of the largest motion, or of the mean contact force, that counts as rest
+
+
+def impedance_is_stable(
+    robot: RobotConfig, q: Array, rate: float, delay: float, translation: float, rotation: float
+) -> bool:
+    """Whether the impedance law comes to rest at q (n,) after a push.
+
+    A force of 20 N and a torque of 2 N·m act on the tip for 0.1 s. The law has its defaults but for the stiffness,
+    `translation` [N/m] and `rotation` [N·m/rad]. Stable: nobody meets an effort limit, and in the last quarter of 1.5 s
+    each of position error, rotation error, the tip's two speeds and the largest joint speed stays below a tenth of
+    its largest value.
+    """
+    robot = robot.at_rate(rate)
+    arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
+    loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.model)
+    motion = []
+    for fine in _drive(loop, arm, delay, HELD[1]):
+        if not fine:
+            return False
+        assert loop.kin is not None
+        error, twist = loop.pose_error(), loop.kin.twist
+        parts = (error[:3], error[3:], twist[:3], twist[3:])
+        motion.append([*(math.sqrt(part.dot(part)) for part in parts), np.abs(loop.kin.v).max()])
+    size = np.array(motion)
+    return bool((size[-round(LAST * rate) :].max(axis=0) <= REMAINDER * size.max(axis=0)).all())
+
+
+def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, wall: float) -> bool:
+    """Whether the admittance law comes to rest against a wall of a stiffness [N/m].
+
+    The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z axis. The law, with its
+    defaults, is sent 20 mm into it; 20 N pull the tip off for 0.1 s. Stable: the contact force varies in the
+    last quarter of a second by less than a tenth of its mean, and is never lost.
+    """
+    robot = robot.at_rate(rate)
+    pose = RobotModel.of(robot).at(q).pose
+    pull = np.concatenate((-PUSH[0] * pose[:3, 2], np.zeros(3)))
+    arm = _TouchedArm(robot, q, push=pull, start=PRESSED[0], wall=wall)
+    loop = ControlLoop(robot, "admittance", model=arm.model)
+    goal = pose.copy()
+    goal[:3, 3] += PRESS * pose[:3, 2]
+    for fine in _drive(loop, arm, delay, PRESSED[1]):
+        if not fine:
+            return False
+        loop.motion.move_to(goal)
+    force = np.array(arm.forces[-round(LAST / PHYSICS_STEP) :])
+    return bool(force.min() > 0.0 and np.ptp(force) <= REMAINDER * force.mean())
+
+
+def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) -> Iterator[bool]:
+    """True for each tick; False, as the last, where a limit is met, safety steps in, or the physics diverges."""
+    rate = loop.robot.profile.rate
+    plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
+    plant.open()
+    for _ in range(round(seconds * rate)):
+        try:
+            command = loop.tick(plant.read())
+        except HardwareFault:
+            yield False
+            return
+        if loop.safety.fault or loop.safety.saturated.any():
+            yield False
+            return
+        plant.write(command)
+        yield True
+
+
+class _TouchedArm:
+    """A simulated arm with forces on its tip that are renewed at each physics step: a push, and a wall at its start."""
+
+    def __init__(self, robot: RobotConfig, q: Array, *, push: Array, start: float, wall: float) -> None:
+        self.model = RobotModel.of(robot)
+        self.forces: list[float] = []
+        self._plant = MujocoPlant(robot, rate=1.0 / PHYSICS_STEP)
+        self._plant.reset(q)
+        self._tip, self._push, self._start, self._wall = robot.tip, push, start, wall
+        pose = self.model.at(q).pose
+        self._place, self._inward = pose[:3, 3].copy(), pose[:3, 2].copy()
+        self._force = 0.0
+
+    def open(self) -> None:
+        self._plant.open()
+
+    def close(self) -> None:
+        self._plant.close()
+
+    def write(self, command: Command) -> None:
+        self._plant.write(command)
+
+    def read(self) -> RobotState:
+        acting = self._start <= self._plant.time < self._start + PUSH_LENGTH
+        wrench = self._push.copy() if acting else np.zeros(6)
+        wrench[:3] -= self._force * self._inward
+        self._plant.push(self._tip, wrench[:3], wrench[3:])
+        state = self._plant.read()
+        if self._wall > 0.0:
+            depth = (self.model.at(state.q).pose[:3, 3] - self._place).dot(self._inward)
+            self._force = self._wall * max(float(depth), 0.0)
+            self.forces.append(self._force)
+        return state

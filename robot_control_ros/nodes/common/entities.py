@@ -1,0 +1,81 @@
+"""Publishers, subscriptions, services, parameters and timers that come and go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_srvs.srv import Trigger
+
+from ...core.errors import RobotControlError
+from ...core.gains import ParameterSet
+from .ros_params import TunedParameters
+from .running import COMMAND_QOS, INPUT_QOS, steady_clock
+
+# The default callbacks for QoS events cost the executor a waitable each, in every cycle. Best-effort volatile
+# subscriptions and reliable publishers have nothing to complain of.
+_QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
+_QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
+
+
+class Entities:
+    """What one part of a node has created; close() takes all of it back, last first."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._undo: list[Callable[[], Any]] = []
+
+    def on_close(self, action: Callable[[], Any]) -> None:
+        """Let close() do something more."""
+        self._undo.append(action)
+
+    def publisher(self, kind: type, topic: str, qos: QoSProfile | int = COMMAND_QOS) -> Any:
+        """A publisher: reliable, depth 1."""
+        made: Any = self.node.create_publisher(kind, topic, qos, event_callbacks=_QUIET_PUBLISHER)
+        self.on_close(lambda: self.node.destroy_publisher(made))
+        return made
+
+    def subscription(
+        self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
+    ) -> None:
+        """A subscription: best effort, depth 1; a raw one gets serialised messages."""
+        made: Any = self.node.create_subscription(
+            kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw
+        )
+        self.on_close(lambda: self.node.destroy_subscription(made))
+
+    def service(self, kind: type, name: str, callback: Any) -> None:
+        """A service."""
+        made: Any = self.node.create_service(kind, name, callback)
+        self.on_close(lambda: self.node.destroy_service(made))
+
+    def trigger(self, name: str, action: Callable[[], Any]) -> None:
+        """A std_srvs/Trigger service around an action; a text it returns, or one of our errors, is the answer."""
+
+        def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                said = action()
+                response.success, response.message = True, said if isinstance(said, str) else ""
+            except RobotControlError as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.service(Trigger, name, answer)
+
+    def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet) -> None:
+        """Parameters of what is tuned."""
+        parameters.add(prefix, tuning)
+        self.on_close(lambda: parameters.remove(prefix))
+
+    def timer(self, period: float, callback: Callable[[], Any]) -> None:
+        """A timer on the steady clock."""
+        made = self.node.create_timer(period, callback, clock=steady_clock())
+        self.on_close(lambda: self.node.destroy_timer(made))
+
+    def close(self) -> None:
+        """Take everything back."""
+        while self._undo:
+            self._undo.pop()()

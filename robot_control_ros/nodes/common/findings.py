@@ -1,0 +1,64 @@
+"""What was looked at, how it is, and what to do about it: the words of activation and of the doctor."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class Level(enum.Enum):
+    """How bad it is; an ERROR keeps a controller from being activated."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        level: how bad it is.
+        text: what was found.
+        remedy: what to do about it, in words; empty where all is well, or where nobody knows.
+        command: what to type for that; empty where it isn't done by typing.
+    """
+
+    level: Level
+    text: str
+    remedy: str = ""
+    command: str = ""
+
+    @property
+    def advice(self) -> str:
+        """Remedy and command in one line."""
+        return ": ".join(filter(None, (self.remedy, self.command)))
+
+
+def ok(text: str) -> Finding:
+    """All is well."""
+    return Finding(Level.OK, text)
+
+
+def warning(text: str, remedy: str = "", command: str = "") -> Finding:
+    """It works, but not as well as it could."""
+    return Finding(Level.WARNING, text, remedy, command)
+
+
+def error(text: str, remedy: str = "", command: str = "") -> Finding:
+    """It doesn't work."""
+    return Finding(Level.ERROR, text, remedy, command)
+
+
+def describe(findings: Iterable[Finding]) -> str:
+    """What was found and what to do, as one text; an advice of several is said once."""
+    found = list(findings)
+    advice = dict.fromkeys(finding.advice for finding in found if finding.advice)
+    return ". ".join(["; ".join(finding.text for finding in found), *advice])
+
+
+def errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that forbid activation."""
+    return [finding for finding in findings if finding.level is Level.ERROR]

@@ -1,0 +1,280 @@
+"""Between ROS messages and the package's plain data."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Pose, Twist
+from geometry_msgs.msg import Wrench as WrenchMsg
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory
+
+from ...core.errors import ConfigError
+from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
+from ...core.types import Array, Command, CommandMode, RobotState, Wrench
+
+ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
+
+
+class JointStateReader:
+    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
+
+    Args:
+        joints: the robot's, in the order of the state's arrays.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints = tuple(joints)
+        self._names: list[str] = []
+        self._index: list[int] | None = None
+        self._whole = False
+
+    def read(self, message: JointState) -> RobotState | None:
+        """The state; None where the message names none of our joints (another publisher on the topic).
+
+        Raises:
+            ConfigError: some joints are missing, or positions or velocities are; names them.
+        """
+        if message.name != self._names:
+            self._match(list(message.name))
+        if self._index is None:
+            return None
+        count = len(self._names)
+        for kind, values in (("positions", message.position), ("velocities", message.velocity)):
+            if len(values) != count:
+                raise ConfigError(f"joint state: {len(values)} {kind} for {count} names: must be as many")
+        q, v, effort = (np.frombuffer(values) for values in (message.position, message.velocity, message.effort))
+        return self.arrange(seconds(message.header.stamp), q, v, effort)
+
+    def arrange(self, time: float, q: Array, v: Array, effort: Array) -> RobotState:
+        """The state of arrays in the order of the last message read; no effort is NaN."""
+        if len(effort) != len(q):
+            effort = np.full(len(q), np.nan)
+        if not self._whole:
+            q, v, effort = q[self._index], v[self._index], effort[self._index]
+        return RobotState(time, q, v, effort)
+
+    def _match(self, names: list[str]) -> None:
+        present = [name for name in self._joints if name in names]
+        missing = [name for name in self._joints if name not in names]
+        if present and missing:
+            raise ConfigError(f"joint state: joints {missing} are missing; it has: {', '.join(names)}")
+        self._index = [names.index(name) for name in self._joints] if present else None
+        self._whole = names == list(self._joints)
+        self._names = names
+
+
+def seconds(stamp: Time | Duration) -> float:
+    """A time stamp or duration in seconds."""
+    return float(stamp.sec + stamp.nanosec * 1e-9)
+
+
+def to_stamp(time: float) -> Time:
+    """Seconds as a time stamp."""
+    whole, rest = divmod(round(time * 1e9), 1_000_000_000)
+    return Time(sec=whole, nanosec=rest)
+
+
+def to_duration(time: float) -> Duration:
+    """Seconds as a duration."""
+    whole, rest = divmod(round(time * 1e9), 1_000_000_000)
+    return Duration(sec=whole, nanosec=rest)
+
+
+def numbers(values: Array) -> array[float]:
+    """Values (n,) in the form that messages take fastest."""
+    return array("d", values.tobytes())
+
+
+def vector(message) -> Array:
+    """A geometry_msgs Vector3 or Point as (3,)."""
+    return np.array([message.x, message.y, message.z])
+
+
+def read_wrench(message: WrenchMsg, frame: str) -> Wrench:
+    """A geometry_msgs Wrench in a frame."""
+    return Wrench(vector(message.force), vector(message.torque), frame)
+
+
+def read_pose(message: Pose) -> Array:
+    """A geometry_msgs Pose as (4, 4).
+
+    Raises:
+        ConfigError: a number that isn't finite, or a quaternion whose length isn't 1.
+    """
+    position, turn = vector(message.position), message.orientation
+    if not np.isfinite(position).all():
+        raise ConfigError(f"target position = {position.tolist()}: must be 3 finite numbers")
+    return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
+
+
+def fill_pose(message: Pose, pose: Array) -> None:
+    """Write a pose (4, 4) into a message."""
+    at, turn = message.position, message.orientation
+    at.x, at.y, at.z = pose[:3, 3].tolist()
+    turn.x, turn.y, turn.z, turn.w = rotation_to_quaternion(pose[:3, :3]).tolist()
+
+
+def fill_twist(message: Twist, twist: Array) -> None:
+    """Write a twist (6,) into a message."""
+    _fill(message.linear, message.angular, twist)
+
+
+def fill_wrench(message: WrenchMsg, wrench: Array) -> None:
+    """Write a wrench (6,) into a message."""
+    _fill(message.force, message.torque, wrench)
+
+
+def _fill(first, second, values: Array) -> None:
+    first.x, first.y, first.z, second.x, second.y, second.z = values.tolist()
+
+
+def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
+    """The positions (n,) [rad] of a JointState, in the robot's order.
+
+    Raises:
+        ConfigError: a joint or a position is missing.
+    """
+    names = list(message.name)
+    missing = [name for name in joints if name not in names]
+    if missing or len(message.position) != len(names):
+        raise ConfigError(f"target joint: needs a position for each of {', '.join(joints)}; missing: {missing}")
+    return np.array(message.position)[[names.index(name) for name in joints]]
+
+
+def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | None:
+    """The command in a JointState, in the robot's order; joints are matched by name, and others may be with them.
+
+    An array that is empty, or NaN for all the joints, commands nothing. Velocities go with positions where there are
+    any, and efforts are then torque offsets; so they are with velocities alone; efforts alone are the command. This is
+    what ros2_control's topic-based hardware interface publishes (ros-controls/topic_based_hardware_interfaces,
+    joint_state_topic_hardware_interface.cpp): an array per command interface, NaN until a controller has written to it.
+
+    Args:
+        message: what is commanded [rad, rad/s, N·m].
+        joints: the robot's.
+
+    Returns:
+        None where nothing is commanded.
+
+    Raises:
+        ConfigError: joints are missing, an array has another length than the names, or NaN for some of the joints.
+    """
+    names = list(message.name)
+    missing = [name for name in joints if name not in names]
+    if missing:
+        raise ConfigError(f"joint command: joints {missing} are missing; it has: {', '.join(names)}")
+    index = [names.index(name) for name in joints]
+
+    def given(kind: str, values: Sequence[float]) -> Array | None:
+        if len(values) == 0:
+            return None
+        if len(values) != len(names):
+            raise ConfigError(f"joint command: {len(values)} {kind} for {len(names)} names: must be as many, or none")
+        chosen = np.array(values)[index]
+        unset = np.isnan(chosen)
+        if unset.any() and not unset.all():
+            without = [name for name, is_unset in zip(joints, unset, strict=True) if is_unset]
+            raise ConfigError(f"joint command: {kind} of {without} are NaN: must be given for all joints, or for none")
+        return None if unset.all() else chosen
+
+    position, velocity = given("positions", message.position), given("velocities", message.velocity)
+    effort = given("efforts", message.effort)
+    if position is not None:
+        return Command(CommandMode.POSITION, position, effort, velocity)
+    if velocity is not None:
+        return Command(CommandMode.VELOCITY, velocity, effort)
+    return None if effort is None else Command(CommandMode.EFFORT, effort)
+
+
+def joint_command_parts(command: Command) -> tuple[Array | None, Array | None, Array | None]:
+    """Positions, velocities and efforts (n,) of a command, None where there are none: of :func:`read_joint_command`."""
+    if command.mode is CommandMode.POSITION:
+        return command.values, command.velocity, command.feedforward
+    if command.mode is CommandMode.VELOCITY:
+        return None, command.values, command.feedforward
+    return None, None, command.values
+
+
+def joint_state_message(
+    joints: Sequence[str], time: float, position: Array | None, velocity: Array | None, effort: Array | None
+) -> JointState:
+    """A JointState, stamped [s], with parts (n,) each; None leaves one empty."""
+    message = JointState(name=list(joints))
+    message.header.stamp = to_stamp(time)
+    for name, values in (("position", position), ("velocity", velocity), ("effort", effort)):
+        if values is not None:
+            setattr(message, name, numbers(values))
+    return message
+
+
+def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:
+    """Times (k,) [s], positions (k, n) [rad] and, where every point has them, velocities (k, n), in the robot's order.
+
+    Raises:
+        ConfigError: joints missing or unknown, no points, a point of the wrong size, times that don't rise.
+    """
+    if sorted(message.joint_names) != sorted(joints):
+        raise ConfigError(f"joint trajectory: joints {list(message.joint_names)}: must be {', '.join(joints)}")
+    if not message.points:
+        raise ConfigError("joint trajectory: no points: must have at least one")
+    index = [list(message.joint_names).index(name) for name in joints]
+    for number, point in enumerate(message.points):
+        if len(point.positions) != len(joints):
+            raise ConfigError(
+                f"joint trajectory: point {number} has {len(point.positions)} positions: must have {len(joints)}"
+            )
+    times = np.array([seconds(point.time_from_start) for point in message.points])
+    if not (np.diff(times) > 0.0).all():
+        raise ConfigError(f"joint trajectory: times from start {times.tolist()} s: must rise")
+    positions = np.array([point.positions for point in message.points])[:, index]
+    if all(len(point.velocities) == len(joints) for point in message.points):
+        velocities = np.array([point.velocities for point in message.points])[:, index]
+        velocities[-1][np.abs(velocities[-1]) < ROUNDED] = 0.0
+        return times, positions, velocities
+    return times, positions, None
+
+
+def from_stamp(
+    stamp: Time, now: float, times: Array, positions: Array, velocities: Array | None
+) -> tuple[Array, Array, Array | None]:
+    """What is left of a joint trajectory that starts at a stamp, 0 being now: times (k,) [s] from now, and so on.
+
+    Args:
+        stamp: of the trajectory's header.
+        now: by the robot's clock [s].
+        times, positions, velocities: see :func:`read_joint_trajectory`.
+
+    Raises:
+        ConfigError: it ends in the past.
+    """
+    start = seconds(stamp)
+    if start == 0.0:
+        return times, positions, velocities
+    times = times + (start - now)
+    if times[-1] <= 0.0:
+        raise ConfigError(f"joint trajectory: it starts at {start:.3f} s and ended {-times[-1]:.3f} s ago")
+    left = times > 0.0
+    return times[left], positions[left], None if velocities is None else velocities[left]
+
+
+def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> None:
+    """Write arrays into one message, one dimension each: label is the name, size the length, stride the offset."""
+    labels = [dimension.label for dimension in message.layout.dim]
+    if labels != list(blocks):
+        offset = 0
+        message.layout.dim = []
+        for name, values in blocks.items():
+            message.layout.dim.append(MultiArrayDimension(label=name, size=len(values), stride=offset))
+            offset += len(values)
+    message.data = numbers(np.concatenate(list(blocks.values())))
+
+
+def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
+    """The arrays by name: the inverse of :func:`named_blocks`."""
+    data = np.array(message.data)
+    return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}

@@ -1,0 +1,147 @@
+"""Gains as ROS parameters, from their one declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ...core.errors import ConfigError, RobotControlError
+from ...core.gains import MATRIX, GainSpec, ParameterSet, check_gain, plain, plain_value
+
+
+def declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
+    """Declare a number that is chosen at start, and return its value; an integer will do.
+
+    Raises:
+        ConfigError: not a number, or out of bounds.
+    """
+    descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
+    descriptor.additional_constraints = f"a number within [{lower:g}, {upper:g}], chosen at start"
+    value: Any = node.declare_parameter(name, default, descriptor).value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
+        raise ConfigError(f"{name} = {value!r}: must be a number within [{lower:g}, {upper:g}]")
+    return float(value)
+
+
+def declare_chosen(node: Node, parameters: Mapping[str, tuple[Any, str]], **known: str) -> None:
+    """Declare parameters that are chosen at start, by name: default and description, in which `known` is filled in."""
+    for name, (default, text) in parameters.items():
+        node.declare_parameter(name, default, ParameterDescriptor(description=text.format(**known), read_only=True))
+
+
+class TunedParameters:
+    """The parameters ``<prefix>.<gain>`` of a node, for whatever is tuned on it.
+
+    A set of parameters is taken as a whole or not at all; the reason of a refusal names value and bound.
+    Integers and, for arrays, single numbers are taken as what they mean.
+
+    One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
+    and sets what all of these return.
+
+    Args:
+        node: that owns the parameters.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._tuned: dict[str, tuple[ParameterSet, GainSpec]] = {}  # by the parameter's name
+        node.add_pre_set_parameters_callback(self._complete)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._apply)
+
+    def add(self, prefix: str, tuning: ParameterSet) -> None:
+        """Declare ``<prefix>.…``, take over what the command line and files say, and keep following changes.
+
+        Args:
+            prefix: name of the law, or of what else is tuned.
+            tuning: what the parameters go to.
+
+        Raises:
+            ConfigError, ParameterException: a value from the command line or a file is refused; nothing is declared.
+        """
+        specs = {f"{prefix}.{spec.name}": spec for spec in tuning.specs}
+        try:
+            self._declare(prefix, specs, tuning)
+        except (ConfigError, ParameterException):
+            self.remove(prefix)
+            raise
+        self._tuned.update((name, (tuning, spec)) for name, spec in specs.items())
+
+    def remove(self, prefix: str) -> None:
+        """Undeclare ``<prefix>.…``."""
+        for name in [name for name in self._node._parameters if name.startswith(f"{prefix}.")]:
+            self._tuned.pop(name, None)
+            self._node.undeclare_parameter(name)
+
+    def _declare(self, prefix: str, specs: Mapping[str, GainSpec], tuning: ParameterSet) -> None:
+        node = self._node
+        unknown = [name for name in node._parameter_overrides if name.startswith(f"{prefix}.") and name not in specs]
+        if unknown:
+            raise ConfigError(f"unknown parameters {unknown}; gains: {', '.join(specs)}")
+        given: dict[str, Any] = {}
+        for name, spec in specs.items():
+            default = plain_value(spec, tuning.target)
+            given[spec.name] = node.declare_parameter(name, default, _descriptor(spec, tuning.joints)).value
+        tuning.set(given)
+        tuning.finish()
+        node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
+
+    def _complete(self, parameters: list[Parameter]) -> list[Parameter]:
+        return [self._completed(parameter) for parameter in parameters]
+
+    def _completed(self, parameter: Parameter) -> Parameter:
+        """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""
+        if parameter.name not in self._tuned:
+            return parameter
+        (tuning, spec), value = self._tuned[parameter.name], parameter.value
+        length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
+        if length > 1 and isinstance(value, float):
+            # also where it is out of bounds: ROS would judge a single number in its own words
+            value = [value] * (6 if spec.size == MATRIX else length)
+        with suppress(ConfigError):
+            value = plain(spec, check_gain(spec, value, tuning.joints))
+        return Parameter(parameter.name, value=value)
+
+    def _changes(self, parameters: list[Parameter]) -> list[tuple[ParameterSet, dict[str, Any]]]:
+        """What is tuned by these parameters, each with the new values of its gains."""
+        changes: dict[int, tuple[ParameterSet, dict[str, Any]]] = {}
+        for parameter in parameters:
+            if parameter.name in self._tuned:
+                tuning, spec = self._tuned[parameter.name]
+                changes.setdefault(id(tuning), (tuning, {}))[1][spec.name] = parameter.value
+        return list(changes.values())
+
+    def _check(self, parameters: list[Parameter]) -> SetParametersResult:
+        try:
+            for tuning, values in self._changes(parameters):
+                tuning.check(values, tuning.target)
+        except RobotControlError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply(self, parameters: list[Parameter]) -> None:
+        for tuning, values in self._changes(parameters):
+            tuning.set(values)
+
+
+def _descriptor(spec: GainSpec, joints: int) -> ParameterDescriptor:
+    """Text, unit, size and range. The typing is dynamic so that 500 and [500, 500] are understood as numbers, too."""
+    descriptor = ParameterDescriptor(description=spec.doc, dynamic_typing=True)
+    if spec.switch:
+        descriptor.additional_constraints = "true or false"
+        return descriptor
+    if spec.choices:
+        descriptor.additional_constraints = spec.bounds()
+        return descriptor
+    *_, length = lengths = spec.lengths(joints)
+    size = "one number" if length == 1 else f"{' or '.join(map(str, lengths[1:]))} numbers or one for all"
+    descriptor.additional_constraints = f"{size}, each {spec.bounds().removeprefix('must be ')}"
+    lowest = -spec.upper if spec.size == MATRIX else spec.lower  # a matrix has more than its diagonal
+    descriptor.floating_point_range = [FloatingPointRange(from_value=lowest, to_value=spec.upper)]
+    return descriptor

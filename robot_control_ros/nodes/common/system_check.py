@@ -1,0 +1,177 @@
+"""What the running ROS system offers, against a robot's profile and what a law needs: for activation and the doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rclpy.node import Node
+
+from ...core.types import CommandMode
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig
+from .controller_manager import ControllerManager
+from .findings import Finding, error, ok, warning
+
+COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
+# what the law pulls to is where it held
+HOLD = "after ros2 service call /controller/hold std_srvs/srv/Trigger where the arm has moved since"
+WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
+
+UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet
+
+
+def check_system(
+    node: Node,
+    robot: RobotConfig,
+    law: RunningLaw,
+    wrench: str | None,
+    joint_states: str = "joint_states",
+    commanding: Sequence[str] = (),
+) -> list[Finding]:
+    """What the graph of nodes and topics tells, at once, without asking anybody.
+
+    Args:
+        node: that asks; its own publishers and subscriptions don't count.
+        robot: under the profile that is to be checked.
+        law: that is to run.
+        wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
+        joint_states: topic.
+        commanding: names of nodes of which one each may publish commands, besides the one that asks and the watchdog.
+    """
+    return [
+        *_joint_states(node, robot, joint_states),
+        *_commands(node, robot, law.mode),
+        *check_conflicting_publishers(node, robot, law.mode, commanding),
+        *(_wrench(node, robot, law, wrench) if wrench is not None else ()),
+    ]
+
+
+def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows: bool = False) -> list[Finding]:
+    """What the controller manager says of the controller that takes the commands, and of its conflicting.
+
+    Waits for the answer: up to some seconds, where none comes. Nothing where the profile has no controller manager.
+
+    Args:
+        node: that asks.
+        robot: under the profile that is to be checked.
+        mode: of the law's commands.
+        follows: whether the controller that takes them is activated next, so that nobody has to be told to.
+    """
+    name, wanted = robot.profile.controller_manager, robot.profile.controllers[mode]
+    if not name:
+        return []
+    manager = ControllerManager(node, name)
+    if not manager.installed:
+        return [ok(f"{name} was not asked: controller_manager_msgs isn't installed here")]
+    controllers = manager.controllers()
+    if controllers is None:
+        return [error(f"{name} doesn't answer", *how_to_start(robot))]
+    found = {controller.name: controller for controller in controllers}
+    if wanted not in found:
+        listed = ", ".join(sorted(found)) or "none"
+        return [error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(robot, mode))]
+    interfaces = {f"{joint}/{kind.value}" for joint in robot.joints for kind in CommandMode}
+    conflicting = [
+        controller.name
+        for controller in controllers
+        if controller.name != wanted and controller.state == "active" and interfaces & set(controller.claimed)
+    ]
+    switch = "ros2 control switch_controllers --strict"
+    if conflicting:
+        command = f"{switch} --deactivate {' '.join(conflicting)} --activate {wanted}"
+        return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", f"Let it give way, {HOLD}", command)]
+    state = found[wanted].state
+    if state == "inactive" and follows:
+        return [ok(f"{wanted} is inactive, and is activated next")]
+    if state == "inactive":
+        return [warning(f"{wanted} is inactive", f"Activate it, {HOLD}", f"{switch} --activate {wanted}")]
+    if state != "active":
+        return [warning(f"{wanted} is {state}", *_how_to_load(robot, mode))]
+    return [ok(f"{wanted} is active")]
+
+
+def check_conflicting_publishers(
+    node: Node, robot: RobotConfig, mode: CommandMode, commanding: Sequence[str] = ()
+) -> list[Finding]:
+    """Who else publishes commands; see :func:`check_system`."""
+    topic, allowed = robot.profile.command_topic(mode), {node.get_name(), WATCHDOG, *commanding}
+    senders = [end.node_name for end in node.get_publishers_info_by_topic(topic) if end.node_name != UNKNOWN]
+    found = [
+        error(
+            f"{count} nodes called {name} publish commands on {topic}",
+            "Stop one of them; one that was killed is forgotten after some 20 s",
+        )
+        for name in sorted(allowed)
+        if (count := senders.count(name)) > 1
+    ]
+    if others := sorted(set(senders) - allowed):
+        found.append(error(f"{', '.join(others)} publishes commands on {topic}, too", "One at a time: stop it"))
+    return found
+
+
+def how_to_start(robot: RobotConfig) -> tuple[str, str]:
+    """How to have the system in front of the robot, controller and all: in words, and what to type."""
+    system = robot.profile.description or f"the system of profile {robot.profile_name}"
+    return f"Start {system}", robot.profile.start
+
+
+def how_to_resume(robot: RobotConfig) -> str:
+    """What to do where joint states have ended."""
+    profile = robot.profile
+    system = profile.description or f"the system of profile {robot.profile_name}"
+    advice = f"Does {system} still run?"
+    if profile.simulated_time and profile.controller_manager:
+        advice += " A reset of its world ends its controllers: end it and start it again"
+    return advice + (f": {profile.start}" if profile.start else "")
+
+
+def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Finding]:
+    topic = node.resolve_topic_name(topic)
+    senders = _others(node, node.get_publishers_info_by_topic(topic))
+    if senders:
+        yield ok(f"joint states on {topic}, from {_names(senders)}")
+    else:
+        yield error(f"nobody publishes joint states on {topic}", *how_to_start(robot))
+
+
+def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Finding]:
+    topic = robot.profile.command_topic(mode)
+    takers = [end for end in _others(node, node.get_subscriptions_info_by_topic(topic)) if end.node_name != WATCHDOG]
+    kind = JOINT_COMMAND_TYPE if robot.profile.joint_commands else COMMAND_TYPE
+    fitting = [end for end in takers if end.topic_type == kind]
+    if fitting:
+        yield ok(f"{mode.value} commands on {topic} are taken by {_names(fitting)}")
+    elif takers:
+        types = ", ".join(sorted({end.topic_type for end in takers}))
+        yield error(f"{topic} takes {types}: must be {kind}", *_how_to_load(robot, mode))
+    else:
+        yield error(f"nobody takes {mode.value} commands on {topic}", *_how_to_load(robot, mode))
+
+
+def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iterator[Finding]:
+    topic = node.resolve_topic_name(topic)
+    senders = _others(node, node.get_publishers_info_by_topic(topic))
+    if senders:
+        yield ok(f"wrench on {topic}, from {_names(senders)}")
+    elif law.needs_wrench:
+        text = f"law {law.name} needs a wrench, and nobody publishes one on {topic}"
+        other = "" if robot.profile.joint_effort == "none" else ", or set wrench.source to joint_effort"
+        yield error(text, f"Start the sensor's broadcaster{other}")
+
+
+def _others(node: Node, ends: Sequence[Any]) -> list[Any]:
+    """Publishers or subscriptions of other nodes; those whose name begins with an underscore are hidden tools."""
+    own = node.get_name(), node.get_namespace()
+    return [end for end in ends if (end.node_name, end.node_namespace) != own and not end.node_name.startswith("_")]
+
+
+def _names(ends: Sequence[Any]) -> str:
+    """Of their nodes; one with several ends, or several of one name, so many times."""
+    return ", ".join(sorted(end.node_name for end in ends))
+
+
+def _how_to_load(robot: RobotConfig, mode: CommandMode) -> tuple[str, str]:
+    if not robot.profile.controller_manager:
+        return how_to_start(robot)
+    return "Load it", f"ros2 run controller_manager spawner {robot.profile.controllers[mode]} --inactive"

@@ -1,0 +1,5 @@
+"""Run the node."""
+
+from .node import main
+
+main()

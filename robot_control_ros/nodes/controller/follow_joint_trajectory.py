@@ -1,0 +1,201 @@
+"""The action ``~/follow_joint_trajectory``, where control_msgs is installed. See docs/controller.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rclpy.task import Future
+
+from ...control.controller import Controller
+from ...core.errors import ConfigError, RobotControlError
+from ...core.gains import ParameterSet
+from ...core.types import Array
+from ..common.entities import Entities
+from ..common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
+from ..common.ros_params import TunedParameters
+from .trajectory_goal import (
+    INVALID_GOAL,
+    SUCCESSFUL,
+    Constraints,
+    Outcome,
+    Tolerance,
+    TrajectoryGoal,
+    bounds_of,
+    goal_time_of,
+)
+
+FEEDBACK_PERIOD = 0.05  # s between two feedbacks, by the robot's clock
+
+
+@dataclass(eq=False)
+class _Running:
+    """A goal that is followed: `done` gets its outcome, or None where it was cancelled.
+
+    `restarts` are those of the loop when it was accepted.
+    """
+
+    handle: Any
+    goal: TrajectoryGoal
+    path: object
+    done: Future
+    restarts: int
+    told: float = -np.inf
+
+
+class FollowJointTrajectory:
+    """Accepts goals, follows the newest one, and tells how it went; without control_msgs it does nothing.
+
+    Goals are judged after each control cycle. Nothing here blocks: what executes a goal awaits its outcome.
+
+    Args:
+        entities: where the action server and its parameters ``constraints.*`` belong.
+        loop: that follows.
+        parameters: of the node.
+        active: whether the controller is.
+        refuse: tells of a goal that is rejected.
+    """
+
+    def __init__(
+        self,
+        entities: Entities,
+        loop: Controller,
+        parameters: TunedParameters,
+        active: Callable[[], bool],
+        refuse: Callable[[Exception], None],
+    ) -> None:
+        self._node, self._loop, self._active, self._refuse = entities.node, loop, active, refuse
+        self._running: _Running | None = None
+        try:
+            from control_msgs.action import FollowJointTrajectory as Action
+        except ImportError:
+            self._node.get_logger().debug("control_msgs isn't installed: no action ~/follow_joint_trajectory")
+            return
+        from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
+
+        self._action, self._accept, self._reject = Action, GoalResponse.ACCEPT, GoalResponse.REJECT
+        self._accept_cancel = CancelResponse.ACCEPT
+        self._constraints = ParameterSet(Constraints, loop.robot.n, {})
+        entities.tuned(parameters, "constraints", self._constraints)
+        server = ActionServer(
+            self._node,
+            Action,
+            "~/follow_joint_trajectory",
+            execute_callback=lambda handle: None,  # each goal brings its own
+            goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted,
+            cancel_callback=self._on_cancel,
+        )
+        entities.on_close(server.destroy)
+
+    def cycle(self) -> None:
+        """After each control cycle."""
+        running, reference, state = self._running, self._loop.reference, self._loop.state
+        if running is None:
+            return
+        if self._loop.motion.trajectory is not running.path:
+            restarted = self._loop.restart_reason if self._loop.restarts != running.restarts else ""
+            self.abort(self._loop.fault or restarted or "another target took its place")
+            return
+        if state is None or reference.q is None or reference.v is None:
+            return
+        position_error, velocity_error = running.goal.error(reference.q, state.q), reference.v - state.v
+        if state.time - running.told >= FEEDBACK_PERIOD:
+            running.told = state.time
+            desired, actual = (reference.q, reference.v, reference.a), (state.q, state.v, None)
+            points = desired, actual, (position_error, velocity_error, None)
+            running.handle.publish_feedback(self._feedback(running.goal, state.time, points))
+        outcome = running.goal.judge(state.time, position_error, velocity_error)
+        if outcome is not None:
+            if outcome.code != SUCCESSFUL:
+                self._loop.motion.hold()
+            self._finish(outcome)
+
+    def abort(self, reason: str) -> None:
+        """End the goal that is followed, if there is one; where the robot goes then is the caller's affair."""
+        self._finish(Outcome(INVALID_GOAL, reason))
+
+    def _finish(self, outcome: Outcome | None) -> None:
+        if self._running is not None:
+            self._running.done.set_result(outcome)
+            self._running = None
+
+    def _on_goal(self, request: Any) -> Any:
+        try:
+            if not self._active():
+                raise ConfigError("the controller is not active: activate it first")
+            self._read(request)
+        except RobotControlError as error:
+            self._refuse(ConfigError(f"goal of follow_joint_trajectory rejected: {error}"))
+            return self._reject
+        return self._accept
+
+    def _on_accepted(self, handle: Any) -> None:
+        done: Future = Future(executor=self._node.executor)
+        try:
+            goal, path = self._read(handle.request)
+            self._loop.motion.follow_joints(*path)
+        except RobotControlError as error:  # a limit of the robot: the goal before goes on
+            done.set_result(Outcome(INVALID_GOAL, str(error)))
+        else:
+            self.abort("a newer goal took its place")
+            self._running = _Running(handle, goal, self._loop.motion.trajectory, done, self._loop.restarts)
+
+        async def execute(handle: Any) -> Any:
+            return self._result(handle, await done)
+
+        handle.execute(execute)
+
+    def _on_cancel(self, handle: Any) -> Any:
+        if self._running is not None and self._running.handle == handle:
+            with suppress(ConfigError):  # without a fresh state the robot has its safe output
+                self._loop.motion.hold()
+            self._finish(None)
+        return self._accept_cancel
+
+    def _result(self, handle: Any, outcome: Outcome | None) -> Any:
+        if outcome is None:
+            handle.canceled()
+            return self._action.Result()
+        if outcome.code == SUCCESSFUL:
+            handle.succeed()
+        else:
+            handle.abort()
+        return self._action.Result(error_code=outcome.code, error_string=outcome.text)
+
+    def _read(self, request: Any) -> tuple[TrajectoryGoal, tuple[Array, Array, Array | None]]:
+        """The goal, and what the loop is to follow, from now on."""
+        loop, joints, defaults = self._loop, self._loop.robot.joints, self._constraints.target
+        loop.tip()  # there is a fresh state
+        assert loop.state is not None
+        now, message = loop.state.time, request.trajectory
+        if request.multi_dof_trajectory.points:
+            raise ConfigError("multi_dof_trajectory: this robot's joints have one degree of freedom each")
+        times, positions, velocities = read_joint_trajectory(message, joints)
+        path = from_stamp(message.header.stamp, now, times, positions, velocities)
+        rest = np.zeros(len(joints))
+        on_path = bounds_of(joints, _tolerances(request.path_tolerance), defaults.trajectory, rest)
+        stopped = rest + defaults.stopped_velocity_tolerance
+        at_goal = bounds_of(joints, _tolerances(request.goal_tolerance), defaults.goal, stopped)
+        left = goal_time_of(seconds(request.goal_time_tolerance), defaults.goal_time)
+        start = seconds(message.header.stamp) or now
+        return TrajectoryGoal(joints, loop.model.cyclic, start, times, on_path, at_goal, left), path
+
+    def _feedback(self, goal: TrajectoryGoal, time: float, points: Any) -> Any:
+        feedback = self._action.Feedback(joint_names=list(goal.joints))
+        feedback.header.stamp = to_stamp(time)
+        for point, (q, v, a) in zip((feedback.desired, feedback.actual, feedback.error), points, strict=True):
+            point.time_from_start = to_duration(time - goal.start)
+            point.positions, point.velocities = numbers(q), numbers(v)
+            if a is not None:
+                point.accelerations = numbers(a)
+        if hasattr(feedback, "index"):  # older control_msgs have none
+            feedback.index = goal.point(time)
+        return feedback
+
+
+def _tolerances(messages: Any) -> list[Tolerance]:
+    return [Tolerance(message.name, message.position, message.velocity) for message in messages]

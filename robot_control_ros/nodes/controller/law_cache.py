@@ -1,0 +1,49 @@
+"""The laws of a controller, each with its gains as parameters."""
+
+from __future__ import annotations
+
+from ...core.errors import ConfigError, RobotControlError
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig
+from ..common.ros_params import TunedParameters
+
+
+class LawCache:
+    """Every law that has been asked for so far. Its parameters stay declared, and its gains as they were set.
+
+    Args:
+        parameters: of the node.
+        robot: that the laws are for.
+        time_constant: [s] with which changed gains are taken over.
+    """
+
+    def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:
+        self._parameters, self._robot, self._time_constant = parameters, robot, time_constant
+        self._laws: dict[str, RunningLaw] = {}
+
+    def get(self, name: str) -> RunningLaw:
+        """The law of this name, its parameters declared.
+
+        Raises:
+            ConfigError, ParameterException: the law, its pairing with the robot, or a parameter given for it is
+                refused; nothing is declared then.
+        """
+        if name not in self._laws:
+            running = self._made(name)
+            self._parameters.add(name, running.gains)
+            self._laws[name] = running
+        return self._laws[name]
+
+    def _made(self, name: str) -> RunningLaw:
+        try:
+            return RunningLaw(self._robot, name, time_constant=self._time_constant)
+        except RobotControlError:
+            raise
+        except Exception as error:  # whatever a user's class raises: the law that runs shall go on
+            raise ConfigError(f"law {name!r} can't be made: {type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """Undeclare all parameters."""
+        for name in self._laws:
+            self._parameters.remove(name)
+        self._laws.clear()

@@ -1,0 +1,230 @@
+"""The controller: a lifecycle node that answers every joint state with one command.
+
+Topics, services and parameters: docs/controller.md.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import ParameterException
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+
+from ...control.controller import Controller
+from ...control.loop import ControlLoop
+from ...core.errors import ConfigError, RobotControlError
+from ...laws import law_names
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig, load_robot, robot_names
+from ...robot.model import RobotModel
+from ..common.ros_params import TunedParameters, declare_number
+from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
+from .law_cache import LawCache
+from .runtime import ControllerRuntime
+
+DISCOVERY = 0.5  # s after which those who command the robot already have been seen
+PATIENCE = 3.0  # s of waiting for the system without a word
+START_PERIOD = 0.2  # s between two looks for what is needed to start
+
+# What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
+_STRUCTURE = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "What is in front of the robot: a profile of its file."),
+    "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
+    "bus": ("", "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here."),
+    "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+}
+_NUMBERS = {
+    "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
+    "gain_time_constant": (0.2, 0.0, 60.0, "Time constant with which changed gains are taken over [s]."),
+    "telemetry_rate": (50.0, 0.1, 1000.0, "Samples per second on ~/state and the other telemetry [Hz]."),
+    "frozen_after": (
+        -1.0,
+        -1.0,
+        60.0,
+        "Time without any change of joint states, see profiles [s]; -1 takes the profile's, 0 allows it.",
+    ),
+    "state_timeout": (0.1, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
+}
+
+
+class ControllerNode(LifecycleNode):
+    """Joint states in, commands out; see the module.
+
+    Attributes:
+        failed: it was to start by itself and can't; the process then ends with exit status 1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("controller")
+        self.failed, self._born = False, time.monotonic()
+        self._declare_parameters()
+        self._tuned = TunedParameters(self)
+        self._runtime: ControllerRuntime | None = None
+        self._laws: LawCache | None = None
+        self._description: str | None = None
+        self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+        self.add_on_set_parameters_callback(self._check_structure)
+        self.add_post_set_parameters_callback(self._switch_law)
+        if self.get_parameter("autostart").value:
+            self._starter = self.create_timer(START_PERIOD, self._autostart, clock=steady_clock())
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            self._configure()
+        except (RobotControlError, ParameterException) as error:
+            self._clean_up()
+            self.get_logger().error(f"not configured: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        assert self._runtime is not None
+        try:
+            for warning in self._runtime.check_system(bool(self.get_parameter("forward_follows").value)):
+                self.get_logger().warning(warning)
+        except ConfigError as error:
+            self.get_logger().error(f"not activated: {error}")
+            return TransitionCallbackReturn.FAILURE
+        for line in self._runtime.notes():
+            self.get_logger().info(line)
+        take_priority(self, self.get_parameter("realtime_priority").value)
+        try:
+            self._runtime.activate()
+        except RobotControlError as error:  # rclpy would go to unconfigured without a word
+            self.get_logger().error(f"not activated: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        assert self._runtime is not None
+        self._runtime.deactivate()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._clean_up()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._clean_up()
+        return TransitionCallbackReturn.SUCCESS
+
+    def close(self) -> None:
+        """Leave the robot safe."""
+        if self._runtime is not None:
+            self._runtime.deactivate()
+
+    def _autostart(self) -> None:
+        if self.get_parameter("description").value == "topic" and self._description is None:
+            self.get_logger().info("waiting for robot_description …", throttle_duration_sec=5.0)
+            return
+        if self.get_parameter("bus").value and not self.count_publishers("joint_states"):
+            self.get_logger().info("waiting for the bus …", throttle_duration_sec=5.0)
+            return
+        if self._runtime is None and self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+            self._starter.cancel()
+            self.failed = True
+            return
+        assert self._runtime is not None
+        age = time.monotonic() - self._born
+        if age < DISCOVERY:
+            return
+        try:
+            self._runtime.check_system()
+        except ConfigError as error:
+            if age > PATIENCE:
+                self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
+            return
+        if self._runtime.active or self.trigger_activate() == TransitionCallbackReturn.SUCCESS:
+            self._starter.cancel()
+
+    def _declare_parameters(self) -> None:
+        known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
+        for name, (choice, text) in _STRUCTURE.items():
+            self.declare_parameter(name, choice, ParameterDescriptor(description=text.format(**known)))
+        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
+        start = ParameterDescriptor(description="Configure and activate at start.", read_only=True)
+        self.declare_parameter("autostart", True, start)
+        check = ParameterDescriptor(description="Activate only where the system offers what the law needs.")
+        self.declare_parameter("check_system", True, check)
+        follows = "Who starts this node activates the forward controller next; no warning that it is inactive."
+        self.declare_parameter("forward_follows", False, ParameterDescriptor(description=follows))
+        priority = ParameterDescriptor(description=PRIORITY_TEXT.format(priority=PRIORITY), read_only=True)
+        self.declare_parameter("realtime_priority", -1, priority)
+
+    def _configure(self) -> None:
+        def value(name: str):
+            return self.get_parameter(name).value
+
+        numbers = self._numbers
+        robot = load_robot(value("robot"), value("profile")).at_rate(numbers["rate"])
+        if numbers["frozen_after"] >= 0.0:
+            robot = replace(robot, profile=replace(robot.profile, frozen_after=numbers["frozen_after"]))
+        self._laws = LawCache(self._tuned, robot, numbers["gain_time_constant"])
+        law = self._laws.get(value("law"))
+        loop = self._make_loop(robot, law)
+        checked = bool(value("check_system"))
+        self._runtime = ControllerRuntime(
+            self, loop, self._tuned, numbers["telemetry_rate"], numbers["state_timeout"], checked
+        )
+
+    def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:
+        description, time_constant = self._chosen_description(), self._numbers["gain_time_constant"]
+        bus = self.get_parameter("bus").value
+        if not bus:
+            return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)
+        from ...ethercat.process.protocol import memory_path
+        from ...ethercat.process.remote_loop import RemoteLoop
+
+        name = self.get_parameter("robot").value
+        return RemoteLoop(robot, law, description, time_constant, name=name, path=memory_path(bus))
+
+    def _clean_up(self) -> None:
+        for part in (self._runtime, self._laws):
+            if part is not None:
+                part.close()
+        self._runtime, self._laws = None, None
+
+    def _chosen_description(self) -> str | None:
+        choice = self.get_parameter("description").value
+        if choice == "config":
+            return None
+        if choice != "topic":
+            raise ConfigError(f"description = {choice!r}; choices: config, topic")
+        if self._description is None:
+            raise ConfigError("description = topic, but nothing has arrived on robot_description")
+        return self._description
+
+    def _on_description(self, message: String) -> None:
+        used = self._runtime is not None and self.get_parameter("description").value == "topic"
+        if used and message.data != self._description:
+            self.get_logger().warning("a new robot_description arrived: it counts from the next configure on")
+        self._description = message.data
+
+    def _check_structure(self, parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name not in _STRUCTURE or self._runtime is None:
+                continue
+            if parameter.name != "law":
+                reason = f"{parameter.name} = {parameter.value!r}: deactivate, clean up, then set and configure"
+                return SetParametersResult(successful=False, reason=reason)
+            try:
+                assert self._laws is not None
+                self._runtime.check_law(self._laws.get(str(parameter.value)))
+            except (RobotControlError, ParameterException) as error:
+                return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _switch_law(self, parameters: list[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == "law" and self._runtime is not None and self._laws is not None:
+                self._runtime.switch_law(self._laws.get(str(parameter.value)))
+
+
+def main() -> None:
+    """Run the node."""
+    run(ControllerNode)

@@ -1,0 +1,276 @@
+"""One configured controller: its topics, its control cycle, and what it does when something is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.duration import Duration
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+
+from ...control.controller import Controller
+from ...core.errors import ConfigError, RobotControlError
+from ...laws.running_law import RunningLaw
+from ..common.entities import Entities
+from ..common.findings import Finding, Level, describe, errors
+from ..common.ros_params import TunedParameters
+from ..common.running import LATCHED_QOS, STATE_QOS
+from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from .commands import make_commands
+from .diagnostics import LoopMonitor
+from .events import LoopEvents
+from .follow_joint_trajectory import FollowJointTrajectory
+from .payload_services import PayloadServices
+from .state_input import StateInput
+from .targets import Targets
+from .telemetry import Telemetry
+
+SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
+ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
+DIAGNOSTICS_PERIOD = 1.0  # s
+FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
+
+
+class ControllerRuntime:
+    """From configure to cleanup.
+
+    Attributes:
+        active: whether joint states are answered.
+
+    Args:
+        node: whose topics are used.
+        loop: that controls.
+        parameters: of the node.
+        telemetry_rate: [Hz].
+        state_timeout: age of the last joint state at which the safe output is sent [s].
+        checked: whether laws are only taken where the system offers what they need.
+
+    Raises:
+        ConfigError, ParameterException: a parameter given for it is refused.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        loop: Controller,
+        parameters: TunedParameters,
+        telemetry_rate: float,
+        state_timeout: float,
+        checked: bool,
+    ) -> None:
+        self.active = False
+        self._checked = checked
+        self._node, self._loop, self._state_timeout = node, loop, state_timeout
+        self._input = StateInput(loop.robot, loop.model)
+        self._simulated = bool(node.get_parameter("use_sim_time").value)
+        self._monitor = LoopMonitor(loop, self._simulated)
+        self._events = LoopEvents(node, loop, self._monitor)
+        self._payload = PayloadServices(node, loop)
+        self._heard: float | None = None  # when the last good joint state came, by the steady clock
+        self._stale = False
+        self._executing = True  # until the robot says that it doesn't
+        self._entities = Entities(node)
+        try:
+            self._make_entities(parameters, telemetry_rate)
+        except (RobotControlError, ParameterException):
+            self._entities.close()
+            raise
+
+    def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
+        loop, entities, payload = self._loop, self._entities, self._payload
+        profile = loop.robot.profile
+        entities.tuned(parameters, "wrench", loop.wrench.settings)
+        entities.tuned(parameters, "workspace", loop.workspace.settings)
+        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._events.refuse)
+        self._commands = make_commands(entities, loop)
+        self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
+        self._telemetry = Telemetry(entities, loop, telemetry_rate)
+        entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
+        entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
+        if profile.running_topic:
+            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        Targets(entities, loop, lambda callback: self._report_errors(self._when_executing(callback)))
+        for name, action in (
+            ("zero_wrench", loop.wrench.zero),
+            ("add_payload_sample", payload.add_sample),
+            ("identify_payload", payload.identify),
+            ("hold", loop.motion.hold),
+            ("go_home", loop.motion.go_home),
+        ):
+            entities.trigger(f"~/{name}", self._when_active(self._when_executing(action)))
+        entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
+        entities.timer(FRESHNESS_PERIOD, self._check_freshness)
+
+    def activate(self) -> None:
+        """Answer joint states from the next one on, beginning with a command that holds the robot."""
+        self._loop.reset()
+        self._payload.reset()
+        self._monitor.restart()
+        self._heard, self._stale = None, False
+        self.active = True
+
+    def deactivate(self) -> None:
+        """Send the safe output, see that it arrives, and stop answering."""
+        if self.active:
+            self._goals.abort("the controller was deactivated")
+            for _ in range(SHUTDOWN_COMMANDS):  # best-effort readers may miss one
+                self._send_safe()
+                time.sleep(SHUTDOWN_GAP)
+            self._commands.wait(ACKNOWLEDGED_WITHIN)
+        self.active = False
+
+    def check_system(self, forward_follows: bool = False) -> list[str]:
+        """See that the system offers what the law needs; returns warnings, none of a forward controller that follows.
+
+        Raises:
+            ConfigError: it doesn't; says what is missing and what to do.
+        """
+        if not self._checked:
+            return []
+        running, robot = self._loop.running, self._loop.robot
+        self._check_graph(running)
+        findings = check_controllers(self._node, robot, running.mode, forward_follows)
+        _refuse_errors(findings)
+        return [describe([finding]) for finding in findings if finding.level is Level.WARNING]
+
+    def notes(self) -> list[str]:
+        """What a user has to know of this robot under this profile."""
+        robot, profile = self._loop.robot, self._loop.robot.profile
+        name = f"{robot.description or robot.name} (profile {robot.profile_name})"
+        compensated = " and ".join(profile.compensated_by_robot)
+        own = [f"{compensated} is the robot's own job here: the law's is off"] if compensated else []
+        return [f"{name}: {line}" for line in (*own, *profile.notes)]
+
+    def check_law(self, law: RunningLaw) -> None:
+        """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
+        if self.active and law is not self._loop.running:
+            self._loop.check_switch(law)
+            if self._checked:
+                self._check_graph(law)
+
+    def _check_graph(self, law: RunningLaw) -> None:
+        topic = "wrench" if self._loop.wrench.settings.target.source == "sensor" else None
+        _refuse_errors(check_system(self._node, self._loop.robot, law, topic))
+
+    def switch_law(self, law: RunningLaw) -> None:
+        """Go on with another law; see :meth:`Controller.switch_law`."""
+        if law is not self._loop.running:
+            law.gains.finish()  # what was changed while it didn't run needs no fading
+            self._loop.switch_law(law)
+
+    def close(self) -> None:
+        """Take the topics back."""
+        self.deactivate()
+        self._entities.close()
+        self._loop.close()
+
+    def _on_joint_state(self, message: bytes) -> None:
+        if not self.active:
+            return
+        arrived = time.monotonic()
+        try:
+            state = self._input.read(message, arrived, self._executing)
+            if state is None:
+                return
+            command = self._loop.tick(state) if self._executing else self._loop.idle(state)
+        except RobotControlError as error:
+            self._stop(error)
+            return
+        self._commands.send(command, state.time)
+        self._heard, self._stale = arrived, False
+        self._monitor.cycle(time.monotonic() - arrived, state.time)
+        self._events.cycle(arrived)
+        if self._loop.repeats == 0:
+            self._goals.cycle()
+            self._telemetry.cycle(command)
+
+    def _on_running(self, message: Bool) -> None:
+        """While the robot executes no commands the law rests; then it begins where the robot is."""
+        if message.data != self._executing:
+            text = "the robot executes commands again" if message.data else "the robot stands still: the law rests"
+            self._node.get_logger().warning(text)
+            self._executing = message.data
+            self._input.allow_rest(time.monotonic())
+            if self.active and not message.data:
+                self._goals.abort(text)
+
+    def _stop(self, error: Exception) -> None:
+        """Say why, and send the safe output."""
+        self._events.refuse(error)
+        self._goals.abort(str(error))
+        self._send_safe()
+
+    def _send_safe(self) -> None:
+        """The safe output; the next good joint state makes a fresh start."""
+        command, state = self._loop.stop(), self._loop.state
+        if command is not None and state is not None:
+            self._commands.send(command, state.time)
+
+    def _check_freshness(self) -> None:
+        """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
+        if not self.active or self._heard is None:
+            return
+        age = self._age(self._heard)
+        if age <= self._state_timeout:
+            return
+        if self._stale:
+            self._send_safe()
+            return
+        self._stale = True
+        missing = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
+        self._stop(ConfigError(f"{missing}. {how_to_resume(self._loop.robot)}"))
+
+    def _age(self, heard: float) -> float:
+        age = time.monotonic() - heard
+        if self._simulated and self._loop.state is not None:
+            simulated = self._node.get_clock().now().nanoseconds * 1e-9 - self._loop.state.time
+            age = min(age, abs(simulated))
+        return age
+
+    def _publish_diagnostics(self) -> None:
+        """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
+        if self.active and self._checked:
+            conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
+            if conflicting:
+                self._events.refuse(ConfigError(describe(conflicting)))
+        self._diagnostics.publish(self._monitor.message(self._node))
+
+    def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Refuse what can't be used, in words, and go on."""
+
+        def reporting(message: Any) -> None:
+            if not self.active:
+                return
+            try:
+                callback(message)
+            except RobotControlError as error:
+                self._events.refuse(error)
+
+        return reporting
+
+    def _when_active(self, action: Callable[[], Any]) -> Callable[[], Any]:
+        def checked() -> Any:
+            if not self.active:
+                raise ConfigError("the controller is not active: activate it first")
+            return action()
+
+        return checked
+
+    def _when_executing(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*arguments: Any) -> Any:
+            if not self._executing:
+                raise ConfigError(f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says")
+            return action(*arguments)
+
+        return checked
+
+
+def _refuse_errors(findings: list[Finding]) -> None:
+    if bad := errors(findings):
+        raise ConfigError(describe(bad))

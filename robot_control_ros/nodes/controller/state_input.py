@@ -1,0 +1,85 @@
+"""What the controller reads: joint states and the sensor's wrench, made one sample of the robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+
+from ...core.errors import ConfigError
+from ...core.types import RobotState, Wrench
+from ...robot.configuration import RobotConfig
+from ...robot.model import RobotModel
+from ...sensing.wrench import check_wrench
+from ..common.messages import JointStateReader, read_wrench
+from ..common.wire import WireReader
+
+
+class StateInput:
+    """Reads joint states, and adds the last wrench to them.
+
+    Args:
+        robot: its profile has the sign of efforts, and how long joint states may stay the same.
+        model: has the frames that a wrench may come in.
+    """
+
+    def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
+        self._profile, self._model = robot.profile, model
+        self._reader = WireReader(JointStateReader(robot.joints))
+        self._wrench: Wrench | None = None
+        self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
+
+    def read(self, message: bytes, arrived: float, executing: bool) -> RobotState | None:
+        """The sample of a joint state's message; None where it names none of the robot's joints.
+
+        Args:
+            message: as it came.
+            arrived: when, by the steady clock [s].
+            executing: whether the robot executes commands; else its joint states may stay the same.
+
+        Raises:
+            ConfigError: joints or numbers are missing, or joint states are repeated without end under new stamps.
+        """
+        state = self._reader.read(message)
+        if state is None:
+            return None
+        self._check_change(state, arrived, executing)
+        wrench = self._wrench
+        if wrench is not None and wrench.time is None:
+            # As old as it is since the first joint state after it: the sensor's clock may be another.
+            wrench = self._wrench = replace(wrench, time=state.time)
+        sign = self._profile.effort_sign
+        if wrench is None and sign == 1.0:
+            return state
+        effort = state.effort if sign == 1.0 else sign * state.effort
+        return RobotState(state.time, state.q, state.v, effort, wrench)
+
+    def on_wrench(self, message: WrenchStamped) -> None:
+        """Take a wrench over.
+
+        Raises:
+            ConfigError: its numbers aren't finite.
+            ModelError: unknown frame; lists the frames.
+        """
+        frames, frame = self._profile.wrench_frames, message.header.frame_id
+        wrench = read_wrench(message.wrench, frames.get(frame, frame))
+        check_wrench(wrench, self._model)
+        self._wrench = wrench
+
+    def allow_rest(self, now: float) -> None:
+        """Joint states may have been the same until `now`, by the steady clock [s]."""
+        self._changed = now
+
+    def _check_change(self, state: RobotState, arrived: float, executing: bool) -> None:
+        limit = self._profile.frozen_after
+        if limit == 0.0:
+            return
+        content = np.concatenate((state.q, state.v, state.effort)).tobytes()
+        if content != self._content:
+            self._content, self._changed = content, arrived
+        elif executing and (age := arrived - self._changed) > limit:
+            raise ConfigError(
+                f"joint states are the same to the last bit for {age:.3f} s: must change within {limit:g} s; "
+                "has the driver lost the robot?"
+            )

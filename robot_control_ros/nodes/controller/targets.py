@@ -1,0 +1,78 @@
+"""The topics that say where the robot should go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from ...control.controller import Controller
+from ...core.errors import ConfigError
+from ...core.spatial import wrench_at
+from ...core.types import Array
+from ..common.entities import Entities
+from ..common.messages import from_stamp, read_joint_positions, read_joint_trajectory, read_pose, vector
+
+JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
+WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
+
+
+class Targets:
+    """Subscribes to the targets of one loop. A frame_id that isn't the base is transformed through the model.
+
+    Args:
+        entities: where the subscriptions belong.
+        loop: that the targets go to.
+        report_errors: makes a callback that refuses what can't be used, and is silent while the controller is inactive.
+    """
+
+    def __init__(self, entities: Entities, loop: Controller, report_errors: Callable[[Any], Any]) -> None:
+        self._loop = loop
+        for kind, topic, callback in (
+            (PoseStamped, "~/target_pose", self._pose),
+            (TwistStamped, "~/target_twist", self._twist),
+            (WrenchStamped, "~/target_wrench", self._wrench),
+            (JointState, "~/target_joint", self._joint),
+            (JointTrajectory, "~/joint_trajectory", self._joint_trajectory),
+        ):
+            entities.subscription(kind, topic, report_errors(callback))
+
+    def _pose(self, message: PoseStamped) -> None:
+        self._loop.motion.move_to(self._frame(message) @ read_pose(message.pose))
+
+    def _twist(self, message: TwistStamped) -> None:
+        rotation = self._frame(message)[:3, :3]
+        linear, angular = vector(message.twist.linear), vector(message.twist.angular)
+        twist = _finite("target twist", np.concatenate((rotation @ linear, rotation @ angular)))
+        self._loop.motion.jog(twist, JOG_LASTS)
+
+    def _wrench(self, message: WrenchStamped) -> None:
+        frame = self._frame(message)
+        frame[:3, 3] -= self._loop.tip()[:3, 3]
+        both = np.concatenate((vector(message.wrench.force), vector(message.wrench.torque)))
+        self._loop.motion.set_feedforward_wrench(wrench_at(_finite("target wrench", both), frame), WRENCH_LASTS)
+
+    def _joint(self, message: JointState) -> None:
+        self._loop.motion.move_joints_to(read_joint_positions(message, self._loop.robot.joints))
+
+    def _joint_trajectory(self, message: JointTrajectory) -> None:
+        self._loop.tip()
+        assert self._loop.state is not None
+        path = read_joint_trajectory(message, self._loop.robot.joints)
+        self._loop.motion.follow_joints(*from_stamp(message.header.stamp, self._loop.state.time, *path))
+
+    def _frame(self, message: Any) -> Array:
+        """Pose (4, 4) of the message's frame in the base, now."""
+        self._loop.tip()
+        return self._loop.model.frame_pose(message.header.frame_id)
+
+
+def _finite(what: str, values: Array) -> Array:
+    if not math.isfinite(values.dot(values)):
+        raise ConfigError(f"{what} = {values.tolist()}: must be finite numbers")
+    return values

@@ -1,0 +1,92 @@
+"""The dashboard: the page in the browser, on topics, services and parameters alone.
+
+Parameters and what it needs: docs/dashboard.md.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from ...core.errors import ConfigError, RobotControlError
+from ...dashboard.extra import viser_needed
+from ...robot.configuration import load_robot, robot_names
+from ..common.ros_params import declare_chosen, declare_number
+from ..common.running import LATCHED_QOS, run
+from .robot_link import RosLink
+
+NICENESS = 5  # control comes first
+_PARAMETERS = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "HardwareProfile of the robot's file."),
+    "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+    "host": ("127.0.0.1", "Address to listen on; 0.0.0.0 lets others in, without any password."),
+}
+
+
+class DashboardNode(Node):
+    """Opens the page; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("dashboard")
+        self._page_type = _page_type()
+        self._declare_parameters()
+        self._robot = load_robot(self._value("robot"), self._value("profile"))
+        self._link: RosLink | None = None
+        self._page: Any = None
+        source = self._value("description")
+        if source == "config":
+            self._open(self._robot.urdf())
+        elif source == "topic":
+            self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+        else:
+            raise ConfigError(f"description = {source!r}; choices: config, topic")
+
+    def close(self) -> None:
+        """End the page."""
+        for part in (self._page, self._link):
+            if part is not None:
+                part.close()
+
+    def _on_description(self, text: String) -> None:
+        """The first that is this robot's opens the page."""
+        if self._page is None:
+            try:
+                self._open(text.data)
+            except RobotControlError as error:
+                self.get_logger().error(f"robot_description: {error}; waiting for another")
+
+    def _open(self, urdf: str) -> None:
+        host, port = self._value("host"), int(self._port)
+        link = RosLink(self, self._robot, urdf)
+        try:
+            self._page = self._page_type(link, host, port)
+        except RobotControlError:
+            link.close()
+            raise
+        self._link = link
+        if self._page.port != port:
+            print(f"port {port} is taken: {self._page.port} it is", flush=True)
+        print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
+
+    def _declare_parameters(self) -> None:
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
+        self._port = declare_number(self, "port", 8080, 1, 65535, "Port; where it is taken, the next free one.")
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+
+def _page_type() -> Any:
+    with viser_needed("the dashboard"):
+        from ...dashboard.page import Page
+    return Page
+
+
+def main() -> None:
+    """Run the node."""
+    os.nice(NICENESS)
+    run(DashboardNode)

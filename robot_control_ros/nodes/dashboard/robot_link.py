@@ -1,0 +1,127 @@
+"""A robot as the dashboard's page sees it: a RobotLink made of topics, services and parameters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
+from rclpy.node import Node
+from std_srvs.srv import SetBool
+
+from ...core.spatial import make_pose, wrench_at
+from ...core.types import Array
+from ...dashboard.link import Health, Parameter, Reply, RequestResult, RobotTelemetry, Value
+from ...laws import law_names
+from ...robot.configuration import RobotConfig
+from ..common.entities import Entities
+from ..common.messages import fill_pose, fill_wrench
+from .controller_client import ControllerClient
+from .robot_services import RobotServices
+from .robot_topics import RobotTopics
+
+
+class RosLink:
+    """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`.
+
+    Args:
+        node: whose executor is used.
+        robot: its configuration.
+        urdf: text of its description.
+    """
+
+    def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
+        self.robot, self.urdf = robot, urdf
+        self._entities = entities = Entities(node)
+        self._controller = ControllerClient(node, entities, robot)
+        self._topics = RobotTopics(node, entities, robot, self._controller)
+        self._services = RobotServices(node, entities)
+        self._target = entities.publisher(PoseStamped, "/controller/target_pose")
+        self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
+        self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
+
+    def close(self) -> None:
+        """Take the topics back."""
+        self._topics.close()
+        self._entities.close()
+
+    def telemetry(self) -> RobotTelemetry:
+        return self._topics.telemetry
+
+    def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
+        return self._topics.recent(after)
+
+    def health(self) -> Health:
+        controller, topics = self._controller, self._topics
+        return Health(
+            controller.answers,
+            controller.silence,
+            controller.lifecycle,
+            topics.executing,
+            topics.diagnosis,
+            topics.problem,
+            topics.bus() if "ethercat/enable" in self._services.ready else "",
+        )
+
+    def law(self) -> str:
+        return self._controller.law
+
+    def laws(self) -> Sequence[str]:
+        return law_names()
+
+    def parameters(self) -> Mapping[str, Parameter]:
+        return self._controller.parameters
+
+    def set_law(self, name: str, reply: Reply) -> None:
+        self._controller.set_law(name, reply)
+
+    def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
+        self._controller.set_gains(values, reply)
+
+    def requests(self) -> frozenset[str]:
+        return self._services.ready
+
+    def request(self, name: str, reply: Reply) -> None:
+        self._controller.trigger(self._services.triggers[name], reply)
+
+    def pause(self, paused: bool, reply: Reply) -> None:
+        def take(answer: SetBool.Response | None) -> None:
+            reply(RequestResult(answer is not None, "" if answer is not None else "the simulator doesn't answer"))
+
+        self._controller.call(self._services.pause, SetBool.Request(data=paused), take)
+
+    def change_state(self, transition: str, reply: Reply) -> None:
+        self._controller.change_state(transition, reply)
+
+    def stop(self, reply: Reply) -> None:
+        if "ethercat/quick_stop" in self._services.ready:
+            self.request("ethercat/quick_stop", reply)
+        self._controller.deactivate(reply)
+
+    def can_push(self) -> bool:
+        return self._services.simulated
+
+    def set_target_pose(self, pose: Array) -> None:
+        message = PoseStamped()
+        message.header.frame_id = self.robot.base
+        fill_pose(message.pose, pose)
+        self._target.publish(message)
+
+    def set_target_wrench(self, wrench: Array) -> None:
+        pose = self._topics.telemetry.blocks.get("pose")
+        if pose is not None:
+            message = WrenchStamped()
+            message.header.frame_id = self.robot.base
+            fill_wrench(message.wrench, wrench_at(wrench, make_pose(pose.reshape(3, 4)[:, 3])))
+            self._wrenches.publish(message)
+
+    def push(self, link: str, force: Array) -> None:
+        message = WrenchStamped()
+        message.header.frame_id = link
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+        self._pushes.publish(message)
+
+    def set_object_target(self, name: str, position: Array) -> None:
+        message = PointStamped()
+        message.header.frame_id = self.robot.base
+        message.point.x, message.point.y, message.point.z = position.tolist()
+        self._topics.object_target(name).publish(message)

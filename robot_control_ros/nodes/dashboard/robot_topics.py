@@ -1,0 +1,171 @@
+"""What the nodes of a robot publish, as the dashboard needs it: telemetry, the scene, diagnostics."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
+from visualization_msgs.msg import Marker, MarkerArray
+
+from ...core.types import Array
+from ...dashboard.link import DrawnObject, RobotTelemetry
+from ...robot.configuration import RobotConfig
+from ..common.entities import Entities
+from ..common.messages import JointStateReader, read_blocks, read_pose
+from ..common.polled import PolledSubscriptions
+from ..common.running import LATCHED_QOS
+from .controller_client import ControllerClient
+
+PERIOD = 1.0 / 30.0  # s between two looks at what has come
+RECENT = 3000  # states that are kept: a minute
+BUS = "ethercat: "  # in front of the names in its diagnostics
+_SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylinder"}
+
+
+class RobotTopics:
+    """Subscribes to them, and polls what comes often.
+
+    Args:
+        node: whose executor is used.
+        entities: where subscriptions belong.
+        robot: its configuration.
+        controller: telemetry is a sign of its life.
+
+    Attributes:
+        telemetry: the newest of everything; replaced, never changed.
+        diagnosis: the control loop's values, by name.
+        problem: of the control loop, as it says; empty for none.
+        executing: whether the robot executes commands; None where nobody says so.
+    """
+
+    def __init__(self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient) -> None:
+        self._node, self._entities, self._controller = node, entities, controller
+        self.telemetry = RobotTelemetry()
+        self.diagnosis: dict[str, str] = {}
+        self.problem = ""
+        self.executing: bool | None = None
+        self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
+        self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets; None where nobody listens
+        self._bus = ""
+        self._drives: dict[str, str] = {}  # what each says, by joint
+        self._polled = polled = PolledSubscriptions(node)
+        self._take_states = polled.add(Float64MultiArray, "/controller/state")
+        self._take_references = polled.add(PoseStamped, "/controller/reference_pose")
+        self._take_joint_states = polled.add(JointState, robot.profile.joint_states)
+        self._take_contacts = polled.add(WrenchStamped, "/simulator/contact_wrench")
+        self._take_objects = polled.add(MarkerArray, "/simulator/objects")
+        self._joint_states = JointStateReader(robot.joints)
+        entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        if robot.profile.running_topic:
+            entities.subscription(Bool, robot.profile.running_topic, self._on_running, LATCHED_QOS)
+        entities.timer(PERIOD, self._poll)
+
+    def close(self) -> None:
+        """Take the polled topics back."""
+        self._polled.close()
+
+    def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
+        """The states that came after a number of them."""
+        new = takewhile(lambda numbered: numbered[0] > after, reversed(tuple(self._recent)))
+        return [blocks for _, blocks in new][::-1]
+
+    def bus(self) -> str:
+        """What the bus and its drives say."""
+        return describe_bus(self._bus, self._drives)
+
+    def object_target(self, name: str) -> Any:
+        """The publisher of an object's targets."""
+        return self._object_targets[name]
+
+    def _poll(self) -> None:
+        """What has come of the states, and the newest of everything else."""
+        new: dict[str, Any] = {}
+        if taken := self._take_states():
+            states = (read_blocks(deserialize_message(each, Float64MultiArray)) for each in taken)
+            self._recent.extend(enumerate(states, self.telemetry.samples + 1))
+            samples, blocks = self._recent[-1]
+            new = {"blocks": blocks, "q": blocks["position"], "samples": samples}
+            new["wrench"] = None if np.isnan(blocks["wrench"]).any() else blocks["wrench"]
+            self._controller.on_telemetry()
+        taken = self._take_joint_states()
+        if taken and self._controller.lifecycle != "active":
+            state = self._joint_states.read(deserialize_message(taken[-1], JointState))
+            if state is not None:
+                new |= {"q": state.q.copy(), "wrench": None, "contact": None}
+        if taken := self._take_references():
+            new["reference"] = read_pose(deserialize_message(taken[-1], PoseStamped).pose)
+        if taken := self._take_contacts():
+            new["contact"] = self._in_base(deserialize_message(taken[-1], WrenchStamped))
+        if taken := self._take_objects():
+            new["objects"] = self._scene(deserialize_message(taken[-1], MarkerArray))
+        if new:
+            self.telemetry = replace(self.telemetry, **new)
+
+    def _in_base(self, message: WrenchStamped) -> Array | None:
+        """A wrench in the tip's axes about its origin, in those of the base."""
+        pose = self.telemetry.blocks.get("pose")
+        if pose is None:
+            return None
+        rotation = pose.reshape(3, 4)[:, :3]
+        force, torque = message.wrench.force, message.wrench.torque
+        parts = np.array([[force.x, force.y, force.z], [torque.x, torque.y, torque.z]])
+        return np.asarray((parts @ rotation.T).ravel())
+
+    def _scene(self, message: MarkerArray) -> tuple[DrawnObject, ...]:
+        found = []
+        for marker in message.markers:
+            if marker.type in _SHAPES:
+                size, colour = marker.scale, marker.color
+                found.append(
+                    DrawnObject(
+                        marker.ns,
+                        _SHAPES[marker.type],
+                        np.array([size.x, size.y, size.z]),
+                        read_pose(marker.pose),
+                        (colour.r, colour.g, colour.b),
+                        marker.header.frame_id,
+                        self._is_led(marker.ns),
+                    )
+                )
+        return tuple(found)
+
+    def _is_led(self, name: str) -> bool:
+        """Whether somebody takes targets for it."""
+        if name not in self._object_targets:
+            topic = f"/simulator/{name}/target"
+            taken = self._node.count_subscribers(topic) > 0
+            self._object_targets[name] = self._entities.publisher(PointStamped, topic) if taken else None
+        return self._object_targets[name] is not None
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == "controller: control loop":
+                self.diagnosis = {item.key: item.value for item in status.values}
+                self.problem = "" if status.level == DiagnosticStatus.OK else status.message
+            elif status.name == f"{BUS}bus":
+                self._bus = status.message
+            elif status.name.startswith(BUS):
+                self._drives[status.name.removeprefix(BUS)] = status.message
+
+    def _on_running(self, message: Bool) -> None:
+        self.executing = message.data
+
+
+def describe_bus(bus: str, drives: Mapping[str, str]) -> str:
+    """What the bus says, and the drives by joint: those that say the same together."""
+    joints_by_message: dict[str, list[str]] = {}
+    for joint, message in drives.items():
+        joints_by_message.setdefault(message, []).append(joint.removesuffix("_joint").replace("_", " "))
+    if len(joints_by_message) == 1:
+        return f"{bus} · all: {next(iter(joints_by_message))}"
+    return " · ".join([bus, *(f"{', '.join(joints)}: {message}" for message, joints in joints_by_message.items())])

@@ -1,0 +1,124 @@
+"""A person's part in the demonstration on EtherCAT: enables the drives, sets gains, sends trajectories, records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ...core.errors import ConfigError
+from ...core.types import Array
+from ...robot.configuration import RobotConfig
+from ..common.entities import Entities
+from ..common.messages import JointStateReader, numbers, to_duration
+from ..common.running import STATE_QOS
+
+
+class ContourOperator(Node):
+    """Over topics and services alone.
+
+    Attributes:
+        hears_controller: telemetry has come.
+        bus: values of the bus's last diagnostics, by name; empty before the first.
+        words: what they say of the drives.
+        running: whether the drives do what is commanded, as they say.
+        stopped: whether the drives were stopped, as they say.
+        heard_at: when the last diagnostics came, by time.monotonic() [s].
+    """
+
+    def __init__(self, robot: RobotConfig) -> None:
+        super().__init__("operator")
+        self.hears_controller = self.running = self.stopped = False
+        self.bus: Mapping[str, str] = {}
+        self.words, self.heard_at = "", 0.0
+        self._robot, self._reader = robot, JointStateReader(robot.joints)
+        self._samples: list[tuple[float, Array]] | None = None
+        self._entities = entities = Entities(self)
+        self._trajectory = entities.publisher(JointTrajectory, "/controller/joint_trajectory")
+        self._drives: dict[str, Client] = {
+            name: self.create_client(Trigger, f"/ethercat/{name}") for name in ("enable", "reset_fault")
+        }
+        self._set: Client = self.create_client(SetParametersAtomically, "/controller/set_parameters_atomically")
+        entities.subscription(JointState, "/joint_states", self._on_joint_state, STATE_QOS)
+        entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
+        entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything that is used is there."""
+        services = all(client.service_is_ready() for client in (*self._drives.values(), self._set))
+        return self.hears_controller and services and self._trajectory.get_subscription_count() > 0
+
+    def ask(self, service: str) -> Future:
+        """Ask the bus for enable or reset_fault."""
+        return self._drives[service].call_async(Trigger.Request())
+
+    def set_gains(self, law: str, gains: Mapping[str, Any]) -> Future:
+        """Set gains by name, all or none."""
+        parameters = [Parameter(f"{law}.{name}", value=value).to_parameter_msg() for name, value in gains.items()]
+        return self._set.call_async(SetParametersAtomically.Request(parameters=parameters))
+
+    @staticmethod
+    def check_set(answer: Future) -> None:
+        """Read the answer to :meth:`set_gains`.
+
+        Raises:
+            ConfigError: they were refused; says why.
+        """
+        response: Any = answer.result()
+        result = response.result
+        if not result.successful:
+            raise ConfigError(f"gains refused: {result.reason}")
+
+    def send(self, times: Array, positions: Array, velocities: Array) -> None:
+        """Send a trajectory (k,), (k, n), (k, n) [s, rad, rad/s] that starts now, and begin to record."""
+        message = JointTrajectory(joint_names=list(self._robot.joints))
+        for t, q, v in zip(times, positions, velocities, strict=True):
+            point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
+            point.time_from_start = to_duration(float(t))
+            message.points.append(point)
+        self._samples = []
+        self._trajectory.publish(message)
+
+    @property
+    def recorded(self) -> float:
+        """Length of what is recorded, by the robot's clock [s]."""
+        return self._samples[-1][0] - self._samples[0][0] if self._samples else 0.0
+
+    def samples(self) -> tuple[Array, Array]:
+        """Times (k,) [s] and joint angles (k, n) [rad] since the trajectory was sent; the record is closed then."""
+        samples, self._samples = self._samples or [], None
+        times = np.array([t for t, _ in samples])
+        return times, np.array([q for _, q in samples]).reshape(len(samples), self._robot.n)
+
+    def close(self) -> None:
+        """Take the topics back."""
+        self._entities.close()
+
+    def _on_joint_state(self, message: JointState) -> None:
+        state = self._reader.read(message)
+        if state is not None and self._samples is not None:
+            self._samples.append((state.time, state.q))
+
+    def _on_state(self, message: Float64MultiArray) -> None:
+        self.hears_controller = True
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == "ethercat: bus":
+                self.bus = {item.key: item.value for item in status.values}
+                self.words, self.heard_at = status.message, time.monotonic()
+                self.running = status.level == DiagnosticStatus.OK
+                self.stopped = status.level == DiagnosticStatus.ERROR

@@ -1,0 +1,96 @@
+"""A person's part in a scene: leads an object, or the tip, with the keys of the terminal."""
+
+from __future__ import annotations
+
+import numpy as np
+from geometry_msgs.msg import PointStamped, PoseStamped
+
+from ...core.spatial import make_pose
+from ...core.types import Array
+from ...robot.configuration import RobotConfig
+from ...simulation.log import Log
+from ...simulation.scene import Scene
+from ..common.messages import fill_pose
+from .keyboard import Keyboard
+from .operator import Operator
+
+STROKE = 0.002  # m
+TOUCH = 0.5  # N, above which the robot counts as pushed
+STROKES = {
+    "up": (1.0, 0.0, 0.0),
+    "down": (-1.0, 0.0, 0.0),
+    "left": (0.0, 1.0, 0.0),
+    "right": (0.0, -1.0, 0.0),
+    "g": (0.0, 0.0, 1.0),
+    "b": (0.0, 0.0, -1.0),
+}
+
+
+class KeyOperator(Operator):
+    """Leads the scene's first object on slides, or where there is none the target of the tip, stroke by stroke.
+
+    Args:
+        robot, law: see :class:`Operator`.
+        scene: that the robot is in.
+        keyboard: of the terminal.
+
+    Attributes:
+        leads: what is led.
+    """
+
+    def __init__(self, robot: RobotConfig, law: str, scene: Scene, keyboard: Keyboard) -> None:
+        super().__init__(robot, law)
+        self.keyboard: Keyboard = keyboard
+        if keyboard.usable:
+            self.length = 0.0
+        on_slides = [item for item in scene.objects.values() if item.motion == "slides"]
+        self._object = on_slides[0] if on_slides else None
+        self.leads = "tip" if self._object is None else self._object.name
+        self._place: Array | None = None if self._object is None else self._object.shape.pose[:3, 3].copy()
+        self._turn = np.eye(3)
+        if self._object is not None:
+            self._object_target = self._entities.publisher(PointStamped, f"/simulator/{self.leads}/target")
+
+    @property
+    def plan(self) -> str:
+        keys = (
+            f"the arrows lead the {self.leads} along x (up, down) and y (left, right), g and b up and down along z, "
+            f"{STROKE * 1e3:g} mm a stroke; Esc ends"
+        )
+        return keys if self.keyboard.usable else f"the {self.leads} stays where it is, for there is no terminal to read"
+
+    @property
+    def note(self) -> str:
+        if self._place is None:
+            return ""
+        x, y, z = self._place * 1e3
+        return f"{self.leads} to ({x:.0f}, {y:.0f}, {z:.0f}) mm"
+
+    def pushed(self, log: Log) -> Array:
+        return np.asarray(np.linalg.norm(log.wrench[:, :3], axis=1) > TOUCH)
+
+    def _act(self) -> None:
+        if self.latest is None:
+            return
+        if self._place is None:
+            pose = self.latest["pose"].reshape(3, 4)
+            self._place, self._turn = pose[:, 3].copy(), pose[:, :3].copy()
+        keys = self.keyboard.keys()
+        if "escape" in keys:
+            self.finished = True
+        for key in keys:
+            self._place = self._place + STROKE * np.array(STROKES.get(key, (0.0, 0.0, 0.0)))
+        if self.keyboard.usable:
+            self._send(self._place)
+
+    def _send(self, place: Array) -> None:
+        if self._object is None:
+            target = PoseStamped()
+            target.header.frame_id = self._robot.base
+            fill_pose(target.pose, make_pose(place, self._turn))
+            self._target.publish(target)
+            return
+        point = PointStamped()
+        point.header.frame_id = self._robot.base
+        point.point.x, point.point.y, point.point.z = place.tolist()
+        self._object_target.publish(point)

@@ -1,0 +1,106 @@
+"""A person's part in the demonstration: leads the tip along a circle, pushes it, and keeps a record."""
+
+from __future__ import annotations
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from std_msgs.msg import Float64MultiArray
+
+from ...core.spatial import make_pose, pose_from_rows
+from ...core.types import Array
+from ...laws import law_class
+from ...references import Circle
+from ...robot.configuration import RobotConfig
+from ...simulation.log import Log, LogWriter
+from ..common.messages import fill_pose
+from .spectator import Spectator
+
+LENGTH = 20.0  # s
+PERIOD = 0.02  # s between two targets
+SETTLE = 1.0  # s before the circle begins
+PUSH_AT, PUSH_FOR, PUSH_FORCE = 8.0, 1.0, 20.0  # s, s, N
+RADIUS, TURN = 0.08, 5.0  # m, s
+
+PLAN = (
+    f"a circle of {RADIUS * 1e3:.0f} mm radius from {SETTLE:g} s on, "
+    f"a push of {PUSH_FORCE:g} N upwards from {PUSH_AT:g} s to {PUSH_AT + PUSH_FOR:g} s"
+)
+
+
+class Operator(Spectator):
+    """Runs the demonstration over topics alone.
+
+    Attributes:
+        log: the telemetry, sample by sample.
+    """
+
+    length = LENGTH
+
+    def __init__(self, robot: RobotConfig, law: str) -> None:
+        super().__init__()
+        self.log = LogWriter(robot.joints, law_class(law).mode)
+        self._robot = robot
+        self._circle: Circle | None = None
+        self._was_pushing = False
+        self._target = self._entities.publisher(PoseStamped, "/controller/target_pose")
+        self._push = self._entities.publisher(WrenchStamped, "/simulator/push")
+        self._entities.timer(PERIOD, self._act)
+
+    @property
+    def plan(self) -> str:
+        return PLAN
+
+    @property
+    def note(self) -> str:
+        return "pushing" if self._pushing(self.elapsed) else ""
+
+    def pushed(self, log: Log) -> Array:
+        """In which of the log's samples something pushed the robot, (N,) bool."""
+        return np.array([self._pushing(t) for t in log.t])
+
+    def _pushing(self, t: float) -> bool:
+        return PUSH_AT <= t < PUSH_AT + PUSH_FOR
+
+    def _on_state(self, message: Float64MultiArray) -> None:
+        super()._on_state(message)
+        blocks = self.latest
+        if blocks is None:
+            return
+        self.log.add(
+            self.elapsed,
+            blocks["position"],
+            blocks["velocity"],
+            blocks["effort"],
+            pose_from_rows(blocks["pose"]),
+            blocks["pose_error"],
+            blocks["twist"],
+            blocks["wrench"],
+            blocks["command"],
+        )
+
+    def _act(self) -> None:
+        if self.latest is None:
+            return
+        pose = self.latest["pose"].reshape(3, 4)
+        if self._circle is None:
+            start = make_pose(pose[:, 3], pose[:, :3])
+            self._circle = Circle(start, RADIUS, TURN, SETTLE, normal=(0.0, 0.0, 1.0))
+        target = PoseStamped()
+        target.header.frame_id = self._robot.base
+        reference = self._circle.sample(self.elapsed).pose
+        assert reference is not None
+        fill_pose(target.pose, reference)
+        self._target.publish(target)
+        pushing = self._pushing(self.elapsed)
+        if pushing or self._was_pushing:
+            self._push.publish(self._upward_push(pose[:, :3], PUSH_FORCE if pushing else 0.0))
+        self._was_pushing = pushing
+
+    def _upward_push(self, rotation: Array, size: float) -> WrenchStamped:
+        """A push along +z of the base (+y where the arm has no z), in the axes of the link it acts on."""
+        message = WrenchStamped()
+        message.header.frame_id = self._robot.tip
+        upward = [0.0, 0.0, size] if self._robot.axes[2] else [0.0, size, 0.0]
+        force = rotation.T @ np.array(upward)
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+        return message

@@ -1,0 +1,1 @@
+"""The doctor: what a running system has and lacks."""

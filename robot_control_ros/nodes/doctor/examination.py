@@ -1,0 +1,173 @@
+"""What some seconds of a robot's messages tell: rates, clocks, frames, torques. Numbers in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...core.types import Array, RobotState
+from ...robot.configuration import RobotConfig
+from ...robot.model import RobotModel
+from ..common.findings import Finding, error, ok, warning
+
+MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
+RATE_TOLERANCE = 0.1  # share of the nominal rate
+AT_REST = 0.02  # rad/s
+TELLING = 2.0  # N·m of gravity, from which on the sign of a torque can be told
+HEAVY = 5.0  # N of force in free space that ask for a tare
+
+
+@dataclass
+class Samples:
+    """Messages of one topic, oldest first.
+
+    Attributes:
+        arrivals, stamps: when each came, by the wall clock, and its stamp [s].
+    """
+
+    arrivals: list[float] = field(default_factory=list)
+    stamps: list[float] = field(default_factory=list)
+
+    def add(self, arrival: float, stamp: float) -> None:
+        """One more."""
+        self.arrivals.append(arrival)
+        self.stamps.append(stamp)
+
+    def __len__(self) -> int:
+        return len(self.arrivals)
+
+    def gaps(self, simulated: bool) -> Array:
+        """Times between them [s], at least one: by their stamps where time is simulated, else by their arrivals."""
+        return np.diff(self.stamps if simulated else self.arrivals)
+
+    @property
+    def rising(self) -> bool:
+        """Whether each stamp is later than the one before."""
+        return bool((np.diff(self.stamps) > 0.0).all())
+
+    @property
+    def falling(self) -> bool:
+        """Whether a stamp is earlier than the one before."""
+        return bool((np.diff(self.stamps) < 0.0).any())
+
+    @property
+    def age(self) -> float:
+        """Median of arrival minus stamp [s]."""
+        return float(np.median(np.array(self.arrivals) - np.array(self.stamps)))
+
+
+def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> Finding:
+    """Whether as many messages come as the profile says [Hz]; per second of simulated time where that is."""
+    text, rate = _rate(what, samples, simulated)
+    if abs(rate / nominal - 1.0) <= RATE_TOLERANCE:
+        return ok(text)
+    cause = (
+        "Look at the driver's update_rate, the network and this machine's load" if rate < nominal else "If it's right"
+    )
+    return warning(f"{text}, where {nominal:.0f} Hz are nominal", f"{cause}; or start nodes with -p rate:={rate:.0f}")
+
+
+def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> Finding:
+    """Whether messages come often enough never to be older than `longest` [s]."""
+    text, _ = _rate(what, samples, simulated)
+    if samples.gaps(simulated).max() > longest:
+        remedy = "A law that needs it stops meanwhile: look at the sensor's rate and the network"
+        return warning(f"{text}, where {longest * 1e3:.0f} ms are allowed", remedy)
+    return ok(text)
+
+
+def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -> Finding:
+    """Whether stamps rise, and are of this machine's clock where time isn't simulated.
+
+    In simulated time stamps may repeat: ros2_control stamps with the time of /clock that it heard last.
+
+    Args:
+        what: is judged, for the text.
+        samples: of it.
+        simulated: whether stamps are those of a simulation.
+        publishers: what to type to see who publishes.
+    """
+    if samples.stamps[-1] == samples.stamps[0] and simulated:
+        return error(f"{what}: stamps stand still", "Is there a /clock, and does it run?", "ros2 topic hz /clock")
+    if samples.falling:
+        return error(f"{what}: stamps go back", "Look for two publishers, or a simulation that was reset", publishers)
+    if simulated:
+        return ok(f"{what}: stamps of simulated time don't go back")
+    if not samples.rising:
+        return error(f"{what}: stamps repeat", "Look for two publishers, or a driver without stamps", publishers)
+    age = samples.age
+    if abs(age) > MAX_AGE:
+        remedy = "Let both machines keep the same time (chrony), or take a profile with simulated_time"
+        return warning(f"{what}: stamps are {age * 1e3:+.0f} ms old on arrival", remedy)
+    return ok(f"{what}: stamps are {age * 1e3:.1f} ms old on arrival")
+
+
+def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
+    """Whether all the robot's joints are there."""
+    missing = [joint for joint in robot.joints if joint not in names]
+    if missing:
+        remedy = "Is it another robot, or one with a prefix? Joints are matched by name"
+        return error(f"joint states: {missing} are missing; there are: {', '.join(names)}", remedy)
+    return ok(f"joint states: all {robot.n} joints, matched by name")
+
+
+def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
+    """Whether measured torques, of a robot at rest, are those that hold its weight, in sign and size.
+
+    Args:
+        robot: its profile says what efforts are meant to be.
+        model: of it.
+        states: with efforts as the profile's sign makes them; nothing is said of a robot that moves.
+    """
+    if robot.profile.joint_effort == "none" or any(np.abs(state.v).max() > AT_REST for state in states):
+        return []
+    effort = np.mean([state.effort for state in states], axis=0)
+    if not np.isfinite(effort).all():
+        return [warning("joint states: no effort", f"Set joint_effort: none in profile {robot.profile_name}")]
+    gravity = model.at(states[-1].q).gravity
+    if np.linalg.norm(gravity) < TELLING:
+        return []
+    same, reversed_ = np.linalg.norm(effort - gravity), np.linalg.norm(effort + gravity)
+    size = f"{_numbers(effort)} N·m measured, {_numbers(gravity)} N·m of gravity in the model"
+    if reversed_ < 0.5 * same:
+        other = "torque" if robot.profile.joint_effort == "reversed_torque" else "reversed_torque"
+        remedy = f"Set joint_effort: {other} in profile {robot.profile_name}"
+        return [error(f"joint efforts have the other sign: {size}", remedy)]
+    if same > 0.5 * np.linalg.norm(gravity):
+        remedy = "Are they torques? What is mounted must be in the description; or set joint_effort: none"
+        return [warning(f"joint efforts don't hold the weight: {size}", remedy)]
+    return [ok(f"joint efforts hold the weight: {size}")]
+
+
+def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:
+    """Whether the sensor's frame is known."""
+    known = robot.profile.wrench_frames.get(frame, frame)
+    if not model.has_frame(known):
+        remedy = f"Add it to wrench_frames of profile {robot.profile_name}; frames: {', '.join(model.frames())}"
+        return error(f"wrench: unknown frame {frame!r}", remedy)
+    return ok(f"wrench: in frame {frame}" + (f", which is {known}" if known != frame else ""))
+
+
+def judge_force(force: Array, zero: str) -> Finding:
+    """Whether a mean force (3,) [N] in free space asks for a tare; `zero` is what to type for it."""
+    size = float(np.linalg.norm(force))
+    if size > HEAVY:
+        return warning(f"wrench: {size:.1f} N", "If nothing touches the tool, zero it", zero)
+    return ok(f"wrench: {size:.1f} N")
+
+
+def _rate(what: str, samples: Samples, simulated: bool) -> tuple[str, float]:
+    """The rate, in words and in Hz."""
+    gaps = samples.gaps(simulated)
+    rate = float(1.0 / gaps.mean())
+    text = f"{what}: {rate:.0f} Hz, longest gap {gaps.max() * 1e3:.0f} ms"
+    if simulated:
+        speed = float(gaps.sum() / samples.gaps(False).sum())
+        text += f", of a simulation at {speed:.2f} times real time"
+    return text, rate
+
+
+def _numbers(values: Array) -> str:
+    return "[" + ", ".join(f"{value:.1f}" for value in values) + "]"

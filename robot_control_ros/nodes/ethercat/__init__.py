@@ -1,0 +1,1 @@
+"""EtherCAT drives as a node."""

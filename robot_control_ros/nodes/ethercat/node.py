@@ -1,0 +1,251 @@
+"""EtherCAT drives: joint states out, commands in, as ros2_control does; the bus is a process of its own.
+
+Topics, services and parameters: docs/ethercat.md.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.types import Command, CommandMode
+from ...ethercat.driver.drive_cycle import check_command
+from ...ethercat.driver.supervisor import Action
+from ...ethercat.driver.topology import load_topology
+from ...ethercat.process.client import BusClient
+from ...ethercat.process.protocol import BusStatus
+from ...robot.configuration import load_robot, robot_names
+from ..common.entities import Entities
+from ..common.messages import read_joint_command
+from ..common.ros_params import declare_chosen, declare_number
+from ..common.running import run
+from ..common.wire import CommandReader, JointStateWriter
+
+NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
+DIAGNOSTICS_PERIOD = 1.0  # s
+LOG_PERIOD = 0.1  # s
+REQUESTS = ("enable", "disable", "quick_stop", "reset_fault")
+
+_PARAMETERS = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("ethercat", "HardwareProfile of the robot's file."),
+    "interface": ("", "Network interface that the bus is on."),
+    "topology": ("", "Which drive is where: a name, or the path of a YAML file; empty takes the robot's name."),
+    "in_process": (False, "Let a controller's law run in the bus's process."),
+}
+_NUMBERS = {
+    "realtime_priority": (40.0, 0.0, 98.0, "SCHED_FIFO priority of the bus's process; 0 for none."),
+    "cpu_affinity": (-1.0, -1.0, 1023.0, "Processor that the bus's process stays on; -1 for any."),
+    "command_timeout": (0.04, 0.002, 1.0, "Age of the last command at which the drives are stopped [s]."),
+    "bad_cycles": (3.0, 1.0, 100.0, "Cycles in a row without a good answer after which the drives are stopped."),
+    "frame_timeout": (0.0, 0.0, 1.0, "Longest wait for a frame [s]; 0 for half a cycle."),
+    "watchdog": (0.0, 0.0, 6.0, "Time after which slaves without frames stop by themselves [s]; 0 for the topology's."),
+    "rate": (0.0, 0.0, 4000.0, "Joint states per second, at most [Hz]; 0 for one per cycle."),
+}
+
+
+class EthercatNode(Node):
+    """See the module.
+
+    Attributes:
+        failed: the bus's process has ended; this one then ends with exit status 1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("ethercat")
+        self.failed = False
+        self._declare_parameters()
+        self._robot = load_robot(self._value("robot"), self._value("profile"))
+        if not self._value("interface"):
+            raise ConfigError("interface is empty: must be the network interface that the bus is on, such as eth1")
+        topology = self._value("topology") or self._robot.name
+        period = load_topology(topology).cycle
+        self._every = max(1, round(1.0 / (period * self._numbers["rate"]))) if self._numbers["rate"] else 1
+        self._client = BusClient(
+            self._robot,
+            self._value("robot"),
+            topology,
+            self._value("interface"),
+            priority=round(self._numbers["realtime_priority"]),
+            processor=round(self._numbers["cpu_affinity"]),
+            command_timeout=self._numbers["command_timeout"],
+            bad_cycles=round(self._numbers["bad_cycles"]),
+            frame_timeout=self._numbers["frame_timeout"],
+            in_process=bool(self._value("in_process")),
+            watchdog=self._numbers["watchdog"],
+        )
+        try:
+            self._client.wait_until_ready()
+        except RobotControlError:
+            self._client.close()
+            raise
+        self._words, self._told_events = "", 0.0
+        self._refusal = ""
+        self._in_process = False
+        self._entities = Entities(self)
+        self._make_entities()
+        for warning in self._client.report().get("warnings", ()):
+            self.get_logger().warning(warning)
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._pump, name="joint states", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the drives, and let the bus go."""
+        self._ending.set()
+        self._thread.join()
+        self._client.close()
+        self._entities.close()
+
+    def _declare_parameters(self) -> None:
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
+        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    def _make_entities(self) -> None:
+        entities, robot = self._entities, self._robot
+        self._joint_states = entities.publisher(JointState, "joint_states")
+        self._writer = JointStateWriter(robot.joints)
+        self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
+        for mode in CommandMode:
+            topic = f"/{robot.profile.controllers[mode]}/commands"
+            entities.subscription(Float64MultiArray, topic, self._forward_callback(mode), raw=True)
+        entities.subscription(JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command)
+        for name in REQUESTS:
+            entities.trigger(f"~/{name}", self._request(name))
+        entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
+        entities.timer(LOG_PERIOD, self._log)
+
+    # --- joint states ---
+
+    def _pump(self) -> None:
+        """The thread: a joint state per cycle, or per so many."""
+        published, heard = 0, time.monotonic()
+        while not self._ending.is_set():
+            status = self._client.wait(NO_STATUS / 5)
+            if status is not None:
+                heard = time.monotonic()
+                self._in_process = status.in_process
+                if status.fresh and status.cycle >= published + self._every:
+                    published = status.cycle
+                    state = status.state
+                    self._joint_states.publish(self._writer.write(state.time, state.q, state.v, state.effort))
+            elif time.monotonic() - heard > NO_STATUS and not self._lives():
+                return
+
+    def _lives(self) -> bool:
+        try:
+            self._client.check()
+        except HardwareFault as error:
+            if not self._ending.is_set():
+                self.get_logger().fatal(str(error))
+                self.failed = True
+            return False
+        return True
+
+    # --- commands ---
+
+    def _forward_callback(self, mode: CommandMode) -> Callable[[bytes], None]:
+        reader = CommandReader(mode, self._robot.n)
+        return lambda message: self._take(lambda: reader.read(message))
+
+    def _on_joint_command(self, message: JointState) -> None:
+        self._take(lambda: read_joint_command(message, self._robot.joints))
+
+    def _take(self, read: Callable[[], Command | None]) -> None:
+        if self._in_process:
+            return  # the loop in the bus's process commands; what it commanded is published for others
+        try:
+            command = read()
+            if command is None:
+                return
+            check_command(command, self._robot.n)
+        except RobotControlError as error:
+            self._refusal = str(error)
+            self.get_logger().error(f"refused: {error}", throttle_duration_sec=1.0)
+            return
+        self._client.command(command)
+
+    # --- services and diagnostics ---
+
+    def _request(self, name: str) -> Callable[[], str]:
+        return lambda: self._client.request(name)
+
+    def _publish_diagnostics(self) -> None:
+        report, status = self._client.report(), self._client.status()
+        if status is None or "drives" not in report:
+            return
+        array = DiagnosticArray(status=[self._bus_status(report, status), *self._drive_statuses(report, status)])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+    def _log(self) -> None:
+        """What has happened since the last time."""
+        report = self._client.report()
+        if "events" not in report:
+            return
+        for at, words in report["events"]:
+            if at > self._told_events:
+                self._told_events = at
+                self.get_logger().warning(words)
+        if report["message"] != self._words:
+            self._words = report["message"]
+            if report["stopped"]:
+                self.get_logger().error(f"drives: {self._words}")
+            else:
+                self.get_logger().info(f"drives: {self._words}")
+
+    def _bus_status(self, report: dict[str, Any], status: BusStatus) -> DiagnosticStatus:
+        level = DiagnosticStatus.OK if status.action is Action.RUN else DiagnosticStatus.WARN
+        values = {
+            "working counter": f"{status.working_counter} of {report['expected']}",
+            "cycles": status.cycle,
+            "lost frames": status.lost_frames,
+            "wrong working counters": status.bad_counters,
+            "late frames": status.late_frames,
+            "cycles left out": status.missed,
+            "on time [%]": f"{100.0 * self._client.timing.on_time:.3f}",
+            "commanded by": "a loop in the bus's process" if status.in_process else "topics",
+            "last refusal": self._refusal,
+        }
+        for name, (p50, p99, _) in self._client.timing.percentiles().items():
+            values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
+        return self._status("bus", DiagnosticStatus.ERROR if report["stopped"] else level, report["message"], values)
+
+    def _drive_statuses(self, report: dict[str, Any], status: BusStatus) -> list[DiagnosticStatus]:
+        found = []
+        for i, drive in enumerate(report["drives"]):
+            problem = drive["failure"] or drive["error"]
+            level = DiagnosticStatus.ERROR if problem else DiagnosticStatus.OK
+            values = {
+                "state": drive["state"],
+                "status word": f"0x{status.status_words[i]:04X}",
+                "error code": drive["error"] or "none",
+                "mode of operation": status.modes[i],
+                "waits for": drive["waits_for"],
+                "position [rad]": f"{status.state.q[i]:.5f}",
+                "following error [rad]": f"{status.following_error[i]:.5f}",
+            }
+            found.append(self._status(drive["joint"], level, problem or drive["state"], values))
+        return found
+
+    def _status(self, name: str, level: bytes, message: str, values: dict[str, Any]) -> DiagnosticStatus:
+        status = DiagnosticStatus(level=level, name=f"{self.get_name()}: {name}", message=message)
+        status.hardware_id = self._value("interface")
+        status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+        return status
+
+
+def main() -> None:
+    """Run the node."""
+    run(EthercatNode)

@@ -1,0 +1,1 @@
+"""The simulator: a robot in MuJoCo that speaks as ros2_control does."""

@@ -1,0 +1,251 @@
+"""The simulator: a robot in MuJoCo that speaks as ros2_control's broadcasters and forward controllers do.
+
+It is also what ros2_control's topic-based hardware interface can have behind it.
+
+Topics, services and parameters: docs/simulator.md.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
+
+from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.types import Command, CommandMode, RobotState
+from ...robot.configuration import load_robot, robot_names
+from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
+from ...simulation.scene import load_scene, scene_names
+from ..common.entities import Entities
+from ..common.messages import numbers, read_joint_command, to_stamp
+from ..common.ros_params import declare_chosen, declare_number
+from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
+from .lagging_clock import LaggingClock
+from .link_pushes import LinkPushes
+from .scene_topics import SceneTopics
+
+CLOCK_RATE = 100.0  # Hz: enough for timers, and a fifth of the load of the full rate
+CATCH_UP = 5  # periods, at most, that are made up for after a delay
+LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the state again
+
+_PARAMETERS = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "HardwareProfile of the robot's file: gives the rate."),
+    "pacing": ("realtime", "realtime, or lockstep: one period per command."),
+    "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
+    "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
+    "paused": (False, "Begin paused."),
+    "realtime_priority": (
+        -1,
+        PRIORITY_TEXT.format(priority=PRIORITY) + " In lockstep or faster than real time -1 is none.",
+    ),
+}
+_NUMBERS = {
+    "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
+    "clock_rate": (CLOCK_RATE, 1.0, 4000.0, "Messages on /clock per simulated second, at most [Hz]."),
+    "real_time_factor": (1.0, 0.01, 100.0, "Simulated seconds per second."),
+    "physics_step": (PHYSICS_STEP, 1e-5, 0.02, "Step of the physics, at most [s]."),
+    "repeated_stamps": (
+        0.0,
+        0.0,
+        0.5,
+        "Fraction of joint states with the stamp of the one before, as ros2_control's in simulated time; 0 for none.",
+    ),
+    "command_timeout": (0.2, 0.0, 60.0, "Timeout after which the joints hold [s]; 0 keeps the last command for ever."),
+}
+
+
+class SimulatorNode(Node):
+    """Commands in, joint states, wrench and /clock out; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("simulator")
+        self._declare_parameters()
+        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(self._numbers["rate"])
+        rate = robot.profile.rate
+        self._lockstep = self._pacing() == "lockstep"
+        self._robot, self._period = robot, 1.0 / rate
+        self._plant = MujocoPlant(
+            robot,
+            command_timeout=self._numbers["command_timeout"],
+            scene=load_scene(self._value("scene")) if self._value("scene") else None,
+            joint_law=self._value("joint_law") or None,
+            physics_step=self._numbers["physics_step"],
+        )
+        self._stamps = LaggingClock(self._period, self._numbers["repeated_stamps"])
+        self._paused = bool(self._value("paused"))
+        self._pushes = LinkPushes(self._plant)
+        self._begun_anew = False  # nothing published since the reset: a command still answers what was before
+        self._entities = Entities(self)
+        self._make_outputs(rate)
+        self._make_inputs()
+        self._restart_pacing()
+        priority, flat_out = self._value("realtime_priority"), self._lockstep or self._numbers["real_time_factor"] > 1.0
+        take_priority(self, 0 if flat_out and priority == -1 else priority)  # that would leave nobody else any time
+        self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
+
+    def close(self) -> None:
+        """Nothing is left moving in a simulation that ends."""
+        self._entities.close()
+
+    def _declare_parameters(self) -> None:
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()), scenes=", ".join(scene_names()))
+        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    def _pacing(self) -> str:
+        pacing = self._value("pacing")
+        if pacing not in ("realtime", "lockstep"):
+            raise ConfigError(f"pacing = {pacing!r}; choices: realtime, lockstep")
+        return str(pacing)
+
+    def _make_outputs(self, rate: float) -> None:
+        entities, robot = self._entities, self._robot
+        self._joint_state = JointState(name=list(robot.joints))
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = robot.wrench_frame
+        self._clock_every = max(1, math.ceil(rate / self._numbers["clock_rate"]))
+        self._published = 0
+        self._joint_states = entities.publisher(JointState, "joint_states")
+        self._wrenches = entities.publisher(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
+        self._clocks = entities.publisher(Clock, "/clock")
+        scene = self._plant.scene
+        self._scene_topics = (
+            None if scene is None else SceneTopics(entities, self._plant, robot, scene, self._report_errors, rate)
+        )
+        description = entities.publisher(String, "robot_description", LATCHED_QOS)
+        description.publish(String(data=robot.urdf()))
+
+    def _make_inputs(self) -> None:
+        entities = self._entities
+        for mode in CommandMode:
+            topic = f"/forward_{mode.value}_controller/commands"
+            entities.subscription(Float64MultiArray, topic, self._forward_command_callback(mode))
+        entities.subscription(JointState, "joint_commands", self._report_errors(self._on_joint_command))
+        entities.subscription(WrenchStamped, "~/push", self._report_errors(self._pushes.on_push))
+        entities.service(SetBool, "~/pause", self._on_pause)
+        entities.trigger("~/step", self._step_once)
+        entities.trigger("~/reset", self._reset)
+        if self._lockstep:
+            entities.timer(LOCKSTEP_RETRY / 10.0, self._keep_lockstep_alive)
+        else:
+            entities.timer(self._period / self._numbers["real_time_factor"], self._keep_pace)
+
+    # Time
+
+    def _restart_pacing(self) -> None:
+        self._wall_start, self._time_start = time.monotonic(), self._plant.time
+        self._last_step = -math.inf
+
+    def _keep_pace(self) -> None:
+        if self._paused:
+            return
+        elapsed = (time.monotonic() - self._wall_start) * self._numbers["real_time_factor"]
+        behind = elapsed - (self._plant.time - self._time_start)
+        if behind > CATCH_UP * self._period:
+            self._restart_pacing()
+            behind = self._period
+        while behind >= 0.5 * self._period:
+            self._advance()
+            behind -= self._period
+
+    def _keep_lockstep_alive(self) -> None:
+        """The first state, and the same again where its answer was lost or nobody was there to give one."""
+        if not self._paused and time.monotonic() - self._last_step > LOCKSTEP_RETRY:
+            self._publish()
+
+    def _advance(self) -> None:
+        self._pushes.expire()
+        try:
+            self._plant.advance()
+        except HardwareFault as error:
+            self._paused = True
+            self.get_logger().fatal(f"{error}; paused: call ~/reset, then ~/pause with false")
+            return
+        self._publish()
+
+    def _publish(self) -> None:
+        self._last_step, self._begun_anew = time.monotonic(), False
+        state = self._plant.sample()
+        now, stamp = to_stamp(state.time), to_stamp(self._stamps.stamp(state.time))
+        if self._published % self._clock_every == 0:
+            self._clocks.publish(Clock(clock=now))
+        self._published += 1
+        self._publish_wrench(state, stamp)
+        message = self._joint_state
+        message.header.stamp = stamp
+        message.position, message.velocity = numbers(state.q), numbers(state.v)
+        message.effort = numbers(state.effort)
+        if self._scene_topics is not None:
+            self._scene_topics.publish(now)
+        self._joint_states.publish(message)
+
+    def _publish_wrench(self, state: RobotState, stamp: Any) -> None:
+        assert state.wrench is not None
+        message = self._wrench
+        message.header.stamp = stamp
+        force, torque = message.wrench.force, message.wrench.torque
+        force.x, force.y, force.z = state.wrench.force.tolist()
+        torque.x, torque.y, torque.z = state.wrench.torque.tolist()
+        self._wrenches.publish(message)
+
+    # Inputs
+
+    def _forward_command_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        return self._report_errors(lambda message: self._take(Command(mode, np.array(message.data))))
+
+    def _on_joint_command(self, message: JointState) -> None:
+        command = read_joint_command(message, self._robot.joints)
+        if command is not None:
+            self._take(command)
+
+    def _take(self, command: Command) -> None:
+        if self._begun_anew:
+            return
+        self._plant.write(command)
+        if self._lockstep and not self._paused:
+            self._advance()
+
+    def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        def callback_or_error(message: Any) -> None:
+            try:
+                callback(message)
+            except RobotControlError as error:
+                self.get_logger().error(f"refused: {error}", throttle_duration_sec=1.0)
+
+        return callback_or_error
+
+    # Services
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._paused = request.data
+        self._restart_pacing()
+        response.success, response.message = True, "paused" if self._paused else "running"
+        return response
+
+    def _step_once(self) -> None:
+        if not self._paused:
+            raise ConfigError("the simulation is running: pause it first")
+        self._advance()
+
+    def _reset(self) -> None:
+        self._plant.reset()
+        self._begun_anew = True
+        self._pushes.clear()
+        self._restart_pacing()
+
+
+def main() -> None:
+    """Run the node."""
+    run(SimulatorNode)

@@ -1,0 +1,125 @@
+"""The topics of a simulated scene: where its objects are, what they exert on the robot, where they shall go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PointStamped, WrenchStamped
+from visualization_msgs.msg import Marker, MarkerArray
+
+from ...core.errors import ConfigError
+from ...robot.configuration import RobotConfig
+from ...simulation.mujoco_plant import MujocoPlant
+from ...simulation.scene import Scene, Shape
+from ..common.entities import Entities
+from ..common.messages import fill_pose, fill_wrench, vector
+
+MARKER_RATE = 30.0  # Hz, at most
+_KINDS = {
+    "sphere": Marker.SPHERE,
+    "box": Marker.CUBE,
+    "cylinder": Marker.CYLINDER,
+    "capsule": Marker.CYLINDER,
+    "plane": Marker.CUBE,
+}
+_COLOURS = {"fixed": (0.6, 0.6, 0.62), "free": (0.9, 0.6, 0.2), "slides": (0.8, 0.2, 0.2)}
+_GROUND = (4.0, 4.0, 0.001)  # m, as much of a plane as is drawn
+
+
+class SceneTopics:
+    """Publishes a scene and takes targets for its objects on slides.
+
+    Args:
+        entities: of the node.
+        plant, robot, scene: the simulation.
+        guarded: makes of a callback one whose errors are said and not raised.
+        rate: at which :meth:`publish` is called [Hz].
+    """
+
+    def __init__(
+        self,
+        entities: Entities,
+        plant: MujocoPlant,
+        robot: RobotConfig,
+        scene: Scene,
+        guarded: Callable[[Callable[[Any], None]], Callable[[Any], None]],
+        rate: float,
+    ) -> None:
+        self._plant, self._robot, self._scene = plant, robot, scene
+        self._every, self._published = max(1, round(rate / MARKER_RATE)), 0
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = robot.tip
+        self._markers = {name: self._marker(name) for name in scene.objects}
+        self._tool = self._tool_marker()
+        self._wrenches = entities.publisher(WrenchStamped, "~/contact_wrench")
+        self._objects = entities.publisher(MarkerArray, "~/objects")
+        for item in scene.objects.values():
+            if item.motion == "slides":
+                entities.subscription(PointStamped, f"~/{item.name}/target", guarded(self._on_target(item.name)))
+
+    def publish(self, stamp: Any) -> None:
+        """The contact wrench, always, and the objects now and then."""
+        turn = self._plant.link_rotation(self._robot.tip).T
+        wrench = self._plant.contact_wrench()
+        self._wrench.header.stamp = stamp
+        fill_wrench(self._wrench.wrench, np.concatenate((turn @ wrench[:3], turn @ wrench[3:])))
+        self._wrenches.publish(self._wrench)
+        if self._published % self._every == 0:
+            self._publish_objects(stamp)
+        self._published += 1
+
+    def _publish_objects(self, stamp: Any) -> None:
+        for name, marker in self._markers.items():
+            fill_pose(marker.pose, self._plant.object_pose(name))
+        markers = [*self._markers.values(), *self._tool]
+        for marker in markers:
+            marker.header.stamp = stamp
+        self._objects.publish(MarkerArray(markers=markers))
+
+    def _on_target(self, name: str) -> Callable[[PointStamped], None]:
+        def on_target(message: PointStamped) -> None:
+            if message.header.frame_id != self._robot.base:
+                raise ConfigError(
+                    f"target of {name}: frame_id = {message.header.frame_id!r}: must be {self._robot.base}"
+                )
+            self._plant.move_object(name, vector(message.point))
+
+        return on_target
+
+    def _marker(self, name: str) -> Marker:
+        item = self._scene.objects[name]
+        return _make_marker(name, 0, self._robot.base, item.shape, _COLOURS[item.motion])
+
+    def _tool_marker(self) -> list[Marker]:
+        tool = self._scene.tool
+        if tool is None:
+            return []
+        marker = _make_marker("tool", 1, self._scene.tool_link or self._robot.tip, tool, _COLOURS["fixed"])
+        marker.frame_locked = True
+        fill_pose(marker.pose, tool.pose)
+        return [marker]
+
+
+def _make_marker(name: str, number: int, frame: str, shape: Shape, colour: tuple[float, float, float]) -> Marker:
+    marker = Marker(ns=name, id=number, type=_KINDS[shape.kind], action=Marker.ADD)
+    marker.header.frame_id = frame
+    marker.scale.x, marker.scale.y, marker.scale.z = _extent(shape)
+    marker.color.r, marker.color.g, marker.color.b = colour
+    marker.color.a = 1.0
+    return marker
+
+
+def _extent(shape: Shape) -> tuple[float, float, float]:
+    """Lengths along the axes of the shape [m]."""
+    if shape.kind == "box":
+        x, y, z = shape.size
+        return x, y, z
+    if shape.kind == "plane":
+        return _GROUND
+    width = 2.0 * shape.size[0]
+    if shape.kind == "sphere":
+        return width, width, width
+    ends = width if shape.kind == "capsule" else 0.0
+    return width, width, shape.size[1] + ends

@@ -1,0 +1,1 @@
+"""Waits until a lifecycle node is active, for launch files."""

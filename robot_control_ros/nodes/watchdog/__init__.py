@@ -1,0 +1,1 @@
+"""The watchdog: the safe output where a controller has died."""

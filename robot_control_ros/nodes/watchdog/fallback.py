@@ -1,0 +1,82 @@
+"""The controller that gets the robot after a takeover, where ros2_control has one for that."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rclpy.duration import Duration
+
+from ...robot.configuration import RobotConfig
+from ..common.controller_manager import manager_services
+from ..common.entities import Entities
+
+RETRY = 1.0  # s between two wishes
+SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
+
+
+class Fallback:
+    """Asks ros2_control's controller manager for the profile's fallback controller, until it has been given.
+
+    Where the profile has none, or controller_manager_msgs isn't installed, nothing is asked.
+
+    Args:
+        entities: where the client belongs.
+        robot: whose profile it is.
+    """
+
+    def __init__(self, entities: Entities, robot: RobotConfig) -> None:
+        self._profile, self._log = robot.profile, entities.node.get_logger()
+        self._next, self._taken = -math.inf, False  # the time of the next wish
+        self._client: Any = None
+        if not (self._profile.controller_manager and self._profile.fallback_controller):
+            return
+        services = manager_services()
+        if services is None:
+            without = f"after a takeover {self._profile.fallback_controller} will not be activated"
+            self._log.warning(f"controller_manager_msgs isn't installed: {without}")
+            return
+        self._kind = services.SwitchController
+        client: Any = entities.node.create_client(self._kind, f"{self._profile.controller_manager}/switch_controller")
+        entities.on_close(lambda: entities.node.destroy_client(client))
+        self._client = client
+
+    def forget(self) -> None:
+        """The next takeover is another."""
+        self._next, self._taken = -math.inf, False
+
+    def taken(self, now: float) -> bool:
+        """Whether it has the robot; asks for it once a second, and the answers go to the log.
+
+        Args:
+            now: steady time [s].
+        """
+        if self._client is None or self._taken or now < self._next:
+            return self._taken
+        self._next = now + RETRY
+        if self._client.service_is_ready():
+            self._client.call_async(self._request()).add_done_callback(self._say)
+        else:
+            self._log.error(f"{self._profile.controller_manager} doesn't answer: {self._wish()} isn't possible")
+        return False
+
+    def _request(self) -> Any:
+        # controller_manager_msgs, srv/SwitchController.srv: BEST_EFFORT doesn't mind controllers that are inactive
+        profile, request = self._profile, self._kind.Request()
+        taking = {profile.controllers[mode] for mode in profile.commands} - {profile.fallback_controller}
+        request.deactivate_controllers = sorted(taking)
+        request.activate_controllers = [profile.fallback_controller]
+        request.strictness = self._kind.Request.BEST_EFFORT
+        request.timeout = Duration(seconds=SWITCH_TIMEOUT).to_msg()
+        return request
+
+    def _say(self, future: Any) -> None:
+        answer = future.result()
+        if answer.ok:
+            self._taken = True
+            self._log.info(f"{self._profile.fallback_controller} is active")
+        else:  # before Jazzy there is no message
+            self._log.error(f"{self._wish()} was refused: {getattr(answer, 'message', '')}")
+
+    def _wish(self) -> str:
+        return f"a switch to {self._profile.fallback_controller}"

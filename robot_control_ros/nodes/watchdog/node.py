@@ -1,0 +1,242 @@
+"""The watchdog: commands the robot's safe output when its controller has died or fallen silent.
+
+A process of its own, which never contradicts a controller that lives. Topics and parameters: docs/watchdog.md.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.duration import Duration
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
+
+from ...control.command_watchdog import CommandWatchdog
+from ...core.errors import ConfigError
+from ...core.types import Command, CommandMode, RobotState
+from ...robot.configuration import load_robot, robot_names
+from ...robot.model import RobotModel
+from ..common.entities import Entities
+from ..common.messages import JointStateReader
+from ..common.polled import PolledSubscriptions
+from ..common.ros_params import declare_chosen, declare_number
+from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
+from ..common.wire import CommandReader, WireReader, WireWriter
+from .fallback import Fallback
+
+LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
+WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
+ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
+FAREWELL = 0.3  # s in which controllers that were told to end at the same time have fallen silent
+MAX_END = 2.0  # s from the signal, at most, in which a robot that was taken over comes to rest
+ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of its last command
+NO_STATES = 1.0  # s without joint states after which the diagnosis says so
+GONE = 0.3  # s without joint states after which there is nothing to wait for at the end
+
+COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
+
+_PRIORITY = PRIORITY + 1  # the controller must not keep it from watching
+_PARAMETERS = {
+    "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
+    "profile": ("sim", "What is in front of the robot: a profile of its file."),
+    "realtime_priority": (-1, PRIORITY_TEXT.format(priority=_PRIORITY)),
+}
+_NUMBERS = {
+    "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
+    "timeout": (0.04, 0.005, 10.0, "Timeout of commands, while joint states come, after which it takes over [s]."),
+    "state_timeout": (0.2, 0.02, 20.0, "The same where joint states fail to come as well; above the controller's [s]."),
+}
+
+
+class WatchdogNode(Node):
+    """Commands and joint states in, commands out where nobody else gives them; see the module.
+
+    Attributes:
+        failed: it can't watch any more; the process then ends with exit status 1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("watchdog")
+        self.failed = False
+        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
+        numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
+        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(numbers["rate"])
+        self._simulated = bool(self._value("use_sim_time"))
+        self._takeover = CommandWatchdog(
+            robot, RobotModel.of(robot), numbers["timeout"], numbers["state_timeout"], self._simulated
+        )
+        self._robot, self._reader = robot, WireReader(JointStateReader(robot.joints))
+        self._writer = WireWriter(robot.n, LABEL)
+        self._acting, self._takeovers, self._reason = False, 0, ""
+        self._since = self._state_at = 0.0  # by the steady clock: the last takeover, the last joint state
+        self._ending: float | None = None  # since when
+        self._executing = True  # until the robot says that it doesn't
+        self._entities = Entities(self)
+        self._fallback = Fallback(self._entities, robot)
+        self._make_entities()
+        take_priority(self, self._value("realtime_priority"), _PRIORITY)
+        self._stop, self._thread = threading.Event(), threading.Thread(target=self._watch)
+        self._thread.start()
+        self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
+
+    def unfinished(self) -> bool:
+        """Whether the robot still needs the watchdog when that was told to end; see :func:`run`."""
+        now, takeover = time.monotonic(), self._takeover
+        if self._ending is None:
+            self._ending = now
+        ending = now - self._ending
+        if not takeover.armed or ending > MAX_END or now - self._state_at > GONE:
+            return False
+        return not takeover.at_rest if takeover.active else ending < FAREWELL
+
+    def close(self) -> None:
+        """Leave the robot with a command that doesn't brake any more, and take the topics back."""
+        self._stop.set()
+        self._thread.join()
+        self._entities.close()
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    def _make_entities(self) -> None:
+        entities, profile = self._entities, self._robot.profile
+        if profile.joint_commands:
+            raise ConfigError(
+                f"profile {self._robot.profile_name} takes commands on {profile.joint_commands}: what takes them there "
+                "watches them itself; start no watchdog"
+            )
+        topics = {mode: profile.command_topic(mode) for mode in profile.commands}
+        self._commands = {mode: entities.publisher(Float64MultiArray, topic) for mode, topic in topics.items()}
+        self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
+        inputs = PolledSubscriptions(self)
+        entities.on_close(inputs.close)
+        self._new_states = inputs.add(JointState, "joint_states")
+        self._new_commands = {
+            mode: (inputs.add(Float64MultiArray, topic), CommandReader(mode, self._robot.n, LABEL))
+            for mode, topic in topics.items()
+        }
+        if profile.running_topic:
+            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        entities.timer(1.0, self._publish_diagnostics)
+
+    def _watch(self) -> None:
+        """The thread: whatever the executor is busy with doesn't hold it up, and a sleep costs a third of a timer."""
+        try:
+            missing = False
+            while not self._stop.wait(ACT_PERIOD if missing else WATCH_PERIOD):
+                missing = self._poll()
+            self._leave()
+        finally:
+            self.failed = not self._stop.is_set()
+
+    def _poll(self) -> bool:
+        """Hear and act; returns whether commands are missing.
+
+        Commands come first: a watchdog that was held up itself finds them beside the joint states that they answer.
+        """
+        now, takeover = time.monotonic(), self._takeover
+        heard = self._hear(now)
+        if not self._executing:  # it may be moved by hand: what was commanded before counts no more
+            takeover.forget()
+            self._acting = False
+            return False
+        state = self._latest_state()
+        if state is not None:
+            self._state_at = now
+            self._send(takeover.answer(state, now), "no command", now)
+        clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
+        self._send(takeover.look(now, clock), "neither joint state nor command", now)
+        if self._done_here(now) and self._fallback.taken(now):
+            takeover.forget()  # the fallback controller has the robot now, and may move it
+            self._acting = False
+        return takeover.active or (state is not None and not heard)
+
+    def _done_here(self, now: float) -> bool:
+        """Whether the fallback controller may have the robot: at rest, or where torques of ours don't brake it."""
+        takeover = self._takeover
+        coasts = takeover.mode is CommandMode.EFFORT and self._robot.profile.gravity_by_robot
+        return takeover.at_rest or (self._acting and coasts and now - self._since > COASTING)
+
+    def _on_running(self, message: Bool) -> None:
+        self._executing = message.data
+
+    def _hear(self, now: float) -> bool:
+        """The newest command of each topic; the law's new one last, where a switch of laws is going on.
+
+        When it came is known to half a period.
+        """
+        heard = False
+        for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
+            take, reader = self._new_commands[mode]
+            living = [command for command in map(reader.read, take()) if command is not None]
+            heard |= bool(living) and self._takeover.hear(living[-1], now - 0.5 * WATCH_PERIOD)
+        if heard and self._acting:
+            self._acting = False
+            self.get_logger().info(f"somebody commands again, after {now - self._since:.3f} s: the watchdog yields")
+        return heard
+
+    def _latest_state(self) -> RobotState | None:
+        for message in reversed(self._new_states()):
+            try:
+                state = self._reader.read(message)
+            except ConfigError as error:
+                self.get_logger().error(str(error), throttle_duration_sec=1.0)
+                continue
+            if state is not None:
+                return state
+        return None
+
+    def _send(self, command: Command | None, missing: str, now: float) -> None:
+        if command is None:
+            return
+        self._commands[command.mode].publish(self._writer.write(command.values))
+        if not self._acting:
+            self._acting, self._since = True, now
+            self._takeovers += 1
+            self._fallback.forget()
+            silence = self._takeover.silence
+            self._reason = f"{missing} for {silence:.3f} s: safe output in {command.mode.value} mode by the watchdog"
+            self.get_logger().error(self._reason)
+
+    def _leave(self) -> None:
+        command = self._takeover.leave()
+        if command is not None:
+            publisher = self._commands[command.mode]
+            publisher.publish(self._writer.write(command.values))
+            publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            self.get_logger().warning("the watchdog ends while the arm still moves")
+
+    def _publish_diagnostics(self) -> None:
+        level, text = self._judge()
+        status = DiagnosticStatus(level=level, name=f"{self.get_name()}: commands", message=text)
+        status.hardware_id = self._robot.name
+        values = {
+            "takeovers": str(self._takeovers),
+            "timeout [ms]": f"{self._takeover.timeout * 1e3:.0f}",
+            "longest silence without a takeover [ms]": f"{self._takeover.longest_silence * 1e3:.1f}",
+        }
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+    def _judge(self) -> tuple[bytes, str]:
+        if self._acting:
+            rest = "at rest" if self._takeover.at_rest else "not at rest"
+            return DiagnosticStatus.ERROR, f"{self._reason}, since {time.monotonic() - self._since:.0f} s; {rest}"
+        if not self._executing:
+            return DiagnosticStatus.OK, "the robot executes no commands"
+        if not self._takeover.armed:
+            return DiagnosticStatus.WARN, "nobody has commanded yet"
+        if time.monotonic() - self._state_at > NO_STATES:
+            return DiagnosticStatus.WARN, "no joint states"
+        return DiagnosticStatus.OK, "watching"
+
+
+def main() -> None:
+    """Run the node."""
+    run(WatchdogNode)

@@ -1,1 +1,0 @@
-"""What can be controlled: the protocol, and one module or folder per kind."""

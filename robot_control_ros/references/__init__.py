@@ -1,0 +1,35 @@
+"""References over time: where the robot should be, for every time."""
+
+from .circle import Circle
+from .contours import CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
+from .jog import Jog
+from .joint import JointBrake, JointMove, JointPath
+from .minimum_jerk import MinimumJerk, Quintic
+from .online_trajectory import OnlineJointTrajectory, OnlineTrajectory
+from .time_scaling import Chain, QuinticTimeScaling, TimeScaling, Trapezoid
+from .trajectory import Hold, Trajectory, is_moving
+
+__all__ = [
+    "Chain",
+    "Circle",
+    "CircleContour",
+    "Contour",
+    "ContourMove",
+    "Hold",
+    "Jog",
+    "JointBrake",
+    "JointMove",
+    "JointPath",
+    "MinimumJerk",
+    "OnlineJointTrajectory",
+    "OnlineTrajectory",
+    "Polyline",
+    "PolylineMove",
+    "Quintic",
+    "QuinticTimeScaling",
+    "TimeScaling",
+    "TimedContour",
+    "Trajectory",
+    "Trapezoid",
+    "is_moving",
+]

@@ -1,0 +1,87 @@
+"""Moving the tip with a wanted twist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.spatial import cross, make_pose, rotation_exp, rotation_exp_jacobian
+from ..core.types import Array, Reference
+from .trajectory import beginning
+
+
+class Jog:
+    """Move the tip with a given twist until `lasting` seconds are over, then brake; speed changes are limited.
+
+    Args:
+        start: the reference at `time`; its pose must be given.
+        twist: (6,) wanted [m/s, rad/s].
+        time: of the start [s].
+        acceleration: (linear [m/s²], angular [rad/s²]).
+        lasting: [s] without a newer command before it brakes.
+    """
+
+    def __init__(
+        self, start: Reference, twist: Array, time: float, acceleration: Sequence[float], lasting: float
+    ) -> None:
+        self._pose, self._before = beginning(start, "jogging")
+        self._time, self._twist, self._lasting = time, twist, lasting
+        self._rise = ramp_time(twist - self._before, acceleration)
+        self._brake = ramp_time(twist, acceleration)
+
+    def sample(self, t: float) -> Reference:
+        t = max(t - self._time, 0.0)
+        rise, last = min(t, self._rise), max(self._lasting, self._rise)
+        steady = min(max(t - self._rise, 0.0), last - self._rise)
+        brake = min(max(t - last, 0.0), self._brake)
+        change = (self._twist - self._before) / self._rise
+        twist = self._before + change * rise - self._twist * (brake / self._brake)
+        ramp = self._before * rise + change * (rise**2 / 2.0)
+        if t < self._rise:
+            twist[3:], ramp[3:] = self._turning(rise, twist[3:], ramp[3:])
+        else:
+            _, ramp[3:] = self._turning(self._rise, self._twist[3:], ramp[3:])
+        after = self._twist * (steady + brake - brake**2 / (2.0 * self._brake))
+        rotation = rotation_exp(after[3:]) @ rotation_exp(ramp[3:]) @ self._pose[:3, :3]
+        pose = make_pose(self._pose[:3, 3] + ramp[:3] + after[:3], rotation)
+        return Reference(pose, twist, self._acceleration(t, last, change))
+
+    def _turning(self, t: float, rate: Array, turned: Array) -> tuple[Array, Array]:
+        """Angular velocity and rotation vector t seconds into the ramp, whose axis turns (Magnus, two terms)."""
+        curl = cross(self._twist[3:] - self._before[3:], self._before[3:]) / self._rise
+        turned = turned + t**3 / 12.0 * curl
+        return rotation_exp_jacobian(turned) @ (rate + t**2 / 4.0 * curl), turned
+
+    def _acceleration(self, t: float, last: float, change: Array) -> Array:
+        if t < self._rise:
+            return change
+        return -self._twist / self._brake if last < t < last + self._brake else np.zeros(6)
+
+
+def ramp_time(change: Array, acceleration: Sequence[float]) -> float:
+    """How long a change of a twist (6,) takes [s]."""
+    linear, angular = float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:]))
+    return max(linear / acceleration[0], angular / acceleration[1], 1e-3)
+
+
+def reach(twist: Array, before: Array, acceleration: Sequence[float]) -> Array:
+    """How far a jog may lead that is stopped while it changes the twist, each coordinate ahead and back (2, 3) [m].
+
+    With u from 1 to 0 over the change, which takes the time R, the velocity is u b + (1 - u) w, and stopping takes
+    u B + (1 - u) W at most, from the times B and W that it takes from either. What is gone, and the way of the stop:
+
+        R [b (1 - u²) + w (1 - u)²] / 2 + [u b + (1 - u) w] [u B + (1 - u) W] / 2
+
+    Args:
+        twist, before: (6,) w that is wanted, b of the present [m/s, rad/s].
+        acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
+    """
+    b, w = (np.array([each[:3], -each[:3]]) for each in (before, twist))
+    rise, stop_b, stop_w = (ramp_time(each, acceleration) for each in (twist - before, before, twist))
+    square = (b - w) * (stop_b - stop_w - rise) / 2.0
+    slope = (b * stop_w + w * stop_b) / 2.0 - w * (rise + stop_w)
+    at_last = rise * (b + w) / 2.0 + w * stop_w / 2.0
+    u = np.clip(-slope / np.where(square < 0.0, 2.0 * square, -1e-12), 0.0, 1.0)
+    farthest = np.maximum((square * u + slope) * u + at_last, np.maximum(at_last, b * stop_b / 2.0))
+    return np.asarray(np.maximum(farthest, 0.0))

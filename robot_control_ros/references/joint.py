@@ -1,0 +1,173 @@
+"""Moves of the joints. The pose, twist and acceleration that they mean for the tip come along."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator, PPoly
+
+from ..core.errors import ConfigError
+from ..core.types import Array, Reference
+from ..robot.model import RobotModel
+from .time_scaling import QuinticTimeScaling, TimeScaling
+from .trajectory import Hold
+
+
+class JointMove:
+    """A move of the joints that begins and ends at rest; all start and stop together.
+
+    Args:
+        model: of the robot.
+        q0, goal: (n,) joint angles [rad].
+        time: of the start [s].
+        speed: (n,) largest joint speeds [rad/s].
+        acceleration: (n,) largest joint accelerations [rad/s²], or None: not limited.
+        profile: of the way from 0 to 1, from its length and its limits of speed and acceleration:
+            QuinticTimeScaling.within or Trapezoid, which needs an acceleration.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        q0: Array,
+        goal: Array,
+        time: float,
+        speed: Array,
+        acceleration: Array | None = None,
+        profile: Callable[[float, float, float], TimeScaling] = QuinticTimeScaling.within,
+    ) -> None:
+        distance = np.abs(goal - q0)
+        limit = math.inf if acceleration is None else _share(distance, acceleration)
+        self._profile = profile(1.0, _share(distance, speed), limit)
+        self._model, self._time, self._q0, self._way = model, time, q0, goal - q0
+        self._rest = Hold(model.at(goal).pose, goal)
+        self.end = time + self._profile.duration
+
+    def path(self, t: float) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]."""
+        s, speed, acceleration = self._profile.at(t - self._time)
+        return self._q0 + s * self._way, speed * self._way, acceleration * self._way
+
+    def sample(self, t: float) -> Reference:
+        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+
+
+class JointPath:
+    """Joint positions at given times, joined by cubic splines, from where the reference is; at rest at the end.
+
+    Args:
+        model: of the robot.
+        q0: (n,) joint angles at `time`.
+        times: (k,) [s] after `time`, rising; a first time of 0 is taken as the start itself.
+        positions: (k, n) [rad].
+        velocities: (k, n) [rad/s], the last ones 0, or None: then chosen so that nothing overshoots (Fritsch-Carlson).
+        time: of the start [s].
+        speed: (n,) largest joint speeds [rad/s].
+        start_velocity: (n,) joint velocities at `time` [rad/s]; at rest where None.
+
+    Raises:
+        ConfigError: times that don't rise, numbers that aren't finite, motion at the end, a joint that is too fast.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        q0: Array,
+        times: Array,
+        positions: Array,
+        velocities: Array | None,
+        time: float,
+        speed: Array,
+        start_velocity: Array | None = None,
+    ) -> None:
+        if not (np.isfinite(times).all() and np.isfinite(positions).all() and times[0] >= 0.0):
+            raise ConfigError(f"joint path: times {times.tolist()}: must be finite, from 0 s on, positions finite")
+        begins_later = times[0] > 0.0
+        knots = np.concatenate(([0.0], times if begins_later else times[1:]))
+        points = np.vstack((q0, positions if begins_later else positions[1:]))
+        if len(knots) < 2 or not (np.diff(knots) > 0.0).all():
+            raise ConfigError(f"joint path: times {times.tolist()}: must rise, the last one above 0 s")
+        if velocities is None:
+            slopes = PchipInterpolator(knots, points).derivative()(knots)
+            slopes[-1] = 0.0
+        else:
+            slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
+        slopes[0] = 0.0 if start_velocity is None else start_velocity
+        if not np.isfinite(slopes).all():
+            raise ConfigError("joint path: velocities must be finite")
+        if slopes[-1].any():
+            raise ConfigError(f"joint path: velocities {slopes[-1].tolist()} at the end: must be 0")
+        self._position = CubicHermiteSpline(knots, points, slopes)
+        self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
+        fastest = _fastest(self._velocity)
+        if (fastest > speed).any():
+            joint = int(np.argmax(fastest / speed))
+            raise ConfigError(
+                f"joint path: {model.joints[joint]} would move at {fastest[joint]:g} rad/s: "
+                f"must be at most {speed[joint]:g} rad/s"
+            )
+        self._model, self._time = model, time
+        self._rest = Hold(model.at(points[-1]).pose, points[-1])
+        self.end = time + float(knots[-1])
+
+    def path(self, t: float) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]; at rest outside its own."""
+        at = min(max(t, self._time), self.end) - self._time
+        moving = float(self._time <= t < self.end)
+        return self._position(at), moving * self._velocity(at), moving * self._acceleration(at)
+
+    def sample(self, t: float) -> Reference:
+        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+
+
+class JointBrake:
+    """Brings moving joints to rest, each with its own constant deceleration.
+
+    Args:
+        model: of the robot.
+        q0, v0: (n,) joint angles and velocities at `time` [rad, rad/s].
+        time: of the start [s].
+        deceleration: (n,) [rad/s²].
+    """
+
+    def __init__(self, model: RobotModel, q0: Array, v0: Array, time: float, deceleration: Array) -> None:
+        self._model, self._time, self._q0, self._v0 = model, time, q0, v0
+        self._brake = -np.sign(v0) * deceleration
+        self._lasting = np.abs(v0) / deceleration
+        rest, _, _ = self.path(math.inf)
+        self._rest = Hold(model.at(rest).pose, rest)
+        self.end = time + float(self._lasting.max())
+
+    def path(self, t: float) -> tuple[Array, Array, Array]:
+        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]."""
+        since = max(t - self._time, 0.0)
+        s = np.minimum(since, self._lasting)
+        moving = since < self._lasting
+        q = self._q0 + s * self._v0 + s**2 / 2.0 * self._brake
+        return q, moving * (self._v0 + s * self._brake), moving * self._brake
+
+    def sample(self, t: float) -> Reference:
+        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
+
+
+def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Reference:
+    """Reference of joint positions, velocities and accelerations (n,), and of the tip that goes with them."""
+    kin = model.at(q, v)
+    return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
+
+
+def _share(distance: Array, limits: Array) -> float:
+    """What share of their distances (n,) the joints, together, may go per second, each within its limit (n,)."""
+    return 1.0 / max(float((distance / limits).max()), 1e-9)
+
+
+def _fastest(velocity: PPoly) -> Array:
+    """Largest speed (n,) of a piecewise parabola: at the ends or the vertex of a piece."""
+    square, slope, constant = velocity.c
+    length = np.diff(velocity.x)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vertex = np.clip(np.nan_to_num(-slope / (2.0 * square)), 0.0, length)
+    at = [square * s**2 + slope * s + constant for s in (np.zeros_like(length), vertex, length)]
+    return np.asarray(np.abs(at).max(axis=(0, 1)))

@@ -1,0 +1,99 @@
+"""What a reference means for the joints, for laws that work in joint space."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+
+import numpy as np
+
+from ..core.spatial import pose_error
+from ..core.types import Array, JointSpaceReference, Reference
+from ..robot.inverse_kinematics import POSTURE, TRACKING, DifferentialKinematics
+from ..robot.model import RobotModel
+from . import Trajectory
+
+REMEMBERED = 0.25  # s of the joints' way that can be looked up
+POSTURE_SPEED = 0.1  # share of the joints' velocity limits, at most, with which the null space goes to its posture
+AHEAD = 0.05  # s, at most, that it is continued into the future
+
+
+class JointReference:
+    """Completes references with q, v, a and a path in joint space.
+
+    A reference of joints (it has v) is taken as it is. One of poses is followed by differential inverse kinematics:
+    q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the last q to the present pose, within the joints'
+    limits, the null space going to the posture of the last start. What was followed is remembered, so that the path can
+    be looked up a quarter of a second back.
+
+    Args:
+        model: of the robot.
+        axes: (6,) 1 for each axis of the tip that counts.
+    """
+
+    def __init__(self, model: RobotModel, axes: Array) -> None:
+        self._model, self._axes = model, axes
+        self._kinematics = DifferentialKinematics(axes)
+        self.reset(np.zeros(model.n))
+
+    def reset(self, q: Array) -> None:
+        """Begin at joint angles q (n,)."""
+        self._q, self._posture = q.copy(), q.copy()
+        self._v: Array | None = None
+        self._times: deque[float] = deque()
+        self._points: deque[tuple[Array, Array, Array]] = deque()
+
+    def complete(self, reference: Reference, trajectory: Trajectory, t: float, dt: float) -> JointSpaceReference:
+        """The reference at time t [s], dt after the last one, with q, v, a and path."""
+        if reference.v is not None and reference.q is not None:
+            q, v, self._posture = reference.q, reference.v, reference.q
+            a = np.zeros_like(v) if reference.a is None else reference.a
+        elif reference.pose is not None:
+            q, v, a = self._follow(reference.pose, reference.twist, dt)
+        else:
+            q, v, a = self._q, np.zeros_like(self._q), np.zeros_like(self._q)
+        self._q, self._v = q, v
+        self._remember(t, (q, v, a))
+        path = getattr(trajectory, "path", self._recall)
+        tip = reference.pose, reference.twist, reference.acceleration, reference.wrench
+        return JointSpaceReference(*tip, path, q=q, v=v, a=a)
+
+    def _follow(self, pose: Array, twist_ref: Array | None, dt: float) -> tuple[Array, Array, Array]:
+        limits = self._model.limits
+        kin = self._model.at(self._q)
+        slow = POSTURE_SPEED * limits.velocity
+        posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
+        error = pose_error(pose, kin.pose)
+        twist = TRACKING * error
+        if twist_ref is not None:  # which takes back by itself what the reference moves in dt
+            twist = twist_ref + TRACKING * (error - dt * twist_ref)
+        v = self._kinematics.velocities(kin, twist, posture)
+        v *= min(1.0, 1.0 / max(float((np.abs(v) / limits.velocity).max()), 1e-9))
+        q = np.minimum(np.maximum(self._q + dt * v, limits.lower), limits.upper)
+        v = (q - self._q) / dt
+        return q, v, np.zeros_like(v) if self._v is None else (v - self._v) / dt
+
+    def _remember(self, t: float, point: tuple[Array, Array, Array]) -> None:
+        self._times.append(t)
+        self._points.append(point)
+        while self._times[0] < t - REMEMBERED:
+            self._times.popleft()
+            self._points.popleft()
+
+    def _recall(self, s: float) -> tuple[Array, Array, Array]:
+        """(q, v, a) at time s: between two samples the cubic through both, beyond the last one its parabola."""
+        times, points = self._times, self._points
+        at = bisect_right(times, s)
+        if at == 0:
+            return points[0]
+        if at == len(times):
+            q, v, a = points[-1]
+            ahead = min(s - times[-1], AHEAD)
+            return q + ahead * v + ahead**2 / 2.0 * a, v + ahead * a, a
+        (q0, v0, a0), (q1, v1, a1) = points[at - 1], points[at]
+        length = times[at] - times[at - 1]
+        x = (s - times[at - 1]) / length
+        step = q1 - q0
+        bend0, bend1 = v0 * length - step, step - v1 * length
+        q = q0 + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
+        return q, v0 + x * (v1 - v0), a0 + x * (a1 - a0)

@@ -1,0 +1,168 @@
+"""Following a target that may be moved at any time, as a person drags it or a program streams it.
+
+Position and rotation of a pose, and each joint of a posture, are pursued alike, each on its own. The wanted velocity
+points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law near the
+target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So velocity is
+continuous whatever the target does, the speed limit is never passed, and at constant target there is no overshoot.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.spatial import make_pose, rotation_exp, rotation_log
+from ..core.types import Array, Reference
+from ..robot.model import RobotModel
+from .joint import joint_reference
+from .trajectory import beginning
+
+GAIN = 8.0  # 1/s, from distance to speed near the target: a moving target is followed 1/8 s behind
+RESPONSE = 4.0 * GAIN  # 1/s, from speed error to acceleration: near the target critically damped, poles at -16/s
+BRAKING = 0.6  # share of the acceleration limit that braking is planned with; the rest is for following the plan
+STEP = 0.005  # s, longest step of integration
+ARRIVED = 1e-7  # m and rad, m/s and rad/s
+
+
+class _OnlineTrajectory(ABC):
+    """What has m parts of d coordinates each goes after a target, step by step."""
+
+    def __init__(self, target: Array, time: float, rate: Array, speed: Array, acceleration: Array) -> None:
+        self.target = target
+        self._time, self._rate, self._change = time, rate, np.zeros_like(rate)  # (m, d) each
+        self._speed, self._acceleration = speed, acceleration  # (m,) each
+        self._braking = BRAKING * acceleration
+        self._joint = self._braking / GAIN**2  # where the linear law meets the braking curve
+        self._reached: Array | None = None  # the target that was
+        self._now = self._reference()
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it rests at the target."""
+        return self._reached is self.target
+
+    def sample(self, t: float) -> Reference:
+        left = t - self._time
+        if left > 0.0 and not self.arrived:
+            steps = math.ceil(left / STEP)
+            for _ in range(steps):
+                self._advance(left / steps)
+            self._now = self._reference()
+        self._time = max(t, self._time)
+        return self._now
+
+    def _advance(self, dt: float) -> None:
+        away = self._away()
+        if max(np.abs(away).max(), np.abs(self._rate).max()) < ARRIVED:
+            self._reached = self.target
+            self._rate, self._change = np.zeros_like(away), np.zeros_like(away)
+            self._arrive()
+            return
+        self._change = self._wanted_change(away)
+        self._rate = self._rate + dt * self._change
+        self._move(dt * self._rate)
+
+    def _wanted_change(self, away: Array) -> Array:
+        """Acceleration (m, d) for the way that is left (m, d)."""
+        distance = np.sqrt((away * away).sum(axis=1))
+        curve = np.sqrt(2.0 * self._braking * np.maximum(distance - self._joint / 2.0, 0.0))
+        wanted = np.minimum(np.where(distance <= self._joint, GAIN * distance, curve), self._speed)
+        change = RESPONSE * ((wanted / np.maximum(distance, 1e-12))[:, None] * away - self._rate)
+        size = np.sqrt((change * change).sum(axis=1))
+        return np.asarray(change * (self._acceleration / np.maximum(size, self._acceleration))[:, None])
+
+    @abstractmethod
+    def _away(self) -> Array:
+        """Way (m, d) to the target."""
+
+    @abstractmethod
+    def _move(self, step: Array) -> None:
+        """Go a small way (m, d)."""
+
+    @abstractmethod
+    def _arrive(self) -> None:
+        """Be at the target."""
+
+    @abstractmethod
+    def _reference(self) -> Reference:
+        """The present one."""
+
+
+class OnlineTrajectory(_OnlineTrajectory):
+    """Goes after a target pose within limits of speed and acceleration; the target may change at any time.
+
+    The rotation goes along the rotation vector of R_target Rᵀ.
+    It remembers where it is: sample() must be called with rising times.
+
+    Args:
+        start: the reference at `time`; its pose must be given, its twist may be None (at rest).
+        target: (4, 4) tip in base.
+        time: of the start [s].
+        speed, acceleration: limits (linear [m/s], angular [rad/s]) and the same per second.
+        q: (n,) posture to name in the reference, or None.
+    """
+
+    def __init__(
+        self,
+        start: Reference,
+        target: Array,
+        time: float,
+        speed: Sequence[float],
+        acceleration: Sequence[float],
+        q: Array | None = None,
+    ) -> None:
+        self._pose, twist = beginning(start, "a pursuit")
+        self._q = q
+        super().__init__(target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
+
+    def _away(self) -> Array:
+        turn = rotation_log(self.target[:3, :3] @ self._pose[:3, :3].T)
+        return np.array((self.target[:3, 3] - self._pose[:3, 3], turn))
+
+    def _move(self, step: Array) -> None:
+        self._pose = make_pose(self._pose[:3, 3] + step[0], rotation_exp(step[1]) @ self._pose[:3, :3])
+
+    def _arrive(self) -> None:
+        self._pose = self.target
+
+    def _reference(self) -> Reference:
+        return Reference(self._pose, self._rate.reshape(6), self._change.reshape(6), None, self._q)
+
+
+class OnlineJointTrajectory(_OnlineTrajectory):
+    """Goes after target joint angles within each joint's limits; the target may change at any time.
+
+    It remembers where it is: sample() must be called with rising times.
+
+    Args:
+        model: of the robot.
+        start: the reference at `time`; its q must be given, its v may be None (at rest).
+        goal: (n,) joint angles, the first target [rad].
+        time: of the start [s].
+        speed, acceleration: (n,) limits [rad/s, rad/s²].
+    """
+
+    def __init__(
+        self, model: RobotModel, start: Reference, goal: Array, time: float, speed: Array, acceleration: Array
+    ) -> None:
+        if start.q is None:
+            raise ConfigError("a pursuit of joint angles needs reference joint angles to start from")
+        self._model, self._q = model, start.q
+        v = np.zeros_like(start.q) if start.v is None else start.v
+        super().__init__(goal, time, v[:, None], speed, acceleration)
+
+    def _away(self) -> Array:
+        return (self.target - self._q)[:, None]
+
+    def _move(self, step: Array) -> None:
+        self._q = self._q + step[:, 0]
+
+    def _arrive(self) -> None:
+        self._q = self.target
+
+    def _reference(self) -> Reference:
+        return joint_reference(self._model, self._q, self._rate[:, 0], self._change[:, 0])

@@ -1,0 +1,143 @@
+"""Time scaling: how far along a path of given length, how fast, at every time; from rest to rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Protocol
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.types import Array
+from .minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, SHORTEST
+from .trajectory import check_positive
+
+
+class TimeScaling(Protocol):
+    """Way along a path over time: at rest at 0 before it begins, at rest at `length` after `duration` seconds."""
+
+    length: float
+    duration: float
+
+    def at(self, t: float | Array) -> tuple[Array, Array, Array]:
+        """Way s, s' and s'' at t [s] after the start, each of the shape of t."""
+
+
+class Trapezoid:
+    """Speed that rises evenly, stays, and falls evenly: the shortest time within limits of speed and acceleration.
+
+    Where the path is too short to reach the speed, it falls right after it has risen.
+
+    Args:
+        length: of the path [m or rad].
+        speed, acceleration: limits, the same per second and per second squared.
+
+    Attributes:
+        speed: the highest that is reached.
+        ramp: time to reach it [s].
+
+    Raises:
+        ConfigError: a value that isn't above 0.
+    """
+
+    def __init__(self, length: float, speed: float, acceleration: float) -> None:
+        check_positive("trapezoid", length=length, speed=speed, acceleration=acceleration)
+        self.length, self._acceleration = length, acceleration
+        self.ramp = min(speed / acceleration, math.sqrt(length / acceleration))
+        self.speed = acceleration * self.ramp
+        self.duration = length / self.speed + self.ramp
+
+    @classmethod
+    def lasting(cls, length: float, duration: float, ramp: float = 0.1) -> Trapezoid:
+        """The trapezoid of given duration [s], of which each ramp takes the share `ramp`, above 0 to 0.5."""
+        check_positive("trapezoid", duration=duration)
+        if not 0.0 < ramp <= 0.5:
+            raise ConfigError(f"trapezoid: ramp = {ramp}: must be above 0, at most 0.5")
+        speed = length / (duration * (1.0 - ramp))
+        return cls(length, speed, speed / (duration * ramp))
+
+    def at(self, t: float | Array) -> tuple[Array, Array, Array]:
+        t = np.asarray(t, dtype=float)
+        first_half = t < self.duration / 2.0
+        # time to the nearer end, and how much of it is ramp: the second half is the first one, mirrored
+        near = np.maximum(np.where(first_half, t, self.duration - t), 0.0)
+        ramp = np.minimum(near, self.ramp)
+        speed = self._acceleration * ramp
+        way = speed * (near - ramp / 2.0)
+        s = np.where(first_half, way, self.length - way)
+        ramping = (t >= 0.0) & (t < self.duration) & (near < self.ramp)
+        return s, speed, np.where(first_half, self._acceleration, -self._acceleration) * ramping
+
+
+class QuinticTimeScaling:
+    """Minimum jerk from rest to rest: the polynomial of :class:`Quintic` in one dimension.
+
+    Args:
+        length: of the path [m or rad].
+        duration: [s].
+
+    Raises:
+        ConfigError: a value that isn't above 0.
+    """
+
+    def __init__(self, length: float, duration: float) -> None:
+        check_positive("quintic profile", length=length, duration=duration)
+        self.length, self.duration = length, duration
+
+    @classmethod
+    def within(cls, length: float, speed: float, acceleration: float = math.inf) -> QuinticTimeScaling:
+        """The shortest within limits of speed and acceleration; no shorter than SHORTEST seconds."""
+        check_positive("quintic profile", length=length, speed=speed)
+        if not acceleration > 0.0:
+            raise ConfigError(f"quintic profile: acceleration = {acceleration}: must be above 0")
+        by_acceleration = math.sqrt(PEAK_ACCELERATION * length / acceleration)
+        return cls(length, max(SHORTEST, PEAK_SPEED * length / speed, by_acceleration))
+
+    def at(self, t: float | Array) -> tuple[Array, Array, Array]:
+        u = np.minimum(np.maximum(np.asarray(t, dtype=float) / self.duration, 0.0), 1.0)
+        left, speed = 1.0 - u, self.length / self.duration
+        s = self.length * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+        return s, 30.0 * speed * (u * left) ** 2, 60.0 * speed / self.duration * u * left * (left - u)
+
+
+class Chain:
+    """Profiles one after another, at rest between them.
+
+    Args:
+        profiles: in order.
+        dwell: rest between two of them [s].
+
+    Raises:
+        ConfigError: no profile, or a dwell below 0.
+    """
+
+    def __init__(self, profiles: Sequence[TimeScaling], dwell: float = 0.0) -> None:
+        if not (profiles and 0.0 <= dwell < math.inf):
+            raise ConfigError(f"chain of {len(profiles)} profiles, dwell = {dwell}: must be 1 or more, 0 s or more")
+        self._profiles = tuple(profiles)
+        self._starts = tuple(accumulate((p.duration + dwell for p in profiles), initial=0.0))[:-1]
+        self.length = sum(p.length for p in profiles)
+        self.duration = self._starts[-1] + profiles[-1].duration
+
+    @classmethod
+    def shared(
+        cls,
+        lengths: Sequence[float] | Array,
+        duration: float,
+        profile: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
+        dwell: float = 0.0,
+    ) -> Chain:
+        """One profile for each length; the duration [s], without the dwells, is shared between them by length.
+
+        `profile` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
+        """
+        total = sum(lengths)
+        return cls([profile(float(length), duration * float(length) / total) for length in lengths], dwell)
+
+    def at(self, t: float | Array) -> tuple[Array, Array, Array]:
+        t = np.asarray(t, dtype=float)
+        parts = [p.at(t - start) for p, start in zip(self._profiles, self._starts, strict=True)]
+        s, speed, acceleration = (sum(part, np.zeros_like(t)) for part in zip(*parts, strict=True))
+        return s, speed, acceleration

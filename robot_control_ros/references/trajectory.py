@@ -1,0 +1,59 @@
+"""What a trajectory is, and the simplest one."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.types import Array, Reference
+
+
+class Trajectory(Protocol):
+    """A reference for every time."""
+
+    def sample(self, t: float) -> Reference:
+        """The reference at time t [s], the clock of RobotState.time."""
+
+
+class Hold:
+    """Rest at one pose and one posture.
+
+    Args:
+        pose: (4, 4) tip in base.
+        q: (n,) joint angles that go with it.
+    """
+
+    def __init__(self, pose: Array, q: Array) -> None:
+        still = np.zeros(6)
+        self._reference = Reference(pose, still, still, None, q, np.zeros_like(q), np.zeros_like(q))
+
+    def sample(self, t: float) -> Reference:
+        return self._reference
+
+
+def is_moving(trajectory: Trajectory, reference: Reference, t: float) -> bool:
+    """Whether a trajectory still moves after t [s], or will; `reference` is what it gave there."""
+    if any(rate is not None and rate.any() for rate in (reference.twist, reference.v)):
+        return True
+    return not getattr(trajectory, "arrived", True) or t < getattr(trajectory, "end", -math.inf)
+
+
+def beginning(start: Reference, what: str) -> tuple[Array, Array]:
+    """Pose (4, 4) and twist (6,) that `what` starts with; at rest where the reference has no twist.
+
+    Raises:
+        ConfigError: the reference has no pose.
+    """
+    if start.pose is None:
+        raise ConfigError(f"{what} needs a reference pose to start from")
+    return start.pose, np.zeros(6) if start.twist is None else start.twist
+
+
+def check_positive(what: str, **values: float) -> None:
+    """Raise ConfigError for the first of the values that isn't a finite number above 0."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0.0):
+            raise ConfigError(f"{what}: {name} = {value}: must be a finite number above 0")

@@ -1,0 +1,116 @@
+"""The box that targets of the tip stay in: for the things around a robot that its own limits know nothing of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.gains import VECTOR, ParameterSet, gain
+from ..core.types import Array
+from .jog import ramp_time, reach
+
+FAR = 5.0  # m; a bound as far away as this is none
+_MARGIN = 1e-6  # m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
+_RESOLUTION = 2**-10  # of the share of a twist that is taken up
+
+
+@dataclass(frozen=True, eq=False)
+class WorkspaceSettings:
+    """Where targets of the tip may be; see :class:`Workspace`."""
+
+    lower: Array = gain(
+        -FAR, size=VECTOR, unit="m", lower=-FAR, upper=FAR, doc="Least coordinates of the tip's targets; -5 for none."
+    )
+    upper: Array = gain(
+        FAR, size=VECTOR, unit="m", lower=-FAR, upper=FAR, doc="Largest coordinates of the tip's targets; 5 for none."
+    )
+
+
+class Workspace:
+    """A box, in the axes of the robot's base, for the origin of the tip.
+
+    It bounds targets, not the robot: who pushes a compliant arm may push it out, and moves of the joints may leave it
+    between two targets. It is no safety function.
+
+    Args:
+        settings: what differs from the defaults of WorkspaceSettings, by name.
+
+    Attributes:
+        settings: may be changed at any time, and count for the next target.
+
+    Raises:
+        ConfigError: a setting is refused.
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        self.settings = ParameterSet(WorkspaceSettings, 0, settings or {}, _check_order)  # no setting is per joint
+        self.settings.check({})
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is any bound."""
+        return is_bounded(self.settings.target.lower, self.settings.target.upper)
+
+    def check(self, position: Array) -> None:
+        """Refuse a target of the tip at a position (3,) [m] outside.
+
+        Raises:
+            ConfigError: names the coordinate, its value and the bounds.
+        """
+        box = self.settings.target
+        for axis, value, low, high in zip("xyz", position, box.lower, box.upper, strict=True):
+            if not low <= value <= high:
+                raise ConfigError(
+                    f"the tip's target {axis} = {value:g} m: must be within [{low:g}, {high:g}] m, the workspace "
+                    "(parameters workspace.lower, workspace.upper)"
+                )
+
+    def slowed(
+        self, twist: Array, before: Array, position: Array, acceleration: Sequence[float], lasting: float
+    ) -> Array:
+        """A twist, slower towards the walls, after which a :class:`~.trajectories.Jog` comes to rest inside.
+
+        A stream of such jogs stays inside, whenever one follows the other.
+
+        Args:
+            twist: (6,) that is wanted [m/s, rad/s].
+            before: (6,) of the present.
+            position: (3,) of the reference [m].
+            acceleration: of the jog, (linear [m/s²], angular [rad/s²]).
+            lasting: of the jog [s].
+        """
+        linear, box = twist[:3], self.settings.target
+        ahead, back = np.maximum([box.upper - position, position - box.lower], _MARGIN) - _MARGIN
+        present, speed = float(np.linalg.norm(before[:3])), float(np.linalg.norm(linear))
+        rise = max((speed + present) / acceleration[0], ramp_time(twist - before, acceleration))
+        way = np.sign(linear)
+        room = np.where(way > 0.0, ahead, back) - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone meanwhile
+        fastest = np.maximum(room, 0.0) / (max(lasting, rise) + ramp_time(twist, acceleration) / 2.0)
+        slower = np.concatenate((way * np.minimum(np.abs(linear), fastest), twist[3:]))
+        return slower * _largest_share(
+            lambda share: bool((reach(share * slower, before, acceleration) <= (ahead, back)).all())
+        )
+
+
+def _largest_share(fits: Callable[[float], bool]) -> float:
+    """The largest number from 0 to 1 that fits, within a resolution; 0 where none does."""
+    fitting, beyond = 0.0, 2.0
+    while beyond - fitting > _RESOLUTION and fitting < 1.0:
+        middle = (fitting + beyond) / 2.0
+        fitting, beyond = (middle, beyond) if fits(middle) else (fitting, middle)
+    return fitting
+
+
+def is_bounded(lower: Array, upper: Array) -> bool:
+    """Whether any of these bounds (3,) is one [m]."""
+    return bool((lower > -FAR).any() or (upper < FAR).any())
+
+
+def _check_order(box: WorkspaceSettings) -> None:
+    for axis, low, high in zip("xyz", box.lower, box.upper, strict=True):
+        if not low < high:
+            raise ConfigError(f"workspace.lower {axis} = {low:g} m: must be below workspace.upper {axis} = {high:g} m")

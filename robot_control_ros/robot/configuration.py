@@ -1,0 +1,184 @@
+"""Robot configurations: config/robots/<name>.yaml, or a file of the user's own.
+
+A configuration says what the robot description (URDF) doesn't: which joints and frames the control uses, where
+home is, and how fast torques may change. Each :class:`HardwareProfile` (simulation, real driver, …) says what the
+system in front of the robot offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ConfigError
+from ..core.gains import JOINT
+from ..core.types import CommandMode
+from .files import config_names, read_extended, share_directory
+from .profile import HardwareProfile, extended_profile
+from .schema import SOME, entry, errors_at, read_entries
+
+
+def _different(joints: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(joints)) != len(joints):
+        raise ConfigError(f"joints = {list(joints)}: must be different names")
+    return joints
+
+
+def _not_all_0(axes: tuple[float, ...]) -> tuple[float, ...]:
+    if not any(axes):
+        raise ConfigError(f"axes = {list(axes)}: must not be 0 all")
+    return axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotConfig:
+    """One robot under one profile.
+
+    Attributes:
+        profile_name: of the profile that was asked for.
+        profile: that one of the file's profiles.
+    """
+
+    name: str = entry(doc="Name of the robot.")
+    extends: str = entry("", doc="Another robot of the package, or a file; this one says only what differs.")
+    description: str = entry("", doc="The robot, for people.")
+    urdf_path: Path = entry(
+        key="urdf", of=str, convert=Path, doc="The robot description, in this file's folder or in the package's urdf/."
+    )
+    joints: tuple[str, ...] = entry(size=SOME, convert=_different, doc="Names, in the order of every joint array.")
+    base: str = entry(doc="Frame of the description that is fixed in the world.")
+    tip: str = entry(doc="Frame of the description that is controlled; poses are tip in base.")
+    wrench_frame: str = entry("", doc="Frame of the simulated force-torque sensor; the tip where empty.")
+    home: tuple[float, ...] = entry(size=JOINT, unit="rad", doc="Joint angles where simulations begin.")
+    rotor_inertia: tuple[float, ...] = entry(
+        0.0, size=JOINT, lower=0.0, unit="kg·m²", doc="Inertia of each motor behind its gear; URDF has no place for it."
+    )
+    effort_rate: tuple[float, ...] = entry(
+        size=JOINT, above=0.0, unit="N·m/s", doc="Largest change of each joint torque."
+    )
+    safe_damping: tuple[float, ...] = entry(
+        0.0,
+        size=JOINT,
+        lower=0.0,
+        unit="N·m·s/rad",
+        doc="Damping of safe torques, which brake an arm whose gravity the controller compensates.",
+    )
+    tip_speed: tuple[float, float] = entry(
+        (0.25, 1.0), size=2, above=0.0, unit="m/s, rad/s", doc="Limits of commanded moves, linear and angular."
+    )
+    tip_acceleration: tuple[float, float] = entry(
+        (1.0, 4.0), size=2, above=0.0, unit="m/s², rad/s²", doc="Limits of commanded moves, linear and angular."
+    )
+    joint_speed: float = entry(
+        0.3, above=0.0, doc="Fraction of the joints' velocity limits that moves of the joints use."
+    )
+    axes: tuple[float, ...] = entry(
+        (1.0,) * 6,
+        size=6,
+        choices=(0, 1),
+        convert=_not_all_0,
+        doc="1 for each of x, y, z, rx, ry, rz that the arm can move its tip in: a planar arm has x and y only.",
+    )
+    law_gains: Mapping[str, Mapping[str, Any]] = entry({}, doc="By law and gain, what differs from the law's defaults.")
+    profile: HardwareProfile = entry(
+        key="profiles",
+        of=Mapping[str, HardwareProfile],
+        doc="By name, what is in front of the robot; `sim` must be there to simulate it.",
+    )
+    profile_name: str
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def period(self) -> float:
+        """Nominal time between two joint states [s]."""
+        return 1.0 / self.profile.rate
+
+    def at_rate(self, rate: float) -> RobotConfig:
+        """The same with another rate [Hz]; 0 keeps the profile's."""
+        return self if rate == 0.0 else replace(self, profile=replace(self.profile, rate=rate))
+
+    def urdf(self) -> str:
+        """The text of the robot description."""
+        try:
+            return self.urdf_path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"robot {self.name}: can't read urdf {self.urdf_path}: {error}") from error
+
+    def check_mode(self, mode: CommandMode, law: str) -> None:
+        """Refuse a law whose commands this profile doesn't take.
+
+        Raises:
+            ConfigError: names the law, its mode, what there is, and the way out.
+        """
+        if mode not in self.profile.commands:
+            offered = ", ".join(m.value for m in self.profile.commands)
+            raise ConfigError(
+                f"law {law} commands {mode.value}, but {self.description or self.name} (profile {self.profile_name}) "
+                f"takes only: {offered}. {self.profile.remedy}".rstrip()
+            )
+
+
+def robot_names() -> list[str]:
+    """Names of the robots that the package brings."""
+    return config_names("robots")
+
+
+def profile_names(robot: str) -> list[str]:
+    """Names of a robot's profiles.
+
+    Args:
+        robot: a robot of the package, or the path of a YAML file.
+
+    Raises:
+        ConfigError: unknown robot, or a file without profiles.
+    """
+    paths, data = read_extended("robot", robot)
+    return list(_profiles(paths[0], data))
+
+
+def load_robot(name: str, profile: str = "sim") -> RobotConfig:
+    """Read a robot configuration.
+
+    Args:
+        name: a robot of the package, or the path of a YAML file.
+        profile: one of the file's profiles.
+
+    Raises:
+        ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.
+    """
+    paths, data = read_extended("robot", name)
+    where, count = str(paths[0]), 0
+    if isinstance(data, dict):
+        count = len(data["joints"]) if isinstance(data.get("joints"), list) else 0
+        if "profiles" in data:
+            chosen = extended_profile(_profiles(paths[0], data), profile, where)
+            data = data | {"profiles": {profile: chosen}}
+    values = read_entries(RobotConfig, data, where, count)
+    system = values["profile"][profile]
+    values |= {"profile_name": profile, "profile": system, "wrench_frame": values["wrench_frame"] or values["tip"]}
+    if system.described_rotors:
+        values["rotor_inertia"] = (0.0,) * count
+    with errors_at(where):
+        values["urdf_path"] = _found(values["urdf_path"], [path.parent for path in paths])
+        return RobotConfig(**values)
+
+
+def _profiles(path: Path, data: Any) -> dict[str, Any]:
+    profiles = data.get("profiles") if isinstance(data, dict) else None
+    if not isinstance(profiles, dict):
+        raise ConfigError(f"{path}: profiles = {profiles!r}: must be a mapping of names to entries")
+    return profiles
+
+
+def _found(urdf: Path, folders: list[Path]) -> Path:
+    candidates = [folder / urdf for folder in (*folders, share_directory() / "urdf")]
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise ConfigError(f"urdf = {str(urdf)!r}: no such file; tried: {', '.join(map(str, candidates))}")

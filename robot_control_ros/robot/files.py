@@ -1,0 +1,104 @@
+"""Where config/, urdf/ and launch/ are, whichever way the package was installed, and the files of config/."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..core.errors import ConfigError
+from .schema import errors_at
+
+PACKAGE = "robot_control_ros"
+
+
+def share_directory() -> Path:
+    """The folder that holds config/, urdf/ and launch/.
+
+    In this order: the ament index (colcon, or ``pip install`` with AMENT_PREFIX_PATH set), the source tree that this
+    module is in (``pip install -e``), the prefix of the running interpreter (``pip install``).
+
+    Raises:
+        ConfigError: it is nowhere; lists what was tried.
+    """
+    installed = [prefix / "share" / PACKAGE for prefix in ament_prefixes() if has_package(prefix, PACKAGE)]
+    candidates = [*installed, Path(__file__).resolve().parents[2], Path(sys.prefix) / "share" / PACKAGE]
+    for folder in candidates:
+        if (folder / "package.xml").is_file():
+            return folder
+    tried = ", ".join(str(folder) for folder in candidates)
+    raise ConfigError(f"the share folder of {PACKAGE} is missing; tried: {tried}")
+
+
+def ament_prefixes() -> list[Path]:
+    """The prefixes that ROS packages are installed in, in the order of their search."""
+    return [Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+
+
+def has_package(prefix: Path, package: str) -> bool:
+    """Whether the ament index of a prefix lists a ROS package."""
+    return (prefix / "share/ament_index/resource_index/packages" / package).is_file()
+
+
+def config_names(folder: str) -> list[str]:
+    """Names of the YAML files that the package brings in config/<folder>."""
+    return sorted(path.stem for path in (share_directory() / "config" / folder).glob("*.yaml"))
+
+
+def read_config(kind: str, name: str, folder: str = "", beside: Path | None = None) -> tuple[Path, Any]:
+    """Path and content of a YAML file: one of the package's or one of the user's.
+
+    Args:
+        kind: "robot", "scene": for people, and for the folder.
+        name: of the package's file, or the path of another, ending in .yaml or .yml.
+        folder: of the package's files, below config/; `kind` in plural where empty.
+        beside: the folder that relative paths start from; the current one where None.
+
+    Raises:
+        ConfigError: unknown name (lists the names), no such file, or not YAML.
+    """
+    folder = folder or f"{kind}s"
+    if name.endswith((".yaml", ".yml")):
+        path = (beside or Path()) / Path(name).expanduser()
+        if not path.is_file():
+            raise ConfigError(f"{kind} {str(path)!r}: no such file")
+    elif name in (known := config_names(folder)):
+        path = share_directory() / "config" / folder / f"{name}.yaml"
+    else:
+        plural = "topologies" if kind == "topology" else f"{kind}s"
+        raise ConfigError(f"unknown {kind} {name!r}; {plural}: {', '.join(known)}, or a path ending in .yaml")
+    try:
+        return path, yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+
+
+def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:
+    """Paths and content of a YAML file that may extend others: its own path first, then those it extends.
+
+    Raises:
+        ConfigError: see :func:`read_config`; files that extend each other.
+    """
+    path, data = read_config(kind, name)
+    paths = [path]
+    while isinstance(data, dict) and data.get("extends"):
+        with errors_at(f"{path}: extends"):
+            path, base = read_config(kind, str(data["extends"]), beside=path.parent)
+        if path.resolve() in [each.resolve() for each in paths]:
+            raise ConfigError(f"{paths[0]}: extends = {data['extends']!r}: files extend each other")
+        if not isinstance(base, dict):
+            raise ConfigError(f"{path}: must be a mapping: {paths[-1]} extends it")
+        paths.append(path)
+        data = merge(base, {key: each for key, each in data.items() if key != "extends"})
+    return paths, data
+
+
+def merge(base: Any, changes: Any) -> Any:
+    """Mappings with changes as in a JSON merge patch: null takes an entry away; what is no mapping is replaced."""
+    if not (isinstance(base, dict) and isinstance(changes, dict)):
+        return changes
+    merged = base | {key: merge(base[key], each) if key in base else each for key, each in changes.items()}
+    return {key: each for key, each in merged.items() if each is not None or key not in changes}

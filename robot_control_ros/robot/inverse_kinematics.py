@@ -1,0 +1,104 @@
+"""From motions of the tip to motions of the joints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ..core.errors import ConfigError
+from ..core.spatial import pose_error
+from ..core.types import Array
+from .model import RobotDynamics, RobotModel
+
+ROTATION_LENGTH = 0.3  # m that one radian counts as, so that metres and radians can be compared
+SMALLEST = 0.08  # m, singular value below which the damping begins
+DAMPING = 0.04  # m, largest damping, at a singular value of 0
+TRACKING = 20.0  # 1/s, with which an error of the pose is taken back
+POSTURE = 2.0  # 1/s, with which the null space goes to the posture
+FREE = 1e-4  # m, damping where nothing is singular: makes the solve of an arm with fewer than six joints finite
+
+
+class DifferentialKinematics:
+    """Joint velocities for a twist of the tip, by damped least squares.
+
+    q̇ = Jᵀ (J Jᵀ + λ² 1)⁻¹ V + N q̇_n,  λ² = λ_max² (1 - (σ_min / ε)²) for σ_min < ε, else next to nothing; N projects
+    into the null space. Rotations count 0.3 m per radian. So q̇ stays bounded, and continuous, through singularities,
+    at the price of an error of the tip near them.
+
+    Source: Y. Nakamura, H. Hanafusa, Inverse kinematic solutions with singularity robustness for robot manipulator
+    control, ASME J. Dyn. Sys. Meas. Control 108, 1986. Variable damping: S. Chiaverini, B. Siciliano, O. Egeland,
+    Review of the damped least-squares inverse kinematics, IEEE Trans. Control Systems Technology 2(2), 1994.
+    """
+
+    def __init__(self, axes: Array | None = None) -> None:
+        """
+        Args:
+            axes: (6,) 1 for each axis of the tip that counts, 0 where it is left free; all by default.
+        """
+        chosen = np.ones(6) if axes is None else axes
+        self._weight = chosen * np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
+        self._count = int(np.count_nonzero(chosen))
+
+    def velocities(self, kin: RobotDynamics, twist: Array, posture_rate: Array | None = None) -> Array:
+        """Joint velocities (n,) [rad/s].
+
+        Args:
+            kin: where the arm is.
+            twist: (6,) wanted of the tip [m/s, rad/s].
+            posture_rate: (n,) wanted besides, in the null space.
+        """
+        weight = self._weight
+        jacobian = weight[:, None] * kin.jacobian
+        wanted = weight * twist
+        if posture_rate is not None:
+            wanted = wanted - jacobian.dot(posture_rate)
+        square = jacobian.dot(jacobian.T)
+        square.flat[::7] += self._damping(square, min(self._count, kin.jacobian.shape[1]))
+        _, force, _ = lapack.dposv(square, wanted)
+        v = jacobian.T.dot(force)
+        return np.asarray(v if posture_rate is None else posture_rate + v)
+
+    @staticmethod
+    def _damping(square: Array, rank: int) -> float:
+        """λ² from the smallest of the singular values that needn't be 0; their number is `rank`, which may be 0."""
+        squares, _, _ = lapack.dsyev(square, compute_v=0)
+        smallest = max(float(squares[6 - rank]), 0.0) if rank > 0 else math.inf
+        if smallest >= SMALLEST**2:
+            return FREE**2
+        return FREE**2 + DAMPING**2 * (1.0 - smallest / SMALLEST**2)
+
+
+def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = None, tolerance: float = 1e-10) -> Array:
+    """Joint angles (n,) [rad] within the limits that bring the tip to a pose (4, 4), the nearest from q0 (n,).
+
+    Levenberg-Marquardt on the pose error, with the damping in proportion to it: it converges to what can be reached
+    and knows no singularity. Source: T. Sugihara, Solvability-unconcerned inverse kinematics by the
+    Levenberg-Marquardt method, IEEE Trans. Robotics 27(5), 2011.
+
+    Args:
+        model, pose, q0: see above.
+        axes: (6,) 1 for each axis that counts, 0 where it is left free; all by default.
+        tolerance: of the error's length [m, rad].
+
+    Raises:
+        ConfigError: nothing near can reach it; says how far it got.
+    """
+    weight = np.ones(6) if axes is None else axes
+    q = q0.copy()
+    for _ in range(200):
+        kin = model.at(q)
+        error = weight * pose_error(pose, kin.pose)
+        size = math.sqrt(error.dot(error))
+        if size < tolerance:
+            return q
+        jacobian = weight[:, None] * kin.jacobian
+        square = jacobian.T.dot(jacobian)
+        square.flat[:: model.n + 1] += 0.5 * size * size + 1e-12
+        _, step, _ = lapack.dposv(square, jacobian.T.dot(error))
+        q = np.clip(q + step, model.limits.lower, model.limits.upper)
+    raise ConfigError(
+        f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
+        f"{size:.2g} (m, rad) are left"
+    )

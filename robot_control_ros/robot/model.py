@@ -1,0 +1,326 @@
+"""The robot's kinematics and dynamics: the only module that knows Pinocchio's models.
+
+Pinocchio stores a continuous joint as (cos, sin) and orders joints by its own traversal. Neither leaves this
+module: outside, q is one angle per joint in the order of ``RobotConfig.joints``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from ..core.errors import ConfigError, ModelError
+from ..core.types import Array
+from .configuration import RobotConfig
+
+_AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Limits from the robot description, each (n,): N·m, rad/s, rad. A continuous joint has infinite positions."""
+
+    effort: Array
+    velocity: Array
+    lower: Array
+    upper: Array
+
+    def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
+        """The same, where no tighter ones are given for ``effort`` or ``velocity``."""
+        tighter = {name: np.minimum(getattr(self, name), np.array(values)) for name, values in limits.items()}
+        return replace(self, **tighter)
+
+
+class RobotDynamics:
+    """What is known at one state; the dear parts are computed when first asked for.
+
+    Attributes (base axes, tip origin; see :mod:`robot_control_ros.core.spatial`):
+        pose: (4, 4) tip in base.
+        jacobian: (6, n).
+        twist: (6,) J v.
+        gravity: (n,) torques that hold the robot at rest [N·m].
+        coriolis: (n,) C(q, v) v [N·m].
+        mass: (n, n) joint-space inertia [kg·m²].
+        jdot_v: (6,) J̇ v [m/s², rad/s²].
+        model: the :class:`RobotModel` it came from.
+        q, v: (n,) the state.
+    """
+
+    __slots__ = ("_coriolis", "_jdot_v", "_mass", "gravity", "jacobian", "model", "pose", "q", "twist", "v")
+
+    def __init__(self, model: RobotModel, q: Array, v: Array, pose: Array, jacobian: Array, gravity: Array) -> None:
+        self.model = model
+        self.q = q
+        self.v = v
+        self.pose = pose
+        self.jacobian = jacobian
+        self.twist: Array = jacobian.dot(v)
+        self.gravity = gravity
+        self._coriolis: Array | None = None
+        self._mass: Array | None = None
+        self._jdot_v: Array | None = None
+
+    @property
+    def coriolis(self) -> Array:
+        if self._coriolis is None:
+            self._coriolis = self.model.bias(self.q, self.v) - self.gravity
+        return self._coriolis
+
+    @property
+    def mass(self) -> Array:
+        if self._mass is None:
+            self._mass = self.model.mass(self.q)
+        return self._mass
+
+    @property
+    def jdot_v(self) -> Array:
+        if self._jdot_v is None:
+            self._jdot_v = self.model.jdot_v(self.q, self.v)
+        return self._jdot_v
+
+
+class RobotModel:
+    """A serial arm from `base` to `tip`, with n chosen joints; every other joint of the description is locked at 0.
+
+    Args:
+        urdf: text of the robot description.
+        joints: names of the n joints, revolute, continuous or prismatic, in the order of all joint arrays.
+        base: frame in which poses are given; fixed in the world.
+        tip: frame whose pose is controlled.
+        rotor_inertia: (n,) of the motors behind their gears [kg·m²], added to the inertia's diagonal; 0 by default.
+        gravity: (3,) [m/s²] in the axes of the description's root, so that a robot mounted on a wall (by the
+            fixed joint above its base) is right without any setting.
+
+    Attributes:
+        limits: see :class:`JointLimits`.
+        gravity: (3,) [m/s²] in base axes.
+        revolute, cyclic: (n,) bool: joints that turn, and those of them that turn without end (`continuous`).
+        viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
+
+    Raises:
+        ModelError: an unreadable description, an unknown joint or frame (lists the valid ones).
+    """
+
+    def __init__(
+        self,
+        urdf: str,
+        joints: Sequence[str],
+        base: str,
+        tip: str,
+        rotor_inertia: Sequence[float] | None = None,
+        gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    ) -> None:
+        self.joints = tuple(joints)
+        self.n = len(self.joints)
+        self.base = base
+        self.tip = tip
+        model = self._chosen_joints(_parse(urdf))
+        self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
+        for frame in (base, tip):
+            if frame not in self._frame_ids:
+                raise ModelError(unknown_frame(frame, self.frames()))
+        self._tip_id = self._frame_ids[tip]
+        _move_origin(model, self._frame_ids[base], np.asarray(gravity, dtype=float))
+        self._model = model
+        self.gravity: Array = np.array(model.gravity.linear)
+        self._index_joints()
+        if rotor_inertia is not None:
+            model.armature = self._velocity(np.asarray(rotor_inertia, dtype=float))
+        self._data = model.createData()
+        self._aside = model.createData()  # for questions about other states than the current one
+        self.limits = self._limits()
+        self.viscous_friction = self._per_joint(model.damping)
+        self.dry_friction = self._per_joint(model.upperDryFrictionLimit)
+
+    @classmethod
+    def of(cls, robot: RobotConfig, urdf: str | None = None) -> RobotModel:
+        """The model of a robot configuration, from its own description or from a given one.
+
+        Raises:
+            ConfigError: home is beyond the joint limits.
+            ModelError: see the class.
+        """
+        text = robot.urdf() if urdf is None else urdf
+        model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
+        model.limits = model.limits.tightened(robot.profile.limits)
+        for name, home, low, high in zip(robot.joints, robot.home, model.limits.lower, model.limits.upper, strict=True):
+            if not low <= home <= high:
+                raise ConfigError(
+                    f"robot {robot.name}: home of {name} = {home:g} rad: must be within [{low:g}, {high:g}]"
+                )
+        return model
+
+    def update(self, q: Array, v: Array) -> RobotDynamics:
+        """RobotDynamics at the current state: joint angles q (n,) [rad] and velocities v (n,) [rad/s]."""
+        return self._kinematics(self._data, q, v)
+
+    def at(self, q: Array, v: Array | None = None) -> RobotDynamics:
+        """RobotDynamics at another state (at rest where v is None); :meth:`frame_pose` stays with the current one."""
+        return self._kinematics(self._aside, q, np.zeros(self.n) if v is None else v)
+
+    def frame_pose(self, frame: str) -> Array:
+        """Pose (4, 4) of a frame in the base, at the state of the last :meth:`update`.
+
+        Raises:
+            ModelError: unknown frame; lists the frames.
+        """
+        if frame not in self._frame_ids:
+            raise ModelError(unknown_frame(frame, self.frames()))
+        placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])
+        return np.asarray(placement.homogeneous)
+
+    def has_frame(self, frame: str) -> bool:
+        """True where the description holds this frame."""
+        return frame in self._frame_ids
+
+    def frames(self) -> list[str]:
+        """The links of the description: those that ROS knows as frames."""
+        return list(self._frame_ids)
+
+    def bias(self, q: Array, v: Array) -> Array:
+        """C(q, v) v + g(q), (n,) [N·m]."""
+        b = pin.nonLinearEffects(self._model, self._aside, self._configuration(q), self._velocity(v))
+        return np.array(b if self._order is None else b[self._order])
+
+    def mass(self, q: Array) -> Array:
+        """Joint-space inertia (n, n)."""
+        m = pin.crba(self._model, self._aside, self._configuration(q))
+        return np.array(m if self._order is None else m[np.ix_(self._order, self._order)])
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
+        x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
+        tau = pin.rnea(self._model, self._aside, x, w, b)
+        return np.array(tau if self._order is None else tau[self._order])
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
+        x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
+        a = pin.aba(self._model, self._aside, x, w, t)
+        return np.array(a if self._order is None else a[self._order])
+
+    def coriolis_transposed(self, q: Array, v: Array) -> Array:
+        """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
+        w = self._velocity(v)
+        c = pin.computeCoriolisMatrix(self._model, self._aside, self._configuration(q), w)
+        b = c.T.dot(w)
+        return np.asarray(b if self._order is None else b[self._order])
+
+    def jdot_v(self, q: Array, v: Array) -> Array:
+        """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
+        x, w = self._configuration(q), self._velocity(v)
+        pin.forwardKinematics(self._model, self._aside, x, w, np.zeros(self.n))
+        acceleration = pin.getFrameClassicalAcceleration(self._model, self._aside, self._tip_id, _AXES)
+        return np.asarray(acceleration.vector)
+
+    def _kinematics(self, data: Any, q: Array, v: Array) -> RobotDynamics:
+        x = self._configuration(q)
+        pin.computeJointJacobians(self._model, data, x)
+        placement = pin.updateFramePlacement(self._model, data, self._tip_id)
+        jacobian = pin.getFrameJacobian(self._model, data, self._tip_id, _AXES)
+        gravity = pin.computeGeneralizedGravity(self._model, data, x)
+        if self._order is not None:
+            jacobian, gravity = jacobian[:, self._order], gravity[self._order]
+        # Pinocchio gives the Jacobian of a single joint as a vector
+        return RobotDynamics(self, q, v, placement.homogeneous, jacobian.reshape(6, self.n), gravity)
+
+    def _chosen_joints(self, model: Any) -> Any:
+        names = list(model.names)[1:]
+        missing = [name for name in self.joints if name not in names]
+        if missing:
+            raise ModelError(f"joints {missing} are not in the robot description; joints: {', '.join(names)}")
+        locked = [model.getJointId(name) for name in names if name not in self.joints]
+        if locked:
+            model = pin.buildReducedModel(model, locked, pin.neutral(model))
+        if model.nv != self.n:
+            raise ModelError(f"the {self.n} joints {list(self.joints)} have {model.nv} degrees of freedom")
+        return model
+
+    def _index_joints(self) -> None:
+        ids = [self._model.getJointId(name) for name in self.joints]
+        order = np.array([self._model.idx_vs[i] for i in ids])
+        self._order = None if np.array_equal(order, np.arange(self.n)) else order
+        self._scalar = np.array([self._model.nqs[i] == 1 for i in ids])
+        self._q_index = np.array([self._model.idx_qs[i] for i in ids])
+        self._plain = self._order is None and bool(self._scalar.all())
+        kinds = [self._model.joints[i].shortname() for i in ids]
+        self.revolute = np.array(["JointModelP" not in kind for kind in kinds])
+        self.cyclic = ~self._scalar
+
+    def _configuration(self, q: Array) -> Array:
+        if self._plain:
+            return q
+        x = np.empty(self._model.nq)
+        x[self._q_index] = q
+        for index in np.flatnonzero(~self._scalar):
+            at = self._q_index[index]
+            x[at], x[at + 1] = math.cos(q[index]), math.sin(q[index])
+        return x
+
+    def _velocity(self, v: Array) -> Array:
+        if self._order is None:
+            return v
+        w = np.empty(self.n)
+        w[self._order] = v
+        return w
+
+    def _per_joint(self, values: Any) -> Array:
+        array = np.array(values, dtype=float)
+        return array if self._order is None else array[self._order]
+
+    def _limits(self) -> JointLimits:
+        lower, upper = np.full(self.n, -np.inf), np.full(self.n, np.inf)
+        at = self._q_index[self._scalar]
+        lower[self._scalar] = np.array(self._model.lowerPositionLimit)[at]
+        upper[self._scalar] = np.array(self._model.upperPositionLimit)[at]
+        effort = self._per_joint(self._model.upperEffortLimit)
+        velocity = self._per_joint(self._model.upperVelocityLimit)
+        return JointLimits(effort, velocity, lower, upper)
+
+
+def bare_calls(model: RobotModel) -> Callable[[Array], None]:
+    """The three Pinocchio calls that no controller can do without, and nothing else: what the bench compares with.
+
+    Forward kinematics of all frames, the tip's Jacobian and the gravity torques at q (n,), as a user would call them.
+    """
+    inner = model._model
+    data, tip = inner.createData(), model._tip_id
+
+    def calls(q: Array) -> None:
+        pin.framesForwardKinematics(inner, data, q)
+        pin.computeFrameJacobian(inner, data, q, tip, _AXES)
+        pin.computeGeneralizedGravity(inner, data, q)
+
+    return calls
+
+
+def _parse(urdf: str) -> Any:
+    try:
+        return pin.buildModelFromXML(urdf)
+    except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
+        raise ModelError(f"the robot description can't be read: {error}") from error
+
+
+def unknown_frame(frame: str, frames: Sequence[str]) -> str:
+    """The words for a frame that isn't there."""
+    return f"unknown frame {frame!r}; frames: {', '.join(frames)}"
+
+
+def _move_origin(model: Any, base_id: int, gravity: Array) -> None:
+    """Make `base` the world of the model, so that everything computed is in base axes at no cost per cycle."""
+    base = model.frames[base_id]
+    if base.parentJoint != 0:
+        raise ModelError(f"base frame {base.name!r} moves with joint {model.names[base.parentJoint]!r}: must be fixed")
+    root_in_base = base.placement.inverse()
+    for joint in range(1, model.njoints):
+        if model.parents[joint] == 0:
+            model.jointPlacements[joint] = root_in_base * model.jointPlacements[joint]
+    for frame in model.frames:
+        if frame.parentJoint == 0:
+            frame.placement = root_in_base * frame.placement
+    model.gravity.linear = root_in_base.rotation @ gravity

@@ -1,0 +1,140 @@
+"""Profiles: what a system in front of a robot offers. One entry of `profiles` in config/robots/<name>.yaml each.
+
+A simulator, a vendor's driver, Gazebo: the same arm behind each of them has other rates, other command interfaces that
+really work, other topics, and somebody else who compensates gravity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import ConfigError
+from ..core.gains import JOINT
+from ..core.types import CommandMode
+from .files import merge
+from .schema import SOME, entry
+
+JOINT_EFFORTS = {"torque": 1.0, "reversed_torque": -1.0, "none": math.nan}
+CONTROLLERS = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
+
+
+@dataclass(frozen=True)
+class HardwareProfile:
+    """What one system in front of the robot offers."""
+
+    rate: float = entry(above=0.0, unit="Hz", doc="Joint states per second.")
+    commands: tuple[CommandMode, ...] = entry(
+        size=SOME, doc="The command interfaces that *work*. Some drivers offer effort and ignore it."
+    )
+    gravity_by_robot: bool = entry(
+        doc="True where 0 N·m holds the arm. The law's own compensation is then off and can't be switched on: twice "
+        "compensated, the arm would rise."
+    )
+    extends: str = entry("", doc="Another profile of the file; this one says only what differs.")
+    friction_by_robot: bool = entry(False, doc="True where the robot compensates its friction.")
+    description: str = entry("", doc="The system, for people.")
+    start: str = entry("", doc="What people type to start the system.")
+    described_rotors: bool = entry(
+        False,
+        doc="True where the links of the published description hold the rotors' inertia, as Gazebo needs it. The "
+        "controller takes that description then, and no `rotor_inertia` besides.",
+    )
+    simulated_time: bool = entry(False, doc="True where stamps are those of a simulation's `/clock`.")
+    joint_states: str = entry("joint_states", doc="Topic of the joint states.")
+    wrench_topic: str = entry("", doc="Topic of the wrench; empty where nobody measures one.")
+    joint_effort: str = entry(
+        "torque",
+        choices=JOINT_EFFORTS,
+        doc="What the efforts of joint states are; `none` for motor currents and the like.",
+    )
+    running_topic: str = entry(
+        "",
+        doc="Where the robot says by a latched std_msgs/Bool whether it executes commands; while it doesn't, the law "
+        "rests.",
+    )
+    controllers: Mapping[CommandMode, str] = entry(
+        CONTROLLERS,
+        convert=lambda given: CONTROLLERS | given,
+        doc="By mode, the controller that takes the commands, on `/<controller>/commands`.",
+    )
+    joint_commands: str = entry(
+        "",
+        doc="Topic that takes all commands as JointState instead of the controllers' topics; velocity and torque go "
+        "with a position there.",
+    )
+    controller_manager: str = entry("", doc="The node that manages the controllers; empty where there is none.")
+    fallback_controller: str = entry(
+        "", doc="What the watchdog activates when our controller has died; empty to leave all as it is."
+    )
+    frozen_after: float = entry(
+        0.0,
+        lower=0.0,
+        unit="s",
+        doc="Age at which joint states that stay the same to the last bit count as lost; 0 where a robot at rest may "
+        "look like that.",
+    )
+    wrench_frames: Mapping[str, str] = entry(
+        {}, doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for."
+    )
+    wrench: Mapping[str, Any] = entry(
+        {},
+        doc="Settings of the wrench by name. `source: joint_effort` for an arm without sensor; `convention: by_robot` "
+        "for a sensor that reports the opposite sign.",
+    )
+    workspace: Mapping[str, Any] = entry(
+        {},
+        doc="Box that targets of the tip stay in: `lower` and `upper`, three coordinates each [m], in the base's axes.",
+    )
+    limits: Mapping[str, tuple[float, ...]] = entry(
+        {},
+        keys=("effort", "velocity"),
+        size=JOINT,
+        above=0.0,
+        doc="Effort [N·m] and velocity [rad/s] of each joint, where they are tighter than the description's.",
+    )
+    remedy: str = entry("", doc="What to do instead, in the refusal of an interface that isn't there.")
+    notes: tuple[str, ...] = entry((), doc="What a user has to know; the doctor prints them.")
+
+    def command_topic(self, mode: CommandMode) -> str:
+        """Where commands of a mode go."""
+        return self.joint_commands or f"/{self.controllers[mode]}/commands"
+
+    @property
+    def compensated_by_robot(self) -> tuple[str, ...]:
+        """What the robot compensates itself: ``gravity``, ``friction``."""
+        by_robot = {"gravity": self.gravity_by_robot, "friction": self.friction_by_robot}
+        return tuple(name for name, own in by_robot.items() if own)
+
+    @property
+    def effort_sign(self) -> float:
+        """What the joint states' efforts are multiplied with: 1, -1, or NaN where they are no torques."""
+        return JOINT_EFFORTS[self.joint_effort]
+
+
+def extended_profile(profiles: Mapping[str, Any], name: str, where: str) -> Any:
+    """The entry of a profile, with those that it extends.
+
+    Args:
+        profiles: the entries by name, as YAML gives them.
+        name: of the profile.
+        where: the file, for errors.
+
+    Raises:
+        ConfigError: unknown profile (lists the profiles); profiles that extend each other.
+    """
+    chain: list[str] = []
+    found: Any = {}
+    while name:
+        place = f"{where}: profiles: {chain[-1]}: extends" if chain else where
+        if name not in profiles:
+            raise ConfigError(f"{place}: unknown profile {name!r}; profiles: {', '.join(profiles)}")
+        if name in chain:
+            raise ConfigError(f"{place} = {name!r}: profiles extend each other")
+        chain.append(name)
+        own = profiles[name]
+        found = merge(own, found) if len(chain) > 1 else own
+        name = str(own.get("extends") or "") if isinstance(own, dict) else ""
+    return found

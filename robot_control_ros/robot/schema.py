@@ -1,0 +1,350 @@
+"""Entries of configuration files, declared once.
+
+A mapping of a file is a frozen dataclass. :func:`entry` declares its fields, as ``gain`` declares those of a law:
+
+    @dataclass(frozen=True)
+    class Surface:
+        friction: float = entry(1.0, lower=0.0, doc="Coefficient of sliding friction.")
+        notes: tuple[str, ...] = entry((), doc="…")
+
+The annotation is the type of the entry. From that one declaration come the reader with its errors (:func:`read`), the
+tables of the documentation, and the JSON Schema (see :mod:`robot_control_ros.robot.json_schema`) for editors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ..core.errors import ConfigError
+from ..core.gains import JOINT
+
+REQUIRED = MISSING
+SOME = "some"  # one value or more
+
+_KEY = "robot_control_entry"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class EntrySpec:
+    """What one entry is; see :func:`entry`.
+
+    Attributes:
+        name: of the field.
+        key: in the file.
+        type: of the value in the file.
+    """
+
+    name: str
+    key: str
+    type: Any
+    default: Any
+    doc: str
+    unit: str
+    size: int | str | None
+    lower: float
+    above: float
+    upper: float
+    choices: tuple[Any, ...]
+    keys: Sequence[Any]
+    only_with: tuple[str, Sequence[str]] | None
+    inline: bool
+    convert: Callable[[Any], Any] | None
+
+    @property
+    def required(self) -> bool:
+        """True where a file must have the entry."""
+        return self.default is REQUIRED and self.only_with is None and not self.inline
+
+    def valid(self, hint: Any) -> tuple[Any, ...]:
+        """The valid choices of a value of this type; empty where there are no choices."""
+        return tuple(each.value for each in hint) if is_enum(hint) else self.choices
+
+    def expected(self, hint: Any) -> str:
+        """What is valid for a value of this type, in words."""
+        if get_origin(hint) is tuple:
+            words = {None: "", JOINT: " of one per joint", SOME: " of one or more"}
+            count = f" of {self.size}" if isinstance(self.size, int) else words[self.size]
+            return f"a list{count}, each {self.expected(get_args(hint)[0])}"
+        if self.valid(hint):
+            return f"one of: {', '.join(map(str, self.valid(hint)))}"
+        if hint is float:
+            unit = f" [{self.unit}]" if self.unit else ""
+            return f"a finite number{self.bounds()}{unit}"
+        if hint is int:
+            return f"a whole number{self.bounds()}"
+        return {bool: "true or false", str: "a text"}.get(hint, "a mapping of names to entries")
+
+    def bounds(self) -> str:
+        """The bounds of a number, in words; empty where there are none."""
+        if self.above > -math.inf:
+            upper = f" and up to {_number(self.upper)}" if self.upper < math.inf else ""
+            return f" above {_number(self.above)}{upper}"
+        if self.upper < math.inf:
+            return f" from {_number(self.lower)} to {_number(self.upper)}"
+        return f", {_number(self.lower)} or more" if self.lower > -math.inf else ""
+
+    def accepts(self, hint: Any, value: Any) -> bool:
+        """Whether a single value is of this type, within the bounds, and one of the choices."""
+        if self.valid(hint):
+            return not isinstance(value, bool) and value in self.valid(hint)
+        if hint is float or hint is int:
+            number = isinstance(value, (int, hint)) and not isinstance(value, bool) and math.isfinite(value)
+            return number and self.lower <= value <= self.upper and value > self.above
+        return isinstance(value, hint)
+
+
+def entry(
+    default: Any = REQUIRED,
+    *,
+    doc: str,
+    unit: str = "",
+    size: int | str | None = None,
+    lower: float = -math.inf,
+    above: float = -math.inf,
+    upper: float = math.inf,
+    choices: Iterable[Any] = (),
+    keys: Sequence[Any] = (),
+    key: str = "",
+    of: Any = None,
+    convert: Callable[[Any], Any] | None = None,
+    only_with: tuple[str, Sequence[str]] | None = None,
+    inline: bool = False,
+) -> Any:
+    """Declare a field that is an entry of a file.
+
+    Args:
+        default: the field's value where the file lacks the entry; without it a file must have the entry.
+        doc: one sentence for people.
+        unit: SI unit.
+        size: of a list: a number of values, JOINT (one per joint; a default number stands for all) or SOME.
+        lower, above, upper: bounds of a number, or of each; `above` itself is refused, the others are valid.
+        choices: the valid values.
+        keys: of a mapping: the valid keys.
+        key: name of the entry in the file, where it differs from the field's.
+        of: type of the entry in the file, where it differs from the field's annotation.
+        convert: makes the field's value from the file's; may raise ConfigError.
+        only_with: another entry and its values; the entry is refused with others, and needed unless it has a default.
+        inline: the entries of the field's dataclass, or of `of`, stand in the same mapping.
+    """
+    spec = EntrySpec(
+        "", key, of, default, doc, unit, size, lower, above, upper, tuple(choices), keys, only_with, inline, convert
+    )
+    metadata = {_KEY: spec}
+    if default is REQUIRED or (size == JOINT and isinstance(default, float)):
+        return field(metadata=metadata)
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@cache
+def entry_specs(cls: type) -> tuple[EntrySpec, ...]:
+    """The declarations of a dataclass in their order; its other fields are not in the file."""
+    hints, found = get_type_hints(cls), []
+    for item in fields(cls):
+        if _KEY in item.metadata:
+            spec: EntrySpec = item.metadata[_KEY]
+            values = vars(spec) | {"name": item.name, "key": spec.key or item.name}
+            values["type"] = hints[item.name] if spec.type is None else spec.type
+            found.append(EntrySpec(**values))
+    return tuple(found)
+
+
+def file_entries(cls: type) -> Iterator[EntrySpec]:
+    """The declarations of what stands in one mapping of the file, without repeated keys."""
+    known = set()
+    for spec in entry_specs(cls):
+        for each in file_entries(spec.type) if spec.inline else (spec,):
+            if each.key not in known:
+                known.add(each.key)
+                yield each
+
+
+def read(cls: type[_T], data: Any, where: str, joints: int = 0) -> _T:
+    """An object of a dataclass that is declared by entries, from a mapping of a file.
+
+    Args:
+        cls: the dataclass; each of its fields is an entry.
+        data: the mapping, as YAML gives it.
+        where: file and place, for errors.
+        joints: number of joints n.
+
+    Raises:
+        ConfigError: a missing or unknown key, a wrong type, a value out of bounds; names file, key, value and what is
+            valid.
+    """
+    values = read_entries(cls, data, where, joints)
+    with errors_at(where):
+        return cls(**values)
+
+
+def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str, Any]:
+    """The same by the names of the fields, for a dataclass with fields that aren't entries."""
+    specs = tuple(file_entries(cls))
+    valid = ", ".join(spec.key for spec in specs)
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where} = {data!r}: must be a mapping with the entries {valid}")
+    unknown = sorted(str(key) for key in data if key not in {spec.key for spec in specs})
+    missing = [spec.key for spec in specs if spec.required and spec.key not in data]
+    if unknown or missing:
+        problem = f"unknown {unknown}" if unknown else f"missing {missing}"
+        raise ConfigError(f"{where}: {problem}; entries: {valid}")
+    ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)  # their partners are checked then
+    return {spec.name: _field(cls, spec, data, where, joints) for spec in ordered}
+
+
+def _field(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints: int) -> Any:
+    if spec.inline:
+        own = {each.key for each in file_entries(spec.type)}
+        made = read(spec.type, {key: value for key, value in data.items() if key in own}, where, joints)
+        return spec.convert(made) if spec.convert else made
+    if spec.key not in data:
+        return _absent(cls, spec, data, where, joints)
+    if spec.only_with and not _applies(cls, spec, data):
+        raise ConfigError(f"{where}: {spec.key} has no meaning here: {_partner(spec)}")
+    value = _value(spec, spec.type, f"{where}: {spec.key}", data[spec.key], joints)
+    with errors_at(where):
+        return spec.convert(value) if spec.convert else value
+
+
+def _absent(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints: int) -> Any:
+    if spec.default is not REQUIRED:
+        return (spec.default,) * joints if spec.size == JOINT and isinstance(spec.default, float) else spec.default
+    if _applies(cls, spec, data):
+        raise ConfigError(f"{where}: {spec.key} is missing: {_partner(spec)}")
+    return spec.type()
+
+
+def _applies(cls: type, spec: EntrySpec, data: dict[str, Any]) -> bool:
+    key, values = spec.only_with or ("", ())
+    other = next(each for each in entry_specs(cls) if each.key == key)
+    return data.get(key, other.default) in values
+
+
+def _partner(spec: EntrySpec) -> str:
+    key, values = spec.only_with or ("", ())
+    return f"it goes with {key} {', '.join(values)}"
+
+
+def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
+    members = union_members(hint)
+    if raw is None and NoneType in members:
+        return None
+    hint = _choose(members, raw)
+    if hint is Any:
+        return raw
+    if isinstance(hint, type) and is_dataclass(hint):
+        return read(hint, raw, what, joints)
+    if get_origin(hint) is tuple:
+        return _items(spec, hint, what, raw, joints)
+    if get_origin(hint) is Mapping:
+        return _mapping(spec, hint, what, raw, joints)
+    if not spec.accepts(hint, raw):
+        raise ConfigError(f"{what} = {shown(raw)}: must be {spec.expected(hint)}")
+    return hint(raw)
+
+
+def _choose(members: Sequence[Any], raw: Any) -> Any:
+    """Of several dataclasses the one whose first entry is there."""
+    known = [member for member in members if member is not NoneType]
+    for member in known[:-1]:
+        if isinstance(raw, dict) and entry_specs(member)[0].key in raw:
+            return member
+    return known[-1]
+
+
+def _items(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> tuple[Any, ...]:
+    inner = get_args(hint)[0]
+    single = inner is float and not isinstance(raw, (list, dict, str))  # a single number needs no list
+    values = [raw] if single else raw
+    if not isinstance(values, list) or (spec.size == SOME and not values):
+        raise ConfigError(f"{what} = {raw!r}: must be {spec.expected(hint)}")
+    count = joints if spec.size == JOINT else spec.size if isinstance(spec.size, int) else len(values)
+    if len(values) != count:
+        raise ConfigError(f"{what} has {len(values)} values {values}: must have {count}")
+    alone = inner is float and len(values) == 1
+    places = (what if alone else f"{what}[{i}]{_title(value)}" for i, value in enumerate(values))
+    return tuple(_value(spec, inner, place, value, joints) for place, value in zip(places, values, strict=True))
+
+
+def _title(value: Any) -> str:
+    """What somebody calls an item of a list: its joint or its name."""
+    title = (value.get("joint") or value.get("name")) if isinstance(value, dict) else None
+    return f" ({title})" if isinstance(title, str) else ""
+
+
+def _mapping(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> dict[Any, Any]:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{what} = {raw!r}: must be {spec.expected(hint)}")
+    key_type, inner = get_args(hint)
+    found = {}
+    for key, value in raw.items():
+        checked = _key(spec, key_type, what, key)
+        place = f"{what}: {shown(checked) if key_type is int else key}"
+        found[checked] = _value(spec, inner, place, value, joints)
+    return found
+
+
+def _key(spec: EntrySpec, hint: Any, what: str, key: Any) -> Any:
+    valid = mapping_keys(spec, hint)
+    if hint is int:
+        whole(f"{what}: key", key, valid[0], valid[-1])
+    elif valid and key not in valid:
+        raise ConfigError(f"{what}: unknown {key!r}; entries: {', '.join(valid)}")
+    return hint(key)
+
+
+def mapping_keys(spec: EntrySpec, hint: Any) -> Sequence[Any]:
+    """The valid keys of a mapping whose keys are of this type; empty where any is valid."""
+    return [each.value for each in hint] if is_enum(hint) else spec.keys
+
+
+def union_members(hint: Any) -> tuple[Any, ...]:
+    """The types of a union; of anything else itself."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def is_enum(hint: Any) -> bool:
+    """Whether it is a class of choices."""
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def whole(what: str, value: Any, low: int, high: int) -> int:
+    """A whole number within bounds, or ConfigError."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ConfigError(f"{what} = {shown(value)}: must be a whole number from {shown(low)} to {shown(high)}")
+    return value
+
+
+def choice(what: str, value: Any, choices: Iterable[str]) -> str:
+    """One of some words, or ConfigError."""
+    if value not in (valid := tuple(choices)):
+        raise ConfigError(f"{what} = {value!r}: must be one of: {', '.join(valid)}")
+    return str(value)
+
+
+def shown(value: Any) -> str:
+    """A value for people; large whole numbers as buses number their objects."""
+    large = isinstance(value, int) and not isinstance(value, bool) and value > 999
+    return f"0x{value:04X}" if large else repr(value)
+
+
+def _number(bound: float) -> str:
+    return shown(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
+@contextmanager
+def errors_at(where: str) -> Iterator[None]:
+    """Put the place before the errors of a check that doesn't know it."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error

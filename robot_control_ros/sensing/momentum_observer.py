@@ -1,0 +1,97 @@
+"""External joint torques, and the wrench at the tip, from measured joint torques: without a force-torque sensor."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ..core.types import Array, RobotState
+from ..robot.friction import friction_torque
+from ..robot.inverse_kinematics import ROTATION_LENGTH
+from ..robot.model import RobotDynamics
+
+MIN_SINGULAR_VALUE = 0.03  # m, singular value below which the wrench is damped
+_SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
+
+
+class MomentumObserver:
+    """Generalized momentum observer.
+
+    With p = M q̇, and so ṗ = tau + Cᵀ q̇ - g - friction + tau_ext, the observer
+
+        r = K [p - p(0) - ∫ (tau + Cᵀ q̇ - g - friction + r) dt]
+
+    obeys ṙ = K (tau_ext - r): each joint's external torque through a first-order lag of 1/K, with neither
+    acceleration nor M⁻¹. It is computed as the exact solution of that equation over one sample, in which tau_ext is
+    constant: so it is stable for every K and dt, and no integral grows.
+
+    It begins with r = 0. tau is the whole torque at the joints, gravity's share included; what the robot
+    description gets wrong (friction above all) is taken for an external torque, and a push that dry friction holds at
+    rest is not seen.
+
+    Source: A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the
+    DLR-III lightweight manipulator arm, IROS 2006.
+
+    Attributes:
+        torque: (n,) r [N·m], exerted by the environment on the robot.
+        time: of the last sample [s]; None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.torque = np.zeros(0)
+        self.time: float | None = None
+        self._momentum = self._drift = self.torque
+
+    def reset(self) -> None:
+        """Start anew at the next sample."""
+        self.time = None
+
+    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> Array:
+        """The external joint torques (n,) [N·m]; `state.effort` is what acted since the last sample.
+
+        Args:
+            state: finite, and not older than the last one.
+            kin: at that state.
+            gain: K [1/s].
+        """
+        model, v = kin.model, state.v
+        momentum = kin.mass.dot(v)
+        drift = model.coriolis_transposed(kin.q, v) - kin.gravity
+        drift -= friction_torque(v, model.viscous_friction, model.dry_friction)
+        if self.time is None:
+            self.torque = np.zeros(model.n)
+        elif state.time > self.time:
+            dt = state.time - self.time
+            external = (momentum - self._momentum) / dt - state.effort - 0.5 * (drift + self._drift)
+            self.torque = self.torque - math.expm1(-gain * dt) * (external - self.torque)
+        self.time, self._momentum, self._drift = state.time, momentum, drift
+        return self.torque
+
+
+def wrench_from_torque(jacobian: Array, torque: Array) -> Array:
+    """The wrench (6,) [N, N·m] at the tip that accounts for external joint torques: Jᵀ w = tau by damped least squares.
+
+    w = (J Jᵀ + λ² 1)⁻¹ J tau, rotations counting 0.3 m per radian. λ² = max(0, ε² - σ_min²), ε = 0.03 m: exact away
+    from singularities, bounded and continuous through them. The price is a bias towards zero: a part of the
+    wrench along a direction of singular value σ is estimated as σ²/(σ² + λ²) of it, so that along the weakest one
+    (σ_min / ε)² is left. With fewer than six joints the smallest wrench that explains the torques is given, and the
+    part that moves no joint is not seen. All torques are taken to come from the tip.
+
+    Args:
+        jacobian: (6, n), base axes, tip origin.
+        torque: (n,) [N·m].
+    """
+    scaled = _SCALE[:, None] * jacobian
+    few = jacobian.shape[1] < 6
+    square = scaled.T.dot(scaled) if few else scaled.dot(scaled.T)
+    squares, _, _ = lapack.dsyev(square, compute_v=0)
+    damping = MIN_SINGULAR_VALUE**2 - max(float(squares[0]), 0.0)
+    if damping > 0.0:
+        square.flat[:: len(square) + 1] += damping
+    if few:
+        _, solved, _ = lapack.dposv(square, torque)
+        return np.asarray(_SCALE * scaled.dot(solved))
+    _, solved, _ = lapack.dposv(square, scaled.dot(torque))
+    return np.asarray(_SCALE * solved)

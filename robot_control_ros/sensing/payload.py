@@ -1,0 +1,161 @@
+"""What hangs on a force-torque sensor: mass, centre of mass and the sensor's own bias, from poses at rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.spatial import skew
+from ..core.types import Array, RobotState
+from ..robot.model import RobotDynamics
+from .wrench import SIGNS, check_wrench
+
+FEWEST_POSES = 6
+MAX_CONDITION = 20.0  # of the regressors: how much worse the worst-known unknown is than the best-known
+SMALLEST_MASS = 0.01  # kg
+MAX_FORCE_RESIDUAL = 1.0  # N, rms
+MAX_TORQUE_RESIDUAL = 0.1  # N·m, rms
+AT_REST = 0.01  # rad/s, of each joint
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """A rigid payload and the sensor's bias.
+
+    Attributes:
+        mass: [kg].
+        center: (3,) centre of mass in the sensor's frame [m].
+        force_bias, torque_bias: (3,) what the sensor shows besides [N, N·m], as exerted on the robot.
+        force_residual, torque_residual: rms of the components that are left unexplained [N, N·m].
+    """
+
+    mass: float
+    center: Array
+    force_bias: Array
+    torque_bias: Array
+    force_residual: float
+    torque_residual: float
+
+    @property
+    def bias(self) -> Array:
+        """Both biases (6,): what WrenchPipeline.tare has to be with this payload."""
+        return np.concatenate((self.force_bias, self.torque_bias))
+
+
+def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
+    """Mass, centre and bias by linear least squares.
+
+    f = m u + f_0 and tau = (m c) × u + tau_0, with u = Rᵀ g gravity in the sensor's axes: linear in m, m c and the
+    biases. Source: C. G. Atkeson, C. H. An, J. M. Hollerbach, Estimation of inertial parameters of manipulator loads
+    and links, Int. J. Robotics Research 5(3), 1986, at rest.
+
+    Args:
+        rotations: (k, 3, 3) axes of the sensor in the base, at k >= 6 poses.
+        wrenches: (k, 6) of the sensor at rest, in its frame, exerted on the robot [N, N·m].
+        gravity: (3,) in base axes [m/s²].
+
+    Raises:
+        ConfigError: too few poses, numbers that aren't finite, orientations too alike, a mass below 0.01 kg, or
+            wrenches that no payload explains.
+    """
+    count = len(rotations)
+    if rotations.shape != (count, 3, 3) or wrenches.shape != (count, 6):
+        raise ConfigError(f"payload: rotations {rotations.shape}, wrenches {wrenches.shape}: must be (k, 3, 3), (k, 6)")
+    if count < FEWEST_POSES:
+        raise ConfigError(f"payload: {count} poses: must be at least {FEWEST_POSES}")
+    if not (np.isfinite(rotations).all() and np.isfinite(wrenches).all()):
+        raise ConfigError("payload: rotations and wrenches must be finite")
+    size = float(np.linalg.norm(gravity))
+    if not (math.isfinite(size) and size > 0.0):
+        raise ConfigError(f"payload: gravity = {gravity.tolist()} m/s²: must be finite and not 0: nothing has a weight")
+    down = np.einsum("kji,j->ki", rotations, gravity / size)
+    ones = np.tile(np.eye(3), (count, 1))
+    of_force = np.hstack((down.reshape(-1, 1), ones))
+    of_torque = np.hstack((-np.concatenate([skew(u) for u in down]), ones))
+    _check_spread(max(float(np.linalg.cond(of_force)), float(np.linalg.cond(of_torque))))
+    (weight, *force_bias), force_residual = _least_squares(of_force, wrenches[:, :3])
+    moment, torque_residual = _least_squares(of_torque, wrenches[:, 3:])
+    if weight < SMALLEST_MASS * size:
+        raise ConfigError(
+            f"payload: mass = {weight / size:.3g} kg: must be at least {SMALLEST_MASS} kg; "
+            "is the convention (on_robot, by_robot) that of the sensor?"
+        )
+    for name, unit, residual, bound in (
+        ("force", "N", force_residual, MAX_FORCE_RESIDUAL),
+        ("torque", "N·m", torque_residual, MAX_TORQUE_RESIDUAL),
+    ):
+        if residual > bound:
+            raise ConfigError(
+                f"payload: {residual:.3g} {unit} rms of the {name} are unexplained: must be at most {bound:g} {unit}; "
+                "did anything touch the robot, or wasn't it at rest?"
+            )
+    center = moment[:3] / weight
+    return Payload(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
+
+
+def _check_spread(condition: float) -> None:
+    if not condition <= MAX_CONDITION:
+        raise ConfigError(
+            f"payload: condition number {condition:.3g} of the poses: must be at most {MAX_CONDITION:g}; they are "
+            "too alike: tilt the sensor against gravity to several sides, by 30 degrees or more"
+        )
+
+
+def _least_squares(regressors: Array, values: Array) -> tuple[Array, float]:
+    """The unknowns, and the rms of what is left."""
+    solution: Array = np.asarray(np.linalg.lstsq(regressors, values.ravel(), rcond=None)[0], dtype=float)
+    left = values.ravel() - regressors @ solution
+    return solution, math.sqrt(left.dot(left) / left.size)
+
+
+class PayloadIdentification:
+    """Collects poses at rest for :func:`identify`.
+
+    Args:
+        convention: what the sensor reports; see WrenchSettings.
+    """
+
+    def __init__(self, convention: str = "on_robot") -> None:
+        self._sign = SIGNS[convention]
+        self._frame = ""
+        self._gravity = np.zeros(3)
+        self._rotations: list[Array] = []
+        self._wrenches: list[Array] = []
+
+    def __len__(self) -> int:
+        """Number of poses."""
+        return len(self._rotations)
+
+    def add(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Take the present pose; `kin` is that of the model's last update.
+
+        Raises:
+            ConfigError: no usable wrench, an arm that moves, another sensor frame than before.
+            ModelError: unknown sensor frame.
+        """
+        sample = state.wrench
+        if sample is None:
+            raise ConfigError("payload: no wrench has arrived")
+        check_wrench(sample, kin.model)
+        if self._rotations and sample.frame != self._frame:
+            raise ConfigError(f"payload: sensor frame {sample.frame!r}: must be {self._frame!r} as in the poses before")
+        speed = float(np.abs(state.v).max())
+        if not speed <= AT_REST:
+            raise ConfigError(f"payload: a joint moves with {speed:.3g} rad/s: must be at most {AT_REST} rad/s")
+        self._frame, self._gravity = sample.frame, kin.model.gravity
+        self._rotations.append(kin.model.frame_pose(sample.frame)[:3, :3])
+        self._wrenches.append(self._sign * np.concatenate((sample.force, sample.torque)))
+
+    def result(self) -> Payload:
+        """The payload.
+
+        Raises:
+            ConfigError: see :func:`identify`.
+        """
+        count = len(self)
+        return identify(
+            np.array(self._rotations).reshape(count, 3, 3), np.array(self._wrenches).reshape(count, 6), self._gravity
+        )

@@ -1,0 +1,76 @@
+"""A line to and from a plant: how often it is sampled, and how late its commands act, each on its own."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from ..control.plant import Plant
+from ..core.errors import ConfigError
+from ..core.types import Command, RobotState
+
+
+class DelayedPlant:
+    """Another plant, sampled at a rate of one's own choice, whose commands act late.
+
+    The plant within is read at its own, higher rate, and all but every k-th sample is dropped. A command written after
+    the sample of time t acts from t + delay on, exactly, because the delay is a whole number of the plant's periods;
+    until then the one before it acts, and before the first the plant holds. Samples aren't delayed: where the
+    reference rests, a loop can't tell a late sample from a late command, and the two delays add up.
+
+    A command that the plant refuses is refused when it is due: by :meth:`write` without delay, else by :meth:`read`.
+
+    Args:
+        plant: what is controlled.
+        plant_rate: samples per second of its read() [Hz].
+        rate: samples per second of this read() [Hz]; the plant's must be a multiple of it.
+        delay: from a sample to the effect of the command that answers it [s]; a multiple of the plant's period.
+
+    Raises:
+        ConfigError: a rate that doesn't divide the plant's, or a delay that isn't so many of its periods.
+    """
+
+    def __init__(self, plant: Plant, plant_rate: float, *, rate: float, delay: float) -> None:
+        if not (0.0 < rate <= plant_rate < math.inf and _is_whole(plant_rate / rate)):
+            raise ConfigError(f"rate = {rate}: must be {plant_rate:g} Hz, the plant's, divided by a whole number")
+        if not (0.0 <= delay < math.inf and _is_whole(delay * plant_rate)):
+            raise ConfigError(f"delay = {delay}: must be 0 or a multiple of {1.0 / plant_rate:g} s, the plant's period")
+        self._plant = plant
+        self._every, self._late = round(plant_rate / rate), round(delay * plant_rate)
+        self._sample = 0
+        self._under_way: deque[tuple[int, Command]] = deque()
+
+    def open(self) -> None:
+        """Open the plant; no command is under way."""
+        self._sample = 0
+        self._under_way.clear()
+        self._plant.open()
+
+    def read(self) -> RobotState:
+        """The plant's k-th sample after the last one; the first time, its first."""
+        state = self._next()
+        while (self._sample - 1) % self._every:
+            state = self._next()
+        return state
+
+    def write(self, command: Command) -> None:
+        """Send a command on its way."""
+        self._under_way.append((self._sample + self._late, command))
+        self._deliver()
+
+    def close(self) -> None:
+        """Close the plant; commands under way are lost."""
+        self._plant.close()
+
+    def _next(self) -> RobotState:
+        self._deliver()
+        self._sample += 1
+        return self._plant.read()
+
+    def _deliver(self) -> None:
+        while self._under_way and self._under_way[0][0] <= self._sample:
+            self._plant.write(self._under_way.popleft()[1])
+
+
+def _is_whole(number: float) -> bool:
+    return abs(number - round(number)) < 1e-6

@@ -1,0 +1,151 @@
+"""A robot under a law in MuJoCo, in one process, in lockstep: deterministic, faster than real time, without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..control.loop import ControlLoop
+from ..core.errors import ConfigError
+from ..core.types import Array, Command
+from ..references import Trajectory
+from ..robot.configuration import RobotConfig, load_robot
+from ..robot.model import RobotModel
+from .log import Log, LogWriter
+from .mujoco_plant import PHYSICS_STEP, MujocoPlant
+from .scene import Scene, load_scene
+
+Start = Callable[[Array], Trajectory]
+Intervention = Callable[[MujocoPlant], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A force and torque on a link, at its origin, in base axes.
+
+    Attributes:
+        force: (3,) [N].
+        torque: (3,) [N·m].
+        start, duration: [s].
+        link: the robot's tip where None.
+    """
+
+    force: Any = (0.0, 0.0, 0.0)
+    torque: Any = (0.0, 0.0, 0.0)
+    start: float = 0.0
+    duration: float = field(default=float("inf"))
+    link: str | None = None
+
+
+def simulate(
+    robot: str | RobotConfig = "ur5",
+    law: str = "impedance",
+    gains: Mapping[str, Any] | None = None,
+    reference: Trajectory | Start | None = None,
+    duration: float = 2.0,
+    push: Push | None = None,
+    *,
+    q0: Any = None,
+    rate: float = 1000.0,
+    urdf: str | None = None,
+    scene: str | Scene | None = None,
+    intervene: Intervention | None = None,
+    joint_law: str | None = None,
+    joint_law_gains: Mapping[str, Any] | None = None,
+    physics_step: float = PHYSICS_STEP,
+) -> Log:
+    """Run a law on a simulated robot.
+
+    Args:
+        robot: name, path of a YAML file, or a configuration.
+        law: name, or ``package.module:Class``.
+        gains: by name, over the defaults.
+        reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
+        duration: [s].
+        push: what disturbs the robot.
+        q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
+        rate: of control [Hz].
+        urdf: text of another description than the configuration's.
+        scene: what stands around the robot: name, path of a YAML file, or a scene.
+        intervene: called with the plant before each sample: what else happens, as objects that are moved.
+        joint_law, joint_law_gains: a law within the drives, see :class:`MujocoPlant`; `law` must command positions.
+        physics_step: [s], at most; see :class:`MujocoPlant`.
+
+    Returns:
+        The log, one sample per control cycle.
+
+    Raises:
+        ConfigError, ModelError: see ControlLoop and MujocoPlant; or a duration that isn't above 0.
+        HardwareFault: the physics diverged.
+    """
+    config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
+    around = load_scene(scene) if isinstance(scene, str) else scene
+    drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
+    if not 0.0 < duration < float("inf"):
+        raise ConfigError(f"duration = {duration}: must be above 0 s")
+    plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
+    loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
+    plant.reset(None if q0 is None else _start(config, q0))
+    return _run(config, plant, loop, reference, round(duration * rate), push, intervene)
+
+
+def _run(
+    config: RobotConfig,
+    plant: MujocoPlant,
+    loop: ControlLoop,
+    reference: Trajectory | Start | None,
+    samples: int,
+    push: Push | None,
+    intervene: Intervention | None,
+) -> Log:
+    writer = LogWriter(config.joints, loop.running.mode)
+    plant.open()
+    try:
+        for _ in range(samples):
+            if push is not None:
+                _apply(push, plant, config.tip)
+            if intervene is not None:
+                intervene(plant)
+            command = loop.tick(plant.read())
+            if len(writer) == 0 and reference is not None:
+                loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
+            plant.write(command)
+            _record(writer, plant, loop, command)
+    finally:
+        plant.close()
+    return writer.log()
+
+
+def _record(writer: LogWriter, plant: MujocoPlant, loop: ControlLoop, command: Command) -> None:
+    state, kin = loop.state, loop.kin
+    assert state is not None
+    assert kin is not None
+    writer.add(
+        state.time,
+        state.q,
+        state.v,
+        state.effort,
+        kin.pose,
+        loop.pose_error(),
+        kin.twist,
+        state.wrench_on_tip,
+        command.values,
+        None if plant.scene is None else plant.contact_wrench(),
+    )
+
+
+def _start(config: RobotConfig, q0: Any) -> Array:
+    q = np.array(q0, dtype=float)
+    if q.shape != (config.n,) or not np.isfinite(q).all():
+        raise ConfigError(f"q0 = {q.tolist()}: must be {config.n} finite numbers")
+    return q
+
+
+def _apply(push: Push, plant: MujocoPlant, tip: str) -> None:
+    acting = push.start <= plant.time < push.start + push.duration
+    scale = 1.0 if acting else 0.0
+    force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
+    plant.push(push.link or tip, force, torque)

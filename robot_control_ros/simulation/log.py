@@ -1,0 +1,144 @@
+"""What happened, as arrays by name; to a CSV file or a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.gains import AXES
+from ..core.types import Array, CommandMode
+
+_BLUES = ("#1f5fa8", "#e07b39", "#3b9e5f")
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """N samples of a robot with n joints, base axes, tip origin.
+
+    Attributes:
+        joints: names.
+        mode: what `command` is.
+        t: (N,) [s].
+        q, v, effort, command: (N, n) [rad, rad/s, N·m; command in the mode's unit].
+        pose: (N, 4, 4) tip in base.
+        pose_error: (N, 6) reference minus pose [m, rad].
+        twist: (N, 6) [m/s, rad/s].
+        wrench: (N, 6) by the environment on the robot [N, N·m]; NaN where there is no sensor.
+        contact: (N, 6) by the objects of a simulated scene on the robot [N, N·m]; NaN where there is no scene.
+    """
+
+    joints: tuple[str, ...]
+    mode: CommandMode
+    t: Array
+    q: Array
+    v: Array
+    effort: Array
+    pose: Array
+    pose_error: Array
+    twist: Array
+    wrench: Array
+    command: Array
+    contact: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``."""
+        columns, names = [self.t[:, None]], ["t"]
+        for item in fields(self):
+            values = getattr(self, item.name)
+            if item.name in ("t", "joints", "mode"):
+                continue
+            if item.name == "pose":
+                values = values[:, :3, :].reshape(len(self), 12)
+                labels = [f"{row}{column}" for row in range(3) for column in range(4)]
+            else:
+                labels = list(self.joints if item.name in ("q", "v", "effort", "command") else AXES)
+            columns.append(values)
+            names += [f"{item.name}.{label}" for label in labels]
+        target = Path(path)
+        np.savetxt(target, np.hstack(columns), delimiter=",", header=",".join(names), comments="")
+        return target
+
+    def plot(self, path: str | Path, title: str = "") -> Path:
+        """Position error, rotation error and force over time, as a picture (PNG by the path's ending).
+
+        Raises:
+            ConfigError: matplotlib is not installed.
+        """
+        figure = figure_class()(figsize=(9.0, 7.0), layout="constrained")
+        rows = figure.subplots(3, 1, sharex=True)
+        panels = (
+            (self.pose_error[:, :3] * 1000.0, "position error [mm]", AXES[:3]),
+            (np.degrees(self.pose_error[:, 3:]), "rotation error [deg]", AXES[3:]),
+            (self.wrench[:, :3], "force on the tip [N]", AXES[:3]),
+        )
+        for axis, (values, label, names) in zip(rows, panels, strict=True):
+            for column, (name, colour) in enumerate(zip(names, _BLUES, strict=True)):
+                axis.plot(self.t, values[:, column], color=colour, linewidth=1.2, label=name)
+            axis.set_ylabel(label)
+            axis.grid(True, alpha=0.3)
+            axis.margins(x=0.0)
+            axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        rows[-1].set_xlabel("time [s]")
+        if title:
+            figure.suptitle(title)
+        target = Path(path)
+        figure.savefig(target, dpi=120)
+        return target
+
+
+class LogWriter:
+    """Collects samples and makes a :class:`Log` of them."""
+
+    def __init__(self, joints: tuple[str, ...], mode: CommandMode) -> None:
+        self._joints, self._mode = joints, mode
+        self._rows: list[tuple[float, Array, Array, Array, Array, Array, Array, Array, Array, Array]] = []
+
+    def add(
+        self,
+        t: float,
+        q: Array,
+        v: Array,
+        effort: Array,
+        pose: Array,
+        pose_error: Array,
+        twist: Array,
+        wrench: Array | None,
+        command: Array,
+        contact: Array | None = None,
+    ) -> None:
+        """One sample, in the shapes of :class:`Log` without the N."""
+        wrench, contact = (np.full(6, np.nan) if given is None else given for given in (wrench, contact))
+        self._rows.append((t, q, v, effort, pose, pose_error, twist, wrench, command, contact))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def log(self) -> Log:
+        """Everything so far.
+
+        Raises:
+            ConfigError: nothing was added.
+        """
+        if not self._rows:
+            raise ConfigError("the log is empty: no sample was taken")
+        return Log(self._joints, self._mode, *(np.array(column) for column in zip(*self._rows, strict=True)))
+
+
+def figure_class() -> Any:
+    """Matplotlib's Figure.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigError("plots need matplotlib: pip install 'robot_control_ros[sim]'") from error
+    return Figure

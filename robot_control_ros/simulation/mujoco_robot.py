@@ -1,0 +1,128 @@
+"""The robot within MuJoCo's model: its joints and links, and what pushes or locks them.
+
+The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError, ModelError
+from ..core.spatial import cross
+from ..core.types import Array
+from ..robot.configuration import RobotConfig
+from ..robot.model import unknown_frame
+from .mujoco_model import LOCK_PREFIX
+from .mujoco_scene import is_link
+
+
+class MujocoRobot:
+    """Finds joints and links of a robot by name, and moves nothing by itself.
+
+    Args:
+        mujoco, model, data: the simulation.
+        robot: its configuration.
+
+    Attributes:
+        model, data: as given.
+        q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
+    """
+
+    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig) -> None:
+        self._mujoco, self.model, self.data, self._config = mujoco, model, data, robot
+        ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
+        self.q_index = np.array([model.jnt_qposadr[i] for i in ids])
+        self.v_index = np.array([model.jnt_dofadr[i] for i in ids])
+        self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
+        names = [model.body(i).name for i in range(model.nbody)]
+        self._bodies = {name: i for i, name in enumerate(names) if is_link(name)}
+        self._mass = np.zeros((model.nv, model.nv))
+        self._chosen = np.ix_(self.v_index, self.v_index)
+        self.release()
+
+    @property
+    def q(self) -> Array:
+        """Joint positions (n,) [rad], a copy."""
+        return np.asarray(self.data.qpos[self.q_index])
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities (n,) [rad/s], a copy."""
+        return np.asarray(self.data.qvel[self.v_index])
+
+    def mass_matrix(self) -> Array:
+        """Joint-space inertia (n, n) of the present state [kg·m²], rotors included."""
+        self._mujoco.mj_fullM(self.model, self.data, self._mass)
+        return np.asarray(self._mass[self._chosen])
+
+    def body(self, link: str) -> int:
+        """Number of a link's body.
+
+        Raises:
+            ModelError: unknown link; lists the links.
+        """
+        if link not in self._bodies:
+            raise ModelError(unknown_frame(link, [name for name in self._bodies if name != "world"]))
+        return self._bodies[link]
+
+    def link_rotation(self, link: str) -> Array:
+        """Axes (3, 3) of a link in the base."""
+        base = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
+        return np.asarray(base.T @ self.data.xmat[self.body(link)].reshape(3, 3))
+
+    def release(self) -> None:
+        """End all pushes, and open all brakes."""
+        self._pushes: dict[int, Array] = {}
+        self._locked = [False] * self._config.n
+
+    def push(self, link: str, force: Array, torque: Array) -> None:
+        """Let a force [N] and torque [N·m] (3,) each, in base axes, push a link at its origin; zeros end it.
+
+        Raises:
+            ConfigError: numbers that aren't finite.
+            ModelError: unknown link; lists the links.
+        """
+        wrench = np.concatenate((force, torque))
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise ConfigError(f"push {wrench.tolist()}: must be 3 + 3 finite numbers")
+        body = self.body(link)
+        rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
+        self.data.xfrc_applied[body] = 0.0
+        self._pushes.pop(body, None)
+        if wrench.any():
+            self._pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
+
+    def apply_pushes(self) -> None:
+        """Pushes act at link origins; MuJoCo takes them at centres of mass, so the lever arm follows the link."""
+        data = self.data
+        for body, wrench in self._pushes.items():
+            arm = data.xpos[body] - data.xipos[body]
+            data.xfrc_applied[body, :3] = wrench[:3]
+            data.xfrc_applied[body, 3:] = wrench[3:] + cross(arm, wrench[:3])
+
+    def lock(self, locked: list[bool]) -> None:
+        """Close the brakes (n,) of joints where they are, and open the others."""
+        if locked == self._locked:
+            return
+        for n, (before, after) in enumerate(zip(self._locked, locked, strict=True)):
+            if after and not before:
+                place = self.q_index[n]
+                self.model.eq_data[self._locks[n], 0] = self.data.qpos[place] - self.model.qpos0[place]
+        self.data.eq_active[self._locks] = locked
+        self._locked = locked
+
+    def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """MuJoCo's own inertia (n, n), bias C v + g (n,) and tip pose in base (4, 4): to compare models with."""
+        data = self._mujoco.MjData(self.model)
+        data.qpos[self.q_index], data.qvel[self.v_index] = q, v
+        self._mujoco.mj_forward(self.model, data)
+        self._mujoco.mj_fullM(self.model, data, self._mass)
+        poses = []
+        for name in (self._config.base, self._config.tip):
+            pose = np.eye(4)
+            pose[:3, :3] = data.xmat[self.body(name)].reshape(3, 3)
+            pose[:3, 3] = data.xpos[self.body(name)]
+            poses.append(pose)
+        return self._mass[self._chosen].copy(), data.qfrc_bias[self.v_index], np.linalg.inv(poses[0]) @ poses[1]

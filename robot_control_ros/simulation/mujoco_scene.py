@@ -1,0 +1,191 @@
+"""A scene in MuJoCo: how its objects become bodies, and what they exert on the robot.
+
+The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError, ModelError
+from ..core.spatial import cross, make_pose, rotation_to_quaternion
+from ..core.types import Array
+from ..robot.configuration import RobotConfig
+from ..robot.model import unknown_frame
+from .scene import Contact, Scene, SceneObject, Shape
+
+_PREFIX = "scene/"  # no link of a description is called so
+_AXES = np.eye(3)
+
+
+def add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
+    """Build a scene into a model that is not compiled yet.
+
+    Objects are children of the robot's base, so that everything is in its axes. A free one therefore gets three slides
+    and a ball joint: MuJoCo has free joints in the world only.
+
+    Raises:
+        ModelError: the tool's link isn't there; lists the links.
+    """
+    base = spec.body(robot.base)
+    for item in scene.objects.values():
+        _add_object(mujoco, spec, base, item)
+    if scene.tool is not None:
+        link = scene.tool_link or robot.tip
+        body = spec.body(link)
+        if body is None:
+            links = [other.name for other in spec.bodies if other.name != "world" and is_link(other.name)]
+            raise ModelError(unknown_frame(link, links))
+        geom = _add_geom(mujoco, body, scene.tool, scene.tool.pose)
+        geom.mass, geom.contype, geom.conaffinity = 0.0, 1, 0
+    for name in robot.joints:
+        joint = spec.joint(name)
+        joint.armature += scene.joints.rotor_inertia
+        joint.frictionloss += scene.joints.friction
+
+
+def is_link(body: str) -> bool:
+    """True where a body is of the robot's description."""
+    return not body.startswith(_PREFIX)
+
+
+def _add_object(mujoco: Any, spec: Any, base: Any, item: SceneObject) -> None:
+    body = base.add_body(name=_PREFIX + item.name)
+    _place(body, item.shape.pose)
+    geom = _add_geom(mujoco, body, item.shape, np.eye(4))
+    surface = item.surface
+    geom.priority = 1  # above the robot's: the object's surface is what counts
+    geom.solref = [surface.time_constant, surface.damping_ratio]
+    geom.friction[0] = surface.friction
+    if item.motion == "fixed":
+        return
+    geom.mass = item.mass
+    for index, axis in enumerate("xyz"):
+        name = f"{_PREFIX}{item.name}/{axis}"
+        # axes of a joint are those of its body at the beginning
+        direction = item.shape.pose[:3, :3].T @ _AXES[index]
+        body.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=direction)
+        if item.motion == "slides":
+            _add_servo(mujoco, spec, name, item)
+    if item.motion == "free":
+        body.add_joint(name=f"{_PREFIX}{item.name}/turn", type=mujoco.mjtJoint.mjJNT_BALL)
+    else:
+        body.gravcomp = 1.0
+
+
+def _add_servo(mujoco: Any, spec: Any, joint: str, item: SceneObject) -> None:
+    gain, bias = np.zeros(10), np.zeros(10)
+    gain[0], bias[1], bias[2] = item.stiffness, -item.stiffness, -item.damping
+    spec.add_actuator(
+        name=joint,
+        target=joint,
+        trntype=mujoco.mjtTrn.mjTRN_JOINT,
+        gaintype=mujoco.mjtGain.mjGAIN_FIXED,
+        gainprm=gain,
+        biastype=mujoco.mjtBias.mjBIAS_AFFINE,
+        biasprm=bias,
+    )
+
+
+def _add_geom(mujoco: Any, body: Any, shape: Shape, pose: Array) -> Any:
+    halves = {"box": (0.5, 0.5, 0.5), "capsule": (1.0, 0.5), "cylinder": (1.0, 0.5)}.get(shape.kind, (1.0,))
+    size = np.zeros(3)
+    size[: len(shape.size)] = np.multiply(shape.size, halves[: len(shape.size)])
+    if shape.kind == "plane":
+        size[2] = 1.0  # of its grid, which nobody sees
+    geom = body.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{shape.kind.upper()}"), size=size)
+    _place(geom, pose)
+    return geom
+
+
+def _place(element: Any, pose: Array) -> None:
+    x, y, z, w = rotation_to_quaternion(pose[:3, :3])
+    element.pos, element.quat = pose[:3, 3], [w, x, y, z]
+
+
+class SceneState:
+    """The objects of a running simulation.
+
+    Args:
+        mujoco, model, data: the simulation.
+        robot, scene: what it was made of.
+    """
+
+    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene) -> None:
+        self._mujoco, self._model, self._data, self._scene = mujoco, model, data, scene
+        names = [model.body(body).name for body in range(model.nbody)]
+        self._object_of = {body: name[len(_PREFIX) :] for body, name in enumerate(names) if name.startswith(_PREFIX)}
+        self._body_of = {name: body for body, name in self._object_of.items()}
+        self._link_of = {body: name for body, name in enumerate(names) if body not in self._object_of}
+        self._base, self._tip = names.index(robot.base), names.index(robot.tip)
+        self._beyond_sensor = self._subtree(names.index(robot.wrench_frame))
+
+    def _subtree(self, root: int) -> set[int]:
+        found = {root}
+        for body in range(root + 1, self._model.nbody):  # parents come first
+            if self._model.body_parentid[body] in found:
+                found.add(body)
+        return found - set(self._object_of)
+
+    def pose(self, name: str) -> Array:
+        """Pose (4, 4) of an object in the base."""
+        data, body = self._data, self._body_of[self._known(name)]
+        rotation_t = data.xmat[self._base].reshape(3, 3).T
+        position = rotation_t @ (data.xpos[body] - data.xpos[self._base])
+        return make_pose(position, rotation_t @ data.xmat[body].reshape(3, 3))
+
+    def move(self, name: str, position: Array) -> None:
+        """Pull an object on slides to a position (3,) in the base."""
+        item = self._scene.objects[self._known(name)]
+        if item.motion != "slides":
+            movable = [other.name for other in self._scene.objects.values() if other.motion == "slides"]
+            raise ConfigError(f"{name!r} is {item.motion}; objects on slides: {', '.join(movable) or 'none'}")
+        if np.shape(position) != (3,) or not np.isfinite(position).all():
+            raise ConfigError(f"position of {name} = {np.asarray(position).tolist()}: must be 3 finite numbers")
+        for axis, way in zip("xyz", position - item.shape.pose[:3, 3], strict=True):
+            self._data.actuator(f"{_PREFIX}{name}/{axis}").ctrl = way
+
+    def contacts(self) -> list[Contact]:
+        """Every contact between robot and objects."""
+        return [contact for _, contact in self._contacts()]
+
+    def wrench(self) -> Array:
+        """Sum (6,) of the contacts beyond the force-torque sensor, about the tip origin."""
+        total, data = np.zeros(6), self._data
+        tip = data.xmat[self._base].reshape(3, 3).T @ (data.xpos[self._tip] - data.xpos[self._base])
+        for body, contact in self._contacts():
+            if body in self._beyond_sensor:
+                total += contact.wrench
+                total[3:] += cross(contact.point - tip, contact.wrench[:3])
+        return total
+
+    def _contacts(self) -> list[tuple[int, Contact]]:
+        model, data = self._model, self._data
+        rotation_t, origin = data.xmat[self._base].reshape(3, 3).T, data.xpos[self._base]
+        found = []
+        for index in range(data.ncon):
+            raw = data.contact[index]
+            first, second = (int(body) for body in model.geom_bodyid[raw.geom])
+            if (first in self._object_of) == (second in self._object_of):
+                continue
+            on_second = np.zeros(6)  # MuJoCo: what the first geom exerts on the second, in the axes of the contact
+            self._mujoco.mj_contactForce(model, data, index, on_second)
+            robot_is_first = second in self._object_of
+            link, item = (first, second) if robot_is_first else (second, first)
+            axes = rotation_t @ raw.frame.reshape(3, 3).T
+            wrench = np.concatenate((axes @ on_second[:3], axes @ on_second[3:]))
+            contact = Contact(
+                link=self._link_of[link],
+                object=self._object_of[item],
+                point=rotation_t @ (raw.pos - origin),
+                wrench=-wrench if robot_is_first else wrench,
+            )
+            found.append((link, contact))
+        return found
+
+    def _known(self, name: str) -> str:
+        if name not in self._scene.objects:
+            raise ConfigError(f"unknown object {name!r}; objects: {', '.join(self._scene.objects) or 'none'}")
+        return name

@@ -1,0 +1,180 @@
+"""The planar two-link arm to play with: its joints are moved by hand, or the law takes it to a target, or to a wall."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import HardwareFault
+from ..core.gains import make_gains
+from ..core.spatial import make_pose
+from ..core.types import Array, Reference, RobotState
+from ..laws.impedance import Impedance
+from .two_link import Pair, TwoLink
+
+UPRIGHT = (math.pi / 2.0, 0.0)  # rad
+DT = 0.01  # s
+STIFFNESS, DAMPING = 50.0, 5.0  # N/m, N·s/m
+FASTEST = 1e3  # rad/s, beyond which nothing is simulated any more
+
+
+def page_gains(stiffness: float = STIFFNESS, damping: float = DAMPING, inertia: float = 0.0) -> Impedance.Gains:
+    """The gains that make `impedance` the page's law: Kp, Kd and M, each the same in x and y, and gravity."""
+    values = {
+        "stiffness": stiffness,
+        "damping": damping,
+        "inertia": inertia,
+        "damping_ratio": 0.0,
+        "axes": [1, 1, 0, 0, 0, 0],
+    }
+    gains: Impedance.Gains = make_gains(Impedance.Gains, values, 2)
+    return gains
+
+
+@dataclass(frozen=True)
+class PlanarArmSettings:
+    """What can be chosen.
+
+    Attributes:
+        stiffness, damping, inertia: Kp [N/m], Kd [N·s/m] and M [kg] of the law.
+        link_inertia: of each link about its centre of mass [kg·m²].
+        taylor: the integrator, see :meth:`TwoLink.advance`.
+        wall: whether there is one: a spring without friction or damping that fills the plane beyond `wall_x` [m].
+        wall_stiffness: of that spring [N/m].
+    """
+
+    stiffness: float = STIFFNESS
+    damping: float = DAMPING
+    inertia: float = 0.0
+    link_inertia: float = TwoLink().inertia
+    taylor: bool = False
+    wall: bool = False
+    wall_x: float = 1.0
+    wall_stiffness: float = 500.0
+
+
+class PlanarArm:
+    """The arm A-B-E with A at the origin, stepped by 10 ms; it begins upright, in kinematics mode.
+
+    In kinematics mode the joints B and E are led by hand, nothing acts on them, and the target is glued to the tip E.
+    Otherwise the arm is driven, with its target free: by T = Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, where
+    v_d = a_d = 0, and a is what the model gives with the wall's force as measured wrench.
+
+    Attributes:
+        settings: the present ones.
+        driven: whether the law drives it.
+        q, v: (2,) joint angles [rad] and velocities [rad/s].
+        target: (2,) x_d [m], never further from A than the arm reaches.
+        time: since the start, the last change of mode or the last reset [s].
+    """
+
+    def __init__(self) -> None:
+        self.driven, self.time = False, 0.0
+        self.q, self.v, self.target = np.array(UPRIGHT), np.zeros(2), np.zeros(2)
+        self._law = Impedance()
+        self._adopt(PlanarArmSettings())
+        self.reset()
+
+    @property
+    def elbow(self) -> Array:
+        """(2,) B [m]."""
+        return self._arm.length * np.array([math.cos(self.q[0]), math.sin(self.q[0])])
+
+    @property
+    def tip(self) -> Array:
+        """(2,) E [m]."""
+        return self._arm.tip(self.q)
+
+    @property
+    def reach(self) -> float:
+        """Of the tip, from A [m]."""
+        return 2.0 * self._arm.length
+
+    @property
+    def contact(self) -> Array:
+        """(2,) force of the wall on the tip [N]; zero in kinematics mode."""
+        depth = self.tip[0] - self.settings.wall_x
+        if not (self.driven and self.settings.wall and depth > 0.0):
+            return np.zeros(2)
+        return np.array([-self.settings.wall_stiffness * depth, 0.0])
+
+    @property
+    def torque(self) -> Array:
+        """(2,) T1, T2 of the law in the present state [N·m]; zero in kinematics mode."""
+        if not self.driven:
+            return np.zeros(2)
+        wrench = np.array([*self.contact, 0.0, 0.0, 0.0, 0.0])
+        state = RobotState(self.time, self.q, self.v, np.zeros(2), wrench_on_tip=wrench)
+        reference = Reference(pose=make_pose(np.array([*self.target, 0.0])))
+        return self._law.compute(state, self._model.update(self.q, self.v), reference, self._gains, DT).values
+
+    def change(self, **settings: Any) -> None:
+        """Other values of some :class:`PlanarArmSettings`, from now on.
+
+        Raises:
+            ConfigError: a gain that the law refuses; nothing changes.
+        """
+        self._adopt(replace(self.settings, **settings))
+
+    def drive(self, driven: bool) -> None:
+        """Let the law drive the arm from where it is drawn, at rest, with a free target; or end that."""
+        if driven != self.driven:
+            self.driven = driven
+            self._rest()
+
+    def reset(self) -> None:
+        """Upright, at rest, at time 0; the mode and, where the arm is driven, the target stay."""
+        self.q = np.array(UPRIGHT)
+        self._rest()
+
+    def lead_elbow(self, point: Pair) -> None:
+        """Turn the first link towards (x, y) [m], the second along with it; in kinematics mode only."""
+        if not self.driven and np.any(point):
+            self.q = np.array([math.atan2(point[1], point[0]), self.q[1]])
+            self._rest()
+
+    def set_target_pose(self, point: Pair) -> None:
+        """Turn the second link towards (x, y) [m]; in kinematics mode only."""
+        away = np.asarray(point, dtype=float) - self.elbow
+        if not self.driven and away.any():
+            angle = math.atan2(away[1], away[0]) - self.q[0]
+            self.q = np.array([self.q[0], math.remainder(angle, 2.0 * math.pi)])
+            self._rest()
+
+    def lead_target(self, point: Pair) -> None:
+        """Put the target to (x, y) [m], or as near to it as the arm reaches; not in kinematics mode."""
+        if self.driven:
+            wanted = np.asarray(point, dtype=float)
+            self.target = wanted * min(1.0, self.reach / max(float(np.linalg.norm(wanted)), 1e-12))
+
+    def step(self) -> None:
+        """10 ms later; in kinematics mode nothing happens.
+
+        Raises:
+            HardwareFault: the step is too long for the settings: the arm has become too fast, and was reset.
+        """
+        if not self.driven:
+            return
+        push = self._arm.jacobian(self.q).T @ self.contact
+        self.q, self.v = self._arm.advance(self.q, self.v, self.torque + push, DT, taylor=self.settings.taylor)
+        self.time += DT
+        fastest = float(np.abs(self.v).max())
+        if not fastest <= FASTEST:
+            self.reset()
+            raise HardwareFault(
+                f"a joint reached {fastest:.0f} rad/s: 10 ms are too long a step for these settings; the arm was reset"
+            )
+
+    def _rest(self) -> None:
+        self.v, self.time = np.zeros(2), 0.0
+        if not self.driven:
+            self.target = self.tip
+
+    def _adopt(self, settings: PlanarArmSettings) -> None:
+        self._gains = page_gains(settings.stiffness, settings.damping, settings.inertia)
+        self._arm = TwoLink(inertia=settings.link_inertia)
+        self._model = self._arm.model()
+        self.settings = settings

@@ -1,0 +1,205 @@
+"""Scenes: what stands around a simulated robot, from config/scenes/<name>.yaml or a file of the user's own.
+
+Everything is placed in the robot's base: its origin, its axes, metres and rotation vectors in radians. Nothing here
+knows a physics engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.spatial import make_pose, rotation_exp
+from ..core.types import Array
+from ..robot.files import config_names, read_config
+from ..robot.schema import entry, read_entries
+
+SHAPES = {
+    "sphere": ("radius",),
+    "box": ("x", "y", "z"),
+    "capsule": ("radius", "length"),
+    "cylinder": ("radius", "length"),
+    "plane": (),
+}
+BOUNDED = tuple(kind for kind, size in SHAPES.items() if size)
+MOTIONS = ("fixed", "free", "slides")
+
+
+@dataclass(frozen=True)
+class _Placement:
+    position: tuple[float, ...] = entry((0.0, 0.0, 0.0), size=3, unit="m", doc="x, y, z.")
+    rotation: tuple[float, ...] = entry((0.0, 0.0, 0.0), size=3, unit="rad", doc="Rotation vector.")
+
+    def pose(self) -> Array:
+        return make_pose(np.array(self.position), rotation_exp(np.array(self.rotation)))
+
+
+@dataclass(frozen=True)
+class _Start(_Placement):
+    position: tuple[float, ...] = entry(size=3, unit="m", doc="x, y, z.")
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A solid.
+
+    Attributes:
+        kind: one of SHAPES. Axes of symmetry are z; the solid side of a plane, which has no end, is that below it.
+        size: [m] radius; or edges x, y, z; or radius and length (of a capsule: without its ends).
+        pose: (4, 4) in the frame it is attached to.
+    """
+
+    kind: str = entry(key="shape", choices=SHAPES, doc="Axes of symmetry are z; a plane's solid side is below it.")
+    size: tuple[float, ...] = entry(
+        above=0.0,
+        unit="m",
+        only_with=("shape", BOUNDED),
+        doc="Radius of a sphere; x, y, z of a box; radius and length of a capsule (without its ends) or cylinder.",
+    )
+    pose: Array = entry(of=_Placement, inline=True, convert=_Placement.pose, doc="Where it is.")
+
+    def __post_init__(self) -> None:
+        meaning = SHAPES[self.kind]
+        if len(self.size) != len(meaning):
+            words = f"{len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
+            raise ConfigError(f"size = {list(self.size)}: must be {words}")
+
+    def check_bounded(self) -> None:
+        """Refuse what may not move.
+
+        Raises:
+            ConfigError: it is a plane.
+        """
+        if self.kind == "plane":
+            raise ConfigError(f"shape = 'plane': must be one of: {', '.join(BOUNDED)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """How a contact gives way and rubs."""
+
+    time_constant: float = entry(
+        0.02, above=0.0, unit="s", doc="Time in which a contact comes to rest; small is stiff."
+    )
+    damping_ratio: float = entry(1.0, above=0.0, doc="1 doesn't bounce.")
+    friction: float = entry(1.0, lower=0.0, doc="Coefficient of sliding friction.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SceneObject:
+    """Something that the robot can touch.
+
+    Attributes:
+        name: in the scene.
+        shape: its pose is that of the object at the beginning, in the base.
+    """
+
+    name: str = ""
+    shape: Shape = entry(inline=True, doc="The solid.")
+    motion: str = entry(
+        "fixed",
+        choices=MOTIONS,
+        doc="An object that `slides` only translates, on three weightless slides along the base's axes whose servos "
+        "pull it to a target.",
+    )
+    mass: float = entry(above=0.0, unit="kg", only_with=("motion", ("free", "slides")), doc="Of what moves.")
+    stiffness: float = entry(lower=0.0, unit="N/m", only_with=("motion", ("slides",)), doc="Of the servos.")
+    damping: float = entry(lower=0.0, unit="N·s/m", only_with=("motion", ("slides",)), doc="Of the servos.")
+    surface: Surface = entry(Surface(), doc="In a contact with the robot it goes for both sides.")
+
+    def __post_init__(self) -> None:
+        if self.motion != "fixed":
+            self.shape.check_bounded()
+
+
+@dataclass(frozen=True)
+class JointLosses:
+    """What the joints have besides what description and configuration say, the same for each."""
+
+    damping: float = entry(0.0, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
+    friction: float = entry(0.0, lower=0.0, unit="N·m", doc="Dry friction.")
+    rotor_inertia: float = entry(0.0, lower=0.0, unit="kg·m²", doc="Inertia behind the gears.")
+
+
+@dataclass(frozen=True)
+class _Tool:
+    shape: Shape = entry(inline=True, doc="The solid, without mass.")
+    link: str = entry("", doc="The link that carries it; the robot's tip where empty.")
+
+    def __post_init__(self) -> None:
+        self.shape.check_bounded()
+
+
+def _named(objects: dict[str, SceneObject]) -> dict[str, SceneObject]:
+    for name in objects:
+        if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
+            raise ConfigError(f"objects: {name!r}: a name is a letter, then letters, digits and _")
+    return {name: replace(each, name=name) for name, each in objects.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What stands around a robot and what it holds.
+
+    Attributes:
+        name: for people.
+        tool: a shape without mass on a link, or None.
+        tool_link: that link; the robot's tip where None.
+        start: pose (4, 4) of the tip at the beginning; the robot's home where None.
+    """
+
+    name: str
+    description: str = entry("", doc="The scene, for people.")
+    objects: Mapping[str, SceneObject] = entry({}, convert=_named, doc="What the robot can touch, by name.")
+    tool: Shape | None = entry(
+        None, of=_Tool | None, convert=lambda tool: tool and tool.shape, doc="A shape without mass on a link."
+    )
+    tool_link: str | None = entry(
+        None, key="tool", of=_Tool | None, convert=lambda tool: (tool and tool.link) or None, doc="The same entry."
+    )
+    start: Array | None = entry(
+        None,
+        of=_Start | None,
+        convert=lambda start: start and start.pose(),
+        doc="Pose of the tip at the beginning, in the base; the robot's home where it is left out.",
+    )
+    joints: JointLosses = entry(JointLosses(), doc="Losses of the robot's joints, of each.")
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Where the robot touches an object.
+
+    Attributes:
+        link: of the robot.
+        object: its name in the scene.
+        point: (3,) in the base [m].
+        wrench: (6,) by the object on the robot, in base axes, about the point [N, N·m].
+    """
+
+    link: str
+    object: str
+    point: Array
+    wrench: Array
+
+
+def scene_names() -> list[str]:
+    """Names of the scenes that the package brings."""
+    return config_names("scenes")
+
+
+def load_scene(name: str) -> Scene:
+    """Read a scene.
+
+    Args:
+        name: a scene of the package, or the path of a YAML file.
+
+    Raises:
+        ConfigError: unknown scene, a missing, unknown or unusable entry; lists the valid ones.
+    """
+    path, data = read_config("scene", name)
+    return Scene(path.stem, **read_entries(Scene, data, str(path)))

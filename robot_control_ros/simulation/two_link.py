@@ -1,0 +1,219 @@
+"""A planar arm with two equal links in closed form: the plant of the planar experiments, and the same arm as URDF."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ConfigError
+from ..core.types import Array, CommandMode
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotModel
+from ..robot.profile import HardwareProfile
+
+JOINTS = ("joint_1", "joint_2")
+BASE = "base"
+TIP = "tip"
+COULOMB_WIDTH = 0.01  # rad/s, of the tanh that stands for the sign of a joint's velocity
+
+Pair = Sequence[float] | Array
+
+
+@dataclass(frozen=True)
+class TwoLink:
+    """Two equal links in the plane x y, y upwards; t1 is counted from x, t2 from the first link, both about z.
+
+    H(q) q̈ + c(q, q̇) + G(q) + friction(q̇) = tau, with
+
+        H11 = 2 I + m (l² + 2 lc²) + 2 m l lc cos t2;  H12 = I + m lc² + m l lc cos t2;  H22 = I + m lc²
+        c = m l lc sin t2 [-(2 ṫ1 ṫ2 + ṫ2²); ṫ1²]
+        G = m g [(l + lc) cos t1 + lc cos(t1 + t2); lc cos(t1 + t2)]
+        friction = d q̇ + f tanh(q̇ / 0.01 rad/s)
+
+    Source: M. Spong, S. Hutchinson, M. Vidyasagar, Robot Modeling and Control, 2006, section 7.4.
+
+    Attributes:
+        inertia: I of a link about its centre of mass [kg·m²].
+        gravity: g [m/s²] along -y; 0 for an arm that moves in a horizontal plane.
+        mass, length, center: m [kg], l [m] and lc, from a link's joint to its centre of mass [m].
+        viscous: d of each joint [N·m·s/rad].
+        coulomb: f of the two joints [N·m].
+    """
+
+    inertia: float = 1.0 / 48.0
+    gravity: float = 9.8
+    mass: float = 1.0
+    length: float = 1.0
+    center: float = 0.5
+    viscous: float = 0.0
+    coulomb: tuple[float, float] = (0.0, 0.0)
+
+    def mass_matrix(self, q: Pair) -> Array:
+        """H (2, 2) [kg·m²]."""
+        h11, h12, h22, _ = self._inertias(float(q[1]))
+        return np.array([[h11, h12], [h12, h22]])
+
+    def coriolis(self, q: Pair, v: Pair) -> Array:
+        """Coriolis and centrifugal torques c (2,) [N·m]."""
+        h = self._inertias(float(q[1]))[3]
+        return np.array([-h * v[1] * (2.0 * v[0] + v[1]), h * v[0] * v[0]])
+
+    def gravity_torque(self, q: Pair) -> Array:
+        """What holds the arm at rest, G (2,) [N·m]."""
+        return np.array(self._weights(float(q[0]), float(q[1])))
+
+    def friction(self, v: Pair) -> Array:
+        """What friction takes at joint velocities v (2,) [rad/s]: (2,) [N·m]."""
+        return np.array([self._friction(0, float(v[0])), self._friction(1, float(v[1]))])
+
+    def forward(self, q: Pair, v: Pair, tau: Pair) -> Array:
+        """q̈ (2,) [rad/s²] under joint torques tau (2,) [N·m]."""
+        return np.array(
+            self._acceleration(float(q[0]), float(q[1]), float(v[0]), float(v[1]), float(tau[0]), float(tau[1]))
+        )
+
+    def advance(
+        self, q: Pair, v: Pair, tau: Pair, dt: float, steps: int = 1, *, taylor: bool = False
+    ) -> tuple[Array, Array]:
+        """(q, v), each (2,), after `steps` steps of `dt` seconds under a constant tau (2,).
+
+        Semi-implicit Euler: v += a dt, then q += v dt. With `taylor`: q += v dt + a dt² / 2, then v += a dt.
+        """
+        t1, t2, w1, w2 = float(q[0]), float(q[1]), float(v[0]), float(v[1])
+        tau1, tau2 = float(tau[0]), float(tau[1])
+        share = 0.5 if taylor else 1.0  # of a dt² that the position sees
+        for _ in range(steps):
+            a1, a2 = self._acceleration(t1, t2, w1, w2, tau1, tau2)
+            t1 += dt * (w1 + share * dt * a1)
+            t2 += dt * (w2 + share * dt * a2)
+            w1 += dt * a1
+            w2 += dt * a2
+        return np.array([t1, t2]), np.array([w1, w2])
+
+    def tip(self, q: Pair) -> Array:
+        """(x, y) of the tip [m]."""
+        both = q[0] + q[1]
+        return self.length * np.array([math.cos(q[0]) + math.cos(both), math.sin(q[0]) + math.sin(both)])
+
+    def jacobian(self, q: Pair) -> Array:
+        """(2, 2): velocity of the tip over the joints' [m]."""
+        both = q[0] + q[1]
+        x, y = self.length * math.cos(both), self.length * math.sin(both)
+        return np.array([[-self.length * math.sin(q[0]) - y, -y], [self.length * math.cos(q[0]) + x, x]])
+
+    def joint_angles(self, point: Pair) -> Array:
+        """(t1, t2) [rad] with the tip at a point (x, y) [m]; of the two, that with t2 = +arccos.
+
+        Raises:
+            ConfigError: beyond the arm's reach.
+        """
+        x, y = float(point[0]), float(point[1])
+        cosine = (x * x + y * y) / (2.0 * self.length * self.length) - 1.0
+        if not cosine <= 1.0:
+            raise ConfigError(
+                f"point ({x:g}, {y:g}) is {math.hypot(x, y):g} m away: must be within {2.0 * self.length:g} m"
+            )
+        t2 = math.acos(cosine)
+        return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
+
+    def urdf(self, effort: float = 1e4, velocity: float = 1e3) -> str:
+        """The same arm as a robot description, with these limits of the joints [N·m, rad/s].
+
+        With gravity its base stands up on the root, so that gravity along the root's -z acts along the base's -y.
+        """
+        upright = math.pi / 2.0 if self.gravity else 0.0
+        parts = [
+            '<robot name="two_link">',
+            '<link name="root"/>',
+            f'<link name="{BASE}"/>',
+            _joint("mount", "fixed", "root", BASE, f'<origin xyz="0 0 0" rpy="{upright!r} 0 0"/>'),
+        ]
+        limits = (
+            f'<limit lower="{-2 * math.pi!r}" upper="{2 * math.pi!r}" effort="{effort!r}" velocity="{velocity!r}"/>'
+        )
+        inertia = f'ixx="{self.inertia / 10.0!r}" iyy="{self.inertia!r}" izz="{self.inertia!r}"'
+        parent, at = BASE, 0.0
+        for i, name in enumerate(JOINTS):
+            link = f"link_{i + 1}"
+            parts += [
+                f'<link name="{link}"><inertial><origin xyz="{self.center!r} 0 0"/><mass value="{self.mass!r}"/>'
+                f'<inertia {inertia} ixy="0" ixz="0" iyz="0"/></inertial></link>',
+                _joint(
+                    name,
+                    "revolute",
+                    parent,
+                    link,
+                    f'<origin xyz="{at!r} 0 0"/><axis xyz="0 0 1"/>{limits}'
+                    f'<dynamics damping="{self.viscous!r}" friction="{self.coulomb[i]!r}"/>',
+                ),
+            ]
+            parent, at = link, self.length
+        parts += [
+            f'<link name="{TIP}"/>',
+            _joint("tip_joint", "fixed", parent, TIP, f'<origin xyz="{self.length!r} 0 0"/>'),
+            "</robot>",
+        ]
+        return "\n".join(parts)
+
+    def model(self, effort: float = 1e4, velocity: float = 1e3) -> RobotModel:
+        """The package's model of :meth:`urdf` under this arm's own gravity."""
+        return RobotModel(self.urdf(effort, velocity), JOINTS, BASE, TIP, gravity=(0.0, 0.0, -self.gravity))
+
+    def config(self, rate: float = 1000.0, **changes: Any) -> RobotConfig:
+        """A robot configuration at `rate` [Hz] that takes every command; it has no file, :meth:`model` goes with it."""
+        config = RobotConfig(
+            name="two_link",
+            description="planar two-link arm",
+            urdf_path=Path("two_link.urdf"),
+            joints=JOINTS,
+            base=BASE,
+            tip=TIP,
+            wrench_frame=TIP,
+            home=(math.pi / 4.0, math.pi / 2.0),
+            rotor_inertia=(0.0, 0.0),
+            effort_rate=(1e7, 1e7),
+            safe_damping=(0.0, 0.0),
+            tip_speed=(10.0, 10.0),
+            tip_acceleration=(100.0, 100.0),
+            joint_speed=1.0,
+            profile_name="sim",
+            profile=HardwareProfile(rate, tuple(CommandMode), gravity_by_robot=False),
+            axes=(1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+        )
+        return replace(config, **changes)
+
+    def _inertias(self, t2: float) -> tuple[float, float, float, float]:
+        """H11, H12, H22 and m l lc sin t2."""
+        reach = self.mass * self.length * self.center
+        own = self.inertia + self.mass * self.center * self.center
+        coupling = reach * math.cos(t2)
+        h11 = 2.0 * own + self.mass * self.length * self.length + 2.0 * coupling
+        return h11, own + coupling, own, reach * math.sin(t2)
+
+    def _weights(self, t1: float, t2: float) -> tuple[float, float]:
+        weight = self.mass * self.gravity
+        outer = weight * self.center * math.cos(t1 + t2)
+        return weight * (self.length + self.center) * math.cos(t1) + outer, outer
+
+    def _friction(self, joint: int, w: float) -> float:
+        dry = self.coulomb[joint]
+        return self.viscous * w + (dry * math.tanh(w / COULOMB_WIDTH) if dry else 0.0)
+
+    def _acceleration(
+        self, t1: float, t2: float, w1: float, w2: float, tau1: float, tau2: float
+    ) -> tuple[float, float]:
+        h11, h12, h22, h = self._inertias(t2)
+        g1, g2 = self._weights(t1, t2)
+        r1 = tau1 + h * w2 * (2.0 * w1 + w2) - g1 - self._friction(0, w1)
+        r2 = tau2 - h * w1 * w1 - g2 - self._friction(1, w2)
+        determinant = h11 * h22 - h12 * h12
+        return (h22 * r1 - h12 * r2) / determinant, (h11 * r2 - h12 * r1) / determinant
+
+
+def _joint(name: str, kind: str, parent: str, child: str, rest: str) -> str:
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{rest}</joint>'

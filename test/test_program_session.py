@@ -1,0 +1,103 @@
+"""A program and all that it starts end together."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from robot_control_ros.bringup import program_session
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sessions are looked up in /proc")
+
+LIMIT = 20.0  # s
+# Two processes more, one of them in a process group of its own; their numbers in a file. Then what the test says.
+# The second child writes down that it got the signal, or ignores it.
+PROGRAM = """
+import os, signal, subprocess, sys, time
+told = "signal.signal(signal.SIGINT, lambda *_: (open(sys.argv[1], 'w').close(), sys.exit()))"
+stubborn = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+reply = stubborn if sys.argv[2] == 'stubborn' else told
+code = f"import signal, sys, time; {reply}; print(flush=True); time.sleep(600)"
+children = [
+    subprocess.Popen(["sleep", "600"], preexec_fn=os.setpgrp),
+    subprocess.Popen([sys.executable, "-c", code, sys.argv[1] + ".told"], stdout=subprocess.PIPE),
+]
+children[1].stdout.readline()
+with open(sys.argv[1] + ".part", "w") as file:
+    file.write(" ".join(str(number) for number in [os.getpid(), *(child.pid for child in children)]))
+os.rename(sys.argv[1] + ".part", sys.argv[1])
+"""
+
+
+def alive(number):
+    """Whether a process runs; one that has ended may wait long for somebody to ask how (Z)."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait(condition, what):
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for: {what}"
+        time.sleep(0.02)  # between two looks
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a program in a session; the process that leads it, and the numbers of all in the session."""
+    started = []
+
+    def run(then, kind="", leader=()):
+        script, numbers = tmp_path / "program.py", tmp_path / "numbers"
+        script.write_text(PROGRAM + then)
+        command = [sys.executable, program_session.__file__, sys.executable, str(script)]
+        variables = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        started.append(subprocess.Popen([*leader, *command, str(numbers), kind], env=variables))
+        wait(numbers.exists, "the start")
+        return started[-1], [int(number) for number in numbers.read_text().split()]
+
+    yield run
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_all_of_them(start, number, tmp_path):
+    process, numbers = start("signal.pause()")
+    process.send_signal(number)
+    process.wait(LIMIT)
+    assert not any(map(alive, numbers))
+    assert (tmp_path / "numbers.told").exists()  # it was asked to end, not killed
+
+
+def test_one_that_ignores_the_signal_is_killed_within_what_launch_waits(start):
+    process, numbers = start("signal.pause()", "stubborn")
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait(LIMIT)
+    assert 3.5 < time.monotonic() - began < 10.0
+    assert not any(map(alive, numbers))
+
+
+@pytest.mark.parametrize(
+    ("then", "status"), [("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9)]
+)
+def test_the_end_of_the_program_is_that_of_the_others_and_its_status_is_handed_on(start, then, status):
+    process, numbers = start(then)
+    assert process.wait(LIMIT) == status
+    assert not any(map(alive, numbers))
+
+
+def test_all_end_where_the_one_that_started_them_is_killed(start):
+    """As launch leaves its processes behind on SIGTERM and SIGKILL."""
+    parent = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    process, numbers = start("signal.pause()", leader=(sys.executable, "-c", parent))
+    process.kill()
+    wait(lambda: not any(map(alive, numbers)), "the end of all")

@@ -1,0 +1,91 @@
+"""Nodes keep off Fast DDS's shared memory: whoever is killed in it holds up the others."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from ros_support import Child, Inbox, Ros
+from sensor_msgs.msg import JointState
+
+from robot_control_ros.nodes.common import transport
+
+RANGE, TRANSPORTS, PROFILES = (
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
+    "FASTDDS_BUILTIN_TRANSPORTS",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+)
+
+
+@pytest.fixture
+def _fast_dds(monkeypatch):
+    monkeypatch.setattr(transport, "get_rmw_implementation_identifier", lambda: "rmw_fastrtps_cpp")
+
+
+def chosen(**variables):
+    transport.leave_shared_memory(variables)
+    return variables
+
+
+@pytest.mark.usefixtures("_fast_dds")
+def test_nodes_choose_udp():
+    assert chosen() == {TRANSPORTS: "UDPv4"}
+
+
+@pytest.mark.usefixtures("_fast_dds")
+@pytest.mark.parametrize(
+    ("distribution", "name"),
+    [("jazzy", "FASTRTPS_DEFAULT_PROFILES_FILE"), ("kilted", PROFILES)],
+)
+def test_on_this_machine_a_profile_does_so(distribution, name):
+    found = chosen(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", ROS_DISTRO=distribution)
+    assert found[RANGE] == "SYSTEM_DEFAULT"
+    assert "<address>127.0.0.1</address>" in Path(found[name]).read_text()
+    before = dict(found)
+    assert chosen(**found) == before
+
+
+@pytest.mark.usefixtures("_fast_dds")
+@pytest.mark.parametrize("variables", [{TRANSPORTS: "SHM"}, {PROFILES: "mine.xml"}])
+def test_what_the_user_has_chosen_stays(variables):
+    found = chosen(**variables, ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
+    assert found == {TRANSPORTS: "UDPv4", RANGE: "LOCALHOST", **variables}
+
+
+def test_another_middleware_is_left_alone(monkeypatch):
+    monkeypatch.setattr(transport, "get_rmw_implementation_identifier", lambda: "rmw_cyclonedds_cpp")
+    assert chosen(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST") == {RANGE: "LOCALHOST"}
+
+
+def shared_memory(child: Child) -> list[str]:
+    """The lines of its memory map that are Fast DDS's shared memory."""
+    lines = Path(f"/proc/{child.process.pid}/maps").read_text().splitlines()
+    return [line for line in lines if "/dev/shm/fastdds" in line or "/dev/shm/fastrtps" in line]
+
+
+@pytest.fixture
+def ros(tmp_path):
+    with Ros(tmp_path) as ros:
+        yield ros
+
+
+def heard(ros) -> Inbox:
+    states = ros.subscribe(JointState, "joint_states")
+    ros.until(lambda: len(states) > 100, "joint states of the simulator")
+    return states
+
+
+@pytest.mark.ros
+@pytest.mark.sim
+@pytest.mark.parametrize("usual", [False, True], ids=["as the tests", "as a user on one machine"])
+def test_a_node_maps_no_shared_memory(ros, usual):
+    pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+    if usual:
+        fast_dds = [name for name in ros.environment if name.startswith("FAST")]
+        for name in fast_dds:
+            del ros.environment[name]
+        ros.environment[RANGE] = "LOCALHOST"
+    simulator = ros.start("simulator")
+    heard(ros)
+    assert shared_memory(simulator) == []
