@@ -305,7 +305,8 @@ def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot,
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.in_process import Push, simulate
 
-    log = simulate(robot, duration=4.5, push=Push((20.0, 0.0, 0.0), start=0.1, duration=1.9), rate=rate)
+    push = Push((20.0, 0.0, 0.0), start=0.1, duration=1.9)
+    log = simulate(robot, gains={"stiffness": [500.0] * 3 + [50.0] * 3}, duration=4.5, push=push, rate=rate)
     np.testing.assert_allclose(log.pose_error[log.t.searchsorted(1.95), :3], [-20.0 / 500.0, 0, 0], rtol=0, atol=1e-3)
     assert abs(log.pose_error[-1]).max() < 1e-4
     assert abs(log.v[log.t > 4.0]).max() < 1e-3

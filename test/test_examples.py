@@ -139,3 +139,9 @@ def test_it_passes_what_every_law_of_the_package_has_to():
     done = subprocess.run(command, cwd=EXAMPLES.parent, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "deselected" in done.stdout
+
+
+def test_the_plant_lets_the_loop_reach_its_goal():
+    done = subprocess.run([sys.executable, "ideal_plant.py"], cwd=EXAMPLES, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0.000000 rad from the goal\n"

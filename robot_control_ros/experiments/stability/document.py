@@ -30,8 +30,8 @@ def _inertia(name: str) -> str:
     mass, inertia = lightest(robot)
     bare_mass, bare_inertia = lightest(replace(robot, rotor_inertia=(0.0,) * robot.n))
     return (
-        f"Smallest Λ over the postures: {mass:.2g} kg and {inertia:.2g} kg·m²; "
-        f"with `rotor_inertia` 0 it would be {bare_mass:.2g} kg and {bare_inertia:.2g} kg·m²."
+        f"Smallest Λ over the postures: {mass:.2g} kg and {inertia:.2g} kg·m². "
+        f"With `rotor_inertia` 0: {bare_mass:.2g} kg and {bare_inertia:.2g} kg·m²."
     )
 
 
@@ -48,12 +48,12 @@ def _table(quantity: Quantity, cells: Sequence[Cell]) -> Iterator[str]:
 
 _HEAD = f"""# How stiff may it be?
 
-The largest stiffness of the impedance law, and the stiffest wall for the admittance law, by how often and how late
-commands come. Measured in simulation by
+Two limits: the largest stiffness of the impedance law, and the stiffest wall for the admittance law. Both depend on
+the rate and the delay of the commands. They were measured in simulation by
 
     robot_control stability --page docs/stability.md
 
-which prints the tables and writes them, with the figure, to `--output`. `--robot` takes another robot, or a YAML file.
+It prints the tables, and writes them with the figure to `--output`. `--robot` takes another robot, or a YAML file.
 
 ![limits]({{figure}})
 
@@ -61,72 +61,74 @@ An arrow marks an end of the searched range: up, all of it is stable; down, none
 
 ## What is measured
 
-Physics run at {1.0 / PHYSICS_STEP:g} Hz. The controller gets a sample each period; its command acts one delay later,
-and is held until the next one acts. The delay is all there is between the instant of a sample and the torque that
-answers it; 0 is a computer that takes no time.
+Physics run at {1.0 / PHYSICS_STEP:g} Hz. The controller gets a sample in each period. Its command acts one delay
+later, until the next one acts. The delay is the whole time between a sample and the torque for it. It is 0 for a
+computer that takes no time.
 
 **Impedance.** The arm has the `rotor_inertia` of its configuration (0.1 kg·m² per joint for these three) and no
-friction. The law designs its damping from stiffness and inertia, ratio 1; its other gains are the robot's.
+friction. The law designs its damping from stiffness and inertia, with ratio 1. Its other gains are the robot's.
 Translational stiffness is raised with {SOFT[1]:g} N·m/rad on the rotations, rotational stiffness with {SOFT[0]:g} N/m
-on the translations. The tip is pushed with {PUSH[0]:g} N and {PUSH[1]:g} N·m for {PUSH_LENGTH:g} s, obliquely. Stable:
-no effort limit is met, and in the last {LAST:g} s of {HELD[1]:g} s position error, rotation error, the tip's two speeds
-and the fastest joint's are each at most {REMAINDER:.0%} of their largest value. Safety's limit for changes of torque
-(`effort_rate`) acts as on the robot, so the figures are for disturbances of this size.
+on the translations. An oblique push of {PUSH[0]:g} N and {PUSH[1]:g} N·m disturbs the tip for {PUSH_LENGTH:g} s. A
+trial lasts {HELD[1]:g} s. It is stable if no joint reaches its effort limit, and the arm comes to rest. At rest,
+position error, rotation error and speeds are at most {REMAINDER:.0%} of their maximum in the last {LAST:g} s. The
+speeds are the two of the tip, and that of the fastest joint. The limit for changes of torque (`effort_rate`) acts as
+on the robot. So the figures are for disturbances of this size.
 
-**Contact.** The admittance law with its defaults commands positions to joints servoed at 150 rad/s, and has the wrench
-of a sensor. A wall, a spring that has no damping and can't pull, stands at the tip, across its z axis. The reference
-is moved {PRESS * 1e3:g} mm into it, and later {PUSH[0]:g} N pull the tip off for {PUSH_LENGTH:g} s. Stable: in the last
-{LAST:g} s of {PRESSED[1]:g} s the force varies by at most {REMAINDER:.0%} of its mean, and is never lost.
+**Contact.** The admittance law with its defaults commands positions. The joints have servos of 150 rad/s, and the
+wrench comes from a sensor. A wall stands at the tip, across its z axis. It is a spring that has no damping and can't
+pull. The reference moves {PRESS * 1e3:g} mm into it. Later {PUSH[0]:g} N pull the tip off for {PUSH_LENGTH:g} s. A
+trial lasts {PRESSED[1]:g} s. It is stable if in the last {LAST:g} s the contact stays. The force may vary by at most
+{REMAINDER:.0%} of its mean there.
 
-A figure is the smallest of four postures: home, and home with all joints {AWAY:g} rad up, down, and in turns up and
-down. Each range is scanned from below in factors of {STEP:g} up to the first failure, then bisected: the first value
-known to fail is at most {TOLERANCE:.0%} above the last that didn't, which is given rounded down to two digits.
+A figure is the smallest of four postures: home, and home with all joints moved by {AWAY:g} rad. They move up, down,
+or alternately up and down. The search goes up in factors of {STEP:g} to the first failure, then bisects. The first
+value known to fail is at most {TOLERANCE:.0%} above the last stable one. That one is given, rounded down to two
+digits.
 
 ## What limits it
 
-A command that is held for a period is late by half of it on average: τ = delay + T / 2. Over τ the rates nearly share
-one line.
+A command is held for a period. On average that delays it by half a period: τ = delay + T / 2. Over τ the rates nearly
+share one line.
 
-It isn't the spring but its damper that needs an early answer. Late by τ, D acts on a velocity that is gone, and an
-inertia Λ with D τ / Λ near 1 is driven instead of braked. Critical damping is D = 2 √(K Λ); with it, and with spring
-and damper both late by τ, the exact limit of Λ ẍ + D ẋ + K x = 0 is
+The damper, not the spring, needs early commands. A D that is late by τ acts on an old velocity. If D τ / Λ is near 1,
+it drives the inertia Λ instead of braking it. Critical damping is D = 2 √(K Λ). Both spring and damper are late by τ.
+Then Λ ẍ + D ẋ + K x = 0 has the exact limit
 
     K = {CRITICAL:.2f} Λ / τ²
 
-the broad line, drawn for the smallest Λ that the tip has along or about any axis in these postures. Twice the delay
-leaves a quarter of the stiffness. Without any delay, holding has a limit of its own: D T / Λ = 2, which is K = Λ / T²,
-lower than the line. A delay of a small part of the period is better than none, therefore; a longer one isn't.
+That is the broad line. It is drawn for the smallest Λ of the tip, along or about any axis in these postures. With
+twice the delay a quarter of the stiffness remains. Without any delay, the held command has another limit: D T / Λ =
+2, which is K = Λ / T². It is lower than the line. So a small delay, a fraction of the period, is better than none.
 
-The wrist's Λ is mostly rotor inertia: rotational limits stand and fall with `rotor_inertia`. Measure yours, or count
-on less. In the defaults' ratio, 50 N·m/rad to 500 N/m, rotations meet their limit first.
+The wrist's Λ is mostly rotor inertia. So the rotational limits depend on `rotor_inertia`. Measure yours, or expect
+less. With the ratio of the defaults, 50 N·m/rad to 500 N/m, rotations reach their limit first.
 
-Where τ is short, the oscillation at the limit is fast, and after a push `effort_rate` no longer lets the torque follow
-it: there the rotational limits stay below the line.
+At a short τ the oscillation at the limit is fast. After a push `effort_rate` then no longer lets the torque follow
+it. There the rotational limits stay below the line.
 
-In contact the virtual damping B, {virtual_damping():.0f} N·s/m by default, brakes what a wall of stiffness k gives back
-late by the delay. The limit lies below k = B / delay, the broad line, because the joints' servo lags and gives way, and
-because coming to rest in time asks for more than stability. Holding costs nothing here: a position command is where the
-virtual body will be one period later. So the rate hardly matters, and stiffer walls need more `damping` or
-`damping_ratio`. A wrench that is itself late, filtered by `low_pass` or estimated from joint torques with the time
-constant 1 / `observer_gain`, adds its lag to the delay. The estimate goes by each period's mean torque, as
-simulated joint states have it: a drive that reports the torque of an instant makes it take the arm's own motion for
-contact.
+In contact the virtual damping B brakes what the wall of stiffness k gives back. B is {virtual_damping():.0f} N·s/m by
+default, and acts one delay late. The limit lies below k = B / delay, the broad line, for two reasons. The joints'
+servo lags and gives way. And to come to rest in time, more than stability is needed. To hold the command costs
+nothing here: a position command is the place of the virtual body one period later. So the rate hardly matters.
+Stiffer walls need more `damping` or `damping_ratio`. A wrench may be late itself: filtered by `low_pass`, or
+estimated from joint torques. The time constant of the estimate is 1 / `observer_gain`. Add this lag to the delay. The
+estimate needs the mean torque of each period, as simulated joint states have it. If a drive reports the torque of an
+instant, the estimate takes the arm's own motion for contact.
 
 ## On a real arm
 
 1. The row is the rate of joint states and commands.
-2. The column is the delay: the driver's, the transport's (`robot_control bench` measures joint state to command over
-   DDS on your machine) and, where the law runs in a node of its own, one period, because controller_manager takes the
-   command with its next cycle. At 500 Hz that is 2 ms and the transport: read at 4 ms. Of a delay that varies, take the
-   longest.
-3. Add the lags that the simulation lacks: of the drives' torque loops, of velocity filters. Joints and gears are rigid
-   here, velocities are exact, torques come as asked for: the figures are bounds from above.
-4. Take half of both stiffnesses at most: half of both together is stable in {{both}} of the {{cells}} cells. Begin at a
-   tenth, push the arm by hand, and go up until it is no longer quiet.
+2. The column is the sum of all delays. It contains the driver's, and the transport's over DDS, which `robot_control
+   bench` measures on your machine. If the law runs in a node, add one period: controller_manager takes the command in
+   its next cycle. At 500 Hz that is 2 ms and the transport: read at 4 ms. If the delay varies, take the longest.
+3. Add the lags that the simulation lacks: of the drives' torque loops, of velocity filters. Here joints and gears are
+   rigid, velocities are exact, and drives give the commanded torques. So the figures are upper bounds.
+4. Take half of both stiffnesses at most: half of both together is stable in {{both}} of the {{cells}} cells. Begin at
+   a tenth. Push the arm by hand, and raise the stiffness until the arm is no longer quiet.
 
-A C++ controller inside controller_manager reads, computes and writes in one cycle: hop and transport are gone, and the
-column is that of the driver alone.
+A C++ controller inside controller_manager reads, computes and writes in one cycle. The delay of node and transport is
+gone: take the column of the driver alone.
 
-UR5 (CB3) and Gen3 take positions only through their drivers: for them the table of contact counts, and those of the
+Through their drivers, UR5 (CB3) and Gen3 take only positions. For them use the table of contact; those of the
 impedance are for comparison. The UR5e takes either law.
 """
