@@ -10,7 +10,7 @@ MAX_WORDS = 20
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "ethercat_emulator/README.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 MESSAGES = {"ethercat_faults.md"}  # the table on this page consists of messages of the driver
-OTHERS = {"reproduction.md", "adding_a_robot.md"}
+OTHERS = {"adding_a_robot.md"}
 FOLDERS = "bench|config|docs|ethercat_emulator|examples|launch|robot_control_ros|test|urdf"
 
 LISTED = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
