@@ -3,6 +3,10 @@
 A control law reads joint states and a wrench, and commands the joints of an arm. The same law runs in a ROS 2 node,
 on EtherCAT drives, and in an embedded MuJoCo simulation.
 
+Units are SI, angles are in radians. n is the number of joints; joint arrays have the order of RobotConfig.joints.
+Twists, wrenches and Jacobians have three linear rows, then three angular rows, in base axes at the tip origin.
+A wrench is exerted by the environment on the robot.
+
 A first example. It needs no ROS: ``pip install 'robot_control_ros[sim]'``.
 
     from robot_control_ros import Push, simulate
@@ -56,7 +60,8 @@ Catch an error:
     StaleStateError     no fresh sample came in time
     HardwareFault       the plant can't go on
 
-Read on: README.md says which page to read for which wish. CONTRIBUTING.md shows how to add a law, a robot, a plant.
+Read on: README.md lists the pages of the documentation. docs/architecture.md shows where to find what in the code.
+CONTRIBUTING.md shows how to add a law, a robot, a plant.
 """
 
 from importlib import import_module

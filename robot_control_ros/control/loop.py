@@ -32,12 +32,12 @@ MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew 
 class ControlLoop:
     """A robot under a law.
 
-    Whoever owns time calls :meth:`tick` once per sample. Gains, references and the rest may be changed between two
+    The owner of time calls :meth:`tick` once per sample. Gains, references and the rest may be changed between two
     ticks, and never make the command jump.
 
     Time is that of the stamps. A sample with the stamp of the one before brings no new time: it gets the last command
     again, and nothing else happens. ros2_control sends such samples in simulated time. A stamp that goes back, or comes
-    more than 0.1 s later, starts the loop anew where the robot is. Stamps that stand still for 0.1 s of samples are a
+    more than 0.1 s later, restarts the loop where the robot is. Stamps that stand still for 0.1 s of samples are a
     fault.
 
     Args:
@@ -96,7 +96,7 @@ class ControlLoop:
 
     @property
     def fault(self) -> str:
-        """Why the safe output is sent; empty where it isn't."""
+        """Why the safe output is sent; empty if it isn't sent."""
         return self.safety.fault
 
     def report(self) -> LoopReport:
@@ -129,9 +129,9 @@ class ControlLoop:
         return tip_error(self.reference, self.kin)
 
     def switch_law(self, running: RunningLaw) -> None:
-        """Let another law take over with the next tick, without a jump; targets and moves go on as they are.
+        """Change the law with the next tick, without a jump of the command; targets and moves go on.
 
-        Where the law before left the robot far from the reference, the new one goes there within the limits of moves.
+        If the robot is far from the reference, the new law approaches it within the limits of moves.
 
         Raises:
             ConfigError: it needs a wrench, and there is none.
@@ -143,11 +143,11 @@ class ControlLoop:
             self.motion.approach(self.state, self.kin, running.joint_space)
 
     def check_switch(self, running: RunningLaw) -> None:
-        """Refuse a law that couldn't take over now; see :meth:`switch_law`."""
+        """Refuse a law that can't run now; see :meth:`switch_law`."""
         check_takeover(running, self.state, self.wrench.reason)
 
     def reset(self) -> None:
-        """Start anew: the next tick holds the robot where it is then."""
+        """Restart: the next tick holds the robot where it is then."""
         self.motion.trajectory = self._sent = None
         self.safety.fault = ""
 
@@ -172,7 +172,7 @@ class ControlLoop:
         return self.safety.safe_output(self.running.mode, self.state, self.kin)
 
     def close(self) -> None:
-        """Let go of what it holds of the world outside; it is of no use then."""
+        """Release what it uses outside of itself; call nothing after that."""
 
     # --- the cycle ---
 

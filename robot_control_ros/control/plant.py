@@ -14,7 +14,7 @@ class Plant(Protocol):
     """
 
     def open(self) -> None:
-        """Make it ready; the robot holds still until the first command."""
+        """Get ready; the robot holds still until the first command."""
 
     def read(self) -> RobotState:
         """Wait for the next fresh sample.
@@ -25,7 +25,7 @@ class Plant(Protocol):
         """
 
     def write(self, command: Command) -> None:
-        """Pass on a command.
+        """Send a command to the robot.
 
         Raises:
             ConfigError: wrong size or numbers that aren't finite; the last command stays.

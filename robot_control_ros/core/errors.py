@@ -28,7 +28,7 @@ class ConfigError(RobotControlError, ValueError):
 
 
 class ModelError(RobotControlError, ValueError):
-    """The robot description doesn't hold what was asked of it (a joint, a frame)."""
+    """The robot description can't be read, or lacks a joint or a frame."""
 
 
 class StaleStateError(RobotControlError, TimeoutError):
@@ -36,4 +36,4 @@ class StaleStateError(RobotControlError, TimeoutError):
 
 
 class HardwareFault(RobotControlError, RuntimeError):
-    """A robot, drive or simulator can't go on."""
+    """A robot, a drive or a simulator can't go on."""

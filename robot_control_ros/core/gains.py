@@ -83,7 +83,7 @@ def gain(
     lower: float = 0.0,
     upper: float = 1.0,
 ) -> Any:
-    """Declare a field of a Gains dataclass.
+    """Declare a gain: a field of a law's Gains dataclass.
 
     Args:
         default: a number, a bool (the gain is then a switch), or as many values as `size` says; one number
@@ -201,7 +201,7 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
         gains_type: the law's Gains dataclass.
         values: the gains to set by name; an array gain may be given as one number.
         joints: number of joints n.
-        base: the Gains to take the rest from; None takes the defaults.
+        base: Gains with the other values; None takes the defaults.
 
     Raises:
         ConfigError: an unknown name (lists the valid ones), or a value refused by :func:`check_gain`; nothing

@@ -19,7 +19,7 @@ JointPathFunction = Callable[[float], tuple[Array, Array, Array]]
 
 
 class CommandMode(str, Enum):
-    """What the numbers of a command are; the value is the word used in topics and files."""
+    """What the numbers of a command are: torques, angles or velocities; the value is the name in topics and files."""
 
     EFFORT = "effort"  # N·m
     POSITION = "position"  # rad
@@ -78,7 +78,7 @@ class SensedState(RobotState):
 
 @dataclass(slots=True, eq=False)
 class Reference:
-    """Where the robot should be. What is not given is None, and the law says what it does then.
+    """Where the robot should be. What is not given is None; the docstring of each law says what it does then.
 
     Attributes:
         pose: (4, 4) tip in base.

@@ -32,7 +32,7 @@ class ControlLaw(Protocol):
 
     Attributes:
         Gains: frozen dataclass whose fields are declared by gain(...) and choice(...).
-        mode: what the law commands, where `output` doesn't say.
+        mode: what the law commands, if it has no gain `output`.
         terms: by name, each (n,), for telemetry: the parts that the last effort was summed from, or where a position or
             velocity is commanded, what tells how it came about.
     """
@@ -42,7 +42,7 @@ class ControlLaw(Protocol):
     terms: dict[str, Array]
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """Forget the past: with the reference at the present pose, the next command holds the robot there."""
+        """Forget the past. With the reference at the present pose, the next command holds the robot there."""
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
         """The command for this sample; dt [s] is the time since the last one."""
@@ -53,7 +53,7 @@ _Law = TypeVar("_Law", bound=type)
 
 
 def register(name: str) -> Callable[[_Law], _Law]:
-    """Class decorator: make a law known under `name`."""
+    """Class decorator: register a law under `name`."""
 
     def add(law: _Law) -> _Law:
         _registry[name] = law

@@ -34,11 +34,11 @@ def _not_all_0(axes: tuple[float, ...]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class RobotConfig:
-    """One robot under one profile.
+    """A robot with one of its hardware profiles; `robot_control docs --entries robot` lists all entries.
 
     Attributes:
-        profile_name: of the profile that was asked for.
-        profile: that one of the file's profiles.
+        profile_name: name of the profile.
+        profile: the profile itself.
     """
 
     name: str = entry(doc="Name of the robot.")
@@ -125,7 +125,7 @@ class RobotConfig:
 
 
 def robot_names() -> list[str]:
-    """Names of the robots that the package brings."""
+    """Names of the robots of this package."""
     return config_names("robots")
 
 

@@ -160,7 +160,7 @@ class RobotModel:
         return self._kinematics(self._data, q, v)
 
     def at(self, q: Array, v: Array | None = None) -> RobotDynamics:
-        """RobotDynamics at another state (at rest where v is None); :meth:`frame_pose` stays with the current one."""
+        """RobotDynamics at another state (at rest if v is None); :meth:`frame_pose` stays with the current one."""
         return self._kinematics(self._aside, q, np.zeros(self.n) if v is None else v)
 
     def frame_pose(self, frame: str) -> Array:
@@ -175,11 +175,11 @@ class RobotModel:
         return np.asarray(placement.homogeneous)
 
     def has_frame(self, frame: str) -> bool:
-        """True where the description holds this frame."""
+        """True if the description has this frame."""
         return frame in self._frame_ids
 
     def frames(self) -> list[str]:
-        """The links of the description: those that ROS knows as frames."""
+        """The links of the description, which are the frames of ROS."""
         return list(self._frame_ids)
 
     def bias(self, q: Array, v: Array) -> Array:

@@ -23,7 +23,7 @@ CONTROLLERS = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
 
 @dataclass(frozen=True)
 class HardwareProfile:
-    """What one system in front of the robot offers."""
+    """What one hardware of the robot takes, offers and compensates: see `robot_control docs --entries profile`."""
 
     rate: float = entry(above=0.0, unit="Hz", doc="Joint states per second.")
     commands: tuple[CommandMode, ...] = entry(
@@ -99,7 +99,7 @@ class HardwareProfile:
     notes: tuple[str, ...] = entry((), doc="What a user has to know; the doctor prints them.")
 
     def command_topic(self, mode: CommandMode) -> str:
-        """Where commands of a mode go."""
+        """Topic of the commands of a mode."""
         return self.joint_commands or f"/{self.controllers[mode]}/commands"
 
     @property
@@ -110,7 +110,7 @@ class HardwareProfile:
 
     @property
     def effort_sign(self) -> float:
-        """What the joint states' efforts are multiplied with: 1, -1, or NaN where they are no torques."""
+        """Factor for the efforts of joint states: 1, -1, or NaN if they are not torques."""
         return JOINT_EFFORTS[self.joint_effort]
 
 

@@ -30,7 +30,7 @@ class Push:
         force: (3,) [N].
         torque: (3,) [N·m].
         start, duration: [s].
-        link: the robot's tip where None.
+        link: name of the link; None is the robot's tip.
     """
 
     force: Any = (0.0, 0.0, 0.0)
@@ -57,7 +57,7 @@ def simulate(
     joint_law_gains: Mapping[str, Any] | None = None,
     physics_step: float = PHYSICS_STEP,
 ) -> Log:
-    """Run a law on a simulated robot.
+    """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
     Args:
         robot: name, path of a YAML file, or a configuration.
@@ -65,12 +65,12 @@ def simulate(
         gains: by name, over the defaults.
         reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
         duration: [s].
-        push: what disturbs the robot.
+        push: a force that disturbs the robot.
         q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
         rate: of control [Hz].
         urdf: text of another description than the configuration's.
         scene: what stands around the robot: name, path of a YAML file, or a scene.
-        intervene: called with the plant before each sample: what else happens, as objects that are moved.
+        intervene: called with the plant before each sample, for example to move objects.
         joint_law, joint_law_gains: a law within the drives, see :class:`MujocoPlant`; `law` must command positions.
         physics_step: [s], at most; see :class:`MujocoPlant`.
 

@@ -45,7 +45,7 @@ class MujocoPlant:
         robot: its configuration.
         urdf: text of another description than the configuration's.
         rate: samples per second; the profile's by default.
-        command_timeout: [s] of simulated time after which a silent controller makes the joints hold; 0 never does.
+        command_timeout: [s] of simulated time without a command after which the joints hold; 0 never does.
         scene: what stands around the robot.
         joint_law: name of a law, or ``package.module:Class``.
         joint_law_gains: its gains by name.
@@ -107,7 +107,7 @@ class MujocoPlant:
         return self._effort.copy()
 
     def reset(self, q: Array | None = None) -> None:
-        """Back to time 0, at rest at q (n,) [rad] (`start` by default), held, nothing pushing, objects in place."""
+        """Back to time 0: at rest at q (n,) [rad] (default `start`), held, without a push, objects in place."""
         self._mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[self._arm.q_index] = self.start if q is None else q
         self._arm.release()
@@ -205,7 +205,7 @@ class MujocoPlant:
         self._arm.push(link, force, torque)
 
     def contacts(self) -> list[Contact]:
-        """Where the robot touches objects of the scene, and what they exert on it; as of the last physics step."""
+        """The contacts of the robot with the scene, and their wrenches, of the last physics step."""
         return self._objects.contacts()
 
     def contact_wrench(self) -> Array:
@@ -221,7 +221,7 @@ class MujocoPlant:
         return self._objects.pose(name)
 
     def move_object(self, name: str, position: Array) -> None:
-        """Let the slides of an object pull it to a position (3,) in the base [m].
+        """Move an object on its slides to a position (3,) in the base [m].
 
         Raises:
             ConfigError: unknown object, or one that isn't on slides (lists them); numbers that aren't finite.

@@ -143,7 +143,7 @@ def _named(objects: dict[str, SceneObject]) -> dict[str, SceneObject]:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What stands around a robot and what it holds.
+    """The objects around a robot, and its tool.
 
     Attributes:
         name: for people.
@@ -188,7 +188,7 @@ class Contact:
 
 
 def scene_names() -> list[str]:
-    """Names of the scenes that the package brings."""
+    """Names of the scenes of this package."""
     return config_names("scenes")
 
 

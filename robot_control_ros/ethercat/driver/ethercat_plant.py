@@ -21,7 +21,7 @@ RECEIVE_SHARE = 0.5  # of the cycle, to wait for a frame, where nothing else is 
 class EthercatPlant:
     """A robot on EtherCAT drives.
 
-    Drives are enabled only by :meth:`enable`, and after whatever stopped them again only so.
+    Only :meth:`enable` enables the drives, also after every stop.
 
     Args:
         joints: the robot's, in its order.
@@ -137,16 +137,16 @@ class EthercatPlant:
         return self._missed
 
     def enable(self) -> None:
-        """Ask for all drives to be enabled; they are, a few cycles later.
+        """Request that all drives are enabled; this takes a few cycles.
 
         Raises:
-            ConfigError: something stands against it; says what.
+            ConfigError: they can't be enabled; the message names every reason.
         """
         if obstacles := self.cycle.supervisor.request_enable():
             raise ConfigError("not enabled: " + "; ".join(obstacles))
 
     def read(self) -> RobotState:
-        """The next sample; cycles without one are held over.
+        """The next sample; in cycles without one the drives hold their last targets.
 
         Raises:
             StaleStateError: too many had none.
@@ -158,7 +158,7 @@ class EthercatPlant:
         raise StaleStateError(f"no sample from the bus: {self.cycle.supervisor.message}")
 
     def write(self, command: Command) -> None:
-        """Pass on a command; nothing comes of it while the drives aren't enabled.
+        """Send a command; it has no effect while the drives aren't enabled.
 
         Raises:
             ConfigError: wrong size, not finite, or of a mode that a drive doesn't have; the last command stays.

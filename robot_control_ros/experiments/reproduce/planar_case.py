@@ -145,9 +145,8 @@ def run() -> Result:
     return Result(
         title="planar two-link arm under impedance control",
         source=(
-            "A page that draws a planar arm of two links, 1 kg and 1 m each. Its law is "
-            "T = Jᵀ (Kp (x_d - x) - Kd J q̇) + G, with steps of 10 ms. Here `impedance` controls the arm's closed form, "
-            "in x and y alone, without limits."
+            "A page that simulates a planar arm: two links, 1 kg and 1 m each, steps of 10 ms. Its law is "
+            "T = Jᵀ (Kp (x_d - x) - Kd J q̇) + G. Here `impedance` controls the arm in x and y alone, without limits."
         ),
         rows=rows,
         notes=[
