@@ -72,6 +72,8 @@ def test_files_and_headings_that_a_page_names_exist(page):
     text = page.read_text(encoding="utf-8")
     named = re.findall(rf"`((?:{FOLDERS})/[\w./-]*\.\w+)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
+    launched = re.findall(r"robot_control_ros (\w+\.launch\.py)", text)
+    assert [name for name in launched if not (ROOT / "launch" / name).exists()] == []
     for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
         name, _, heading = link.partition("#")
         target = page.parent / name if name else page
