@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from robot_control_ros.control.following import MIN_TORQUE
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState
@@ -200,7 +201,7 @@ def test_the_command_goes_back_to_a_joint_that_stands_and_the_joint_is_named():
         assert (np.abs(sent - last) <= np.array([2.0, 3.0]) * DT + 1e-12).all()
         last, cycles = sent, cycles + 1
     assert cycles * DT <= 0.1
-    assert "joint_b stands at 0.400 rad" in safety.fault
+    assert "two stands at 0.400 rad" in safety.fault
     for _ in range(cycles + 2):
         sent = send(safety, POSITION, [0.3, 0.4]).values
         assert (np.abs(sent - last) <= np.array([2.0, 3.0]) * DT + 1e-12).all()
@@ -297,14 +298,15 @@ def test_a_joint_that_is_late_by_less_than_a_tenth_of_a_second_follows():
 @pytest.mark.parametrize(("measured", "follows"), [(30.0, True), (8.0, False), (np.nan, True)])
 def test_a_strong_torque_on_a_joint_that_stands_must_be_measured(measured, follows):
     """In contact it is; where another controller has the joint it isn't. The torque that holds the joint is 8 N·m."""
-    safety = gate()
+    safety, faults, torques = gate(), 0, []
     for _ in range(200):
-        sent = send(safety, EFFORT, [30.0, -3.0], at(effort=(measured, -3.0)))
+        torques.append(send(safety, EFFORT, [30.0, -3.0], at(effort=(measured, -3.0))).values[0])
+        faults += "one stands" in safety.fault
     if follows:
-        assert (safety.fault, sent.values[0]) == ("", 30.0)
+        assert (faults, torques[-1]) == (0, 30.0)
     else:
-        assert "joint_a" in safety.fault
-        assert np.abs(sent.values[0] - 8.0) <= RATE[0] * 0.08 + 0.3
+        assert faults > 0
+        assert max(torques) <= 8.0 + MIN_TORQUE * 50.0 + 0.1 * RATE[0]
 
 
 # --- safe output ---
