@@ -86,9 +86,7 @@ class FollowingMonitor:
             "is the robot stopped?"
         )
 
-    def _standing(
-        self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float
-    ) -> int | None:
+    def _standing(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> int | None:
         """The joint that has stood longest, where that is the window's time after its command left it."""
         moved = np.abs(state.q - self._anchor) > REST
         if moved.any():

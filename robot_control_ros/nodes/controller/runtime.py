@@ -26,6 +26,7 @@ from .commands import make_commands
 from .diagnostics import LoopMonitor
 from .events import LoopEvents
 from .follow_joint_trajectory import FollowJointTrajectory
+from .forward_controller import ForwardController
 from .payload_services import PayloadServices
 from .state_input import StateInput
 from .targets import Targets
@@ -74,7 +75,8 @@ class ControllerRuntime:
         self._payload = PayloadServices(node, loop)
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
-        self._executing = True  # until the robot says that it doesn't
+        self._stopped_program = False  # the robot says that it executes no commands
+        self._rest_reason = ""  # why the law rests; empty where it doesn't
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
@@ -95,15 +97,16 @@ class ControllerRuntime:
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        self._forward = ForwardController(entities, profile, self._update_rest)
         Targets(entities, loop, lambda callback: self._report_errors(self._when_executing(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
             ("add_payload_sample", payload.add_sample),
             ("identify_payload", payload.identify),
-            ("hold", loop.motion.hold),
             ("go_home", loop.motion.go_home),
         ):
             entities.trigger(f"~/{name}", self._when_active(self._when_executing(action)))
+        entities.trigger("~/hold", self._when_active(self._hold))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
@@ -113,7 +116,10 @@ class ControllerRuntime:
         self._payload.reset()
         self._monitor.restart()
         self._heard, self._stale = None, False
+        self._update_rest()
         self.active = True
+        if self._rest_reason:
+            self._log_rest()
 
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
@@ -163,6 +169,7 @@ class ControllerRuntime:
         if law is not self._loop.running:
             law.gains.finish()  # what was changed while it didn't run needs no fading
             self._loop.switch_law(law)
+            self._update_rest()
 
     def close(self) -> None:
         """Take the topics back."""
@@ -175,10 +182,10 @@ class ControllerRuntime:
             return
         arrived = time.monotonic()
         try:
-            state = self._input.read(message, arrived, self._executing)
+            state = self._input.read(message, arrived, not self._rest_reason)
             if state is None:
                 return
-            command = self._loop.tick(state) if self._executing else self._loop.idle(state)
+            command = self._loop.idle(state) if self._rest_reason else self._loop.tick(state)
         except RobotControlError as error:
             self._stop(error)
             return
@@ -191,14 +198,35 @@ class ControllerRuntime:
             self._telemetry.cycle(command)
 
     def _on_running(self, message: Bool) -> None:
-        """While the robot executes no commands the law rests; then it begins where the robot is."""
-        if message.data != self._executing:
-            text = "the robot executes commands again" if message.data else "the robot stands still: the law rests"
-            self._node.get_logger().warning(text)
-            self._executing = message.data
-            self._input.allow_rest(time.monotonic())
-            if self.active and not message.data:
-                self._goals.abort(text)
+        self._stopped_program = not message.data
+        self._update_rest()
+
+    def _update_rest(self) -> None:
+        """While nobody executes its commands the law rests; then it begins where the robot is."""
+        reason = self._forward.inactive(self._loop.running.mode)
+        if self._stopped_program:
+            reason = f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says"
+        if reason == self._rest_reason:
+            return
+        self._rest_reason = reason
+        self._monitor.rests(reason)
+        self._input.allow_rest(time.monotonic())
+        if self.active:
+            self._log_rest()
+
+    def _hold(self) -> str | None:
+        if self._rest_reason:
+            return f"the law rests: {self._rest_reason}; it begins where the robot is"
+        self._loop.motion.hold()
+        return None
+
+    def _log_rest(self) -> None:
+        log, reason = self._node.get_logger(), self._rest_reason
+        if reason:
+            log.warning(f"law {self._loop.running.name} rests: {reason}")
+            self._goals.abort(reason)
+        else:
+            log.info(f"law {self._loop.running.name} begins where the robot is: its commands are executed")
 
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
@@ -264,8 +292,8 @@ class ControllerRuntime:
 
     def _when_executing(self, action: Callable[..., Any]) -> Callable[..., Any]:
         def checked(*arguments: Any) -> Any:
-            if not self._executing:
-                raise ConfigError(f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says")
+            if self._rest_reason:
+                raise ConfigError(f"the law rests: {self._rest_reason}")
             return action(*arguments)
 
         return checked
