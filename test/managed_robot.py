@@ -2,7 +2,8 @@
 
 It speaks the real one's protocol and keeps its order: a switch takes effect in the next update, and is published on
 ``~/activity`` after that. A forward controller forgets its command when it is activated, and executes none before the
-next one arrives (ros2_controllers, forward_controllers_base.cpp). The trajectory controller begins where the joints are.
+next one arrives (ros2_controllers, forward_controllers_base.cpp). The trajectory controller begins where the joints
+are.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class ManagedRobot:
     def __init__(self, ros: Ros, robot: RobotConfig, delay: int = 3) -> None:
         self.robot, self._delay = robot, delay
         self.plant = MujocoPlant(robot)
-        self.states = {name: "inactive" for name in (*FORWARD.values(), TRAJECTORY)}
+        self.states = dict.fromkeys((*FORWARD.values(), TRAJECTORY), "inactive")
         self.commands: list[tuple[str, Command | None]] = []
         self.q: list[np.ndarray] = []
         self.v: list[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""Whether the joints follow their commands: a robot that executes none must not find a command far away when it does."""
+"""Whether the joints follow their commands: one that executes none must not jump when it begins to."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class FollowingMonitor:
             return ""
         return (
             f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
-            f"{self._target[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last {WINDOW:g} s; "
+            f"{self._target[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last "
+            f"{WINDOW:g} s; "
             "is the robot stopped?"
         )
 

@@ -12,7 +12,6 @@ from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
 
 from ...control.controller import Controller
 from ...core.errors import ConfigError, RobotControlError
@@ -20,13 +19,13 @@ from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
 from ..common.ros_params import TunedParameters
-from ..common.running import LATCHED_QOS, STATE_QOS
+from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from .command_execution import CommandExecution
 from .commands import make_commands
 from .diagnostics import LoopMonitor
 from .events import LoopEvents
 from .follow_joint_trajectory import FollowJointTrajectory
-from .forward_controller import ForwardController
 from .payload_services import PayloadServices
 from .state_input import StateInput
 from .targets import Targets
@@ -75,8 +74,6 @@ class ControllerRuntime:
         self._payload = PayloadServices(node, loop)
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
-        self._stopped_program = False  # the robot says that it executes no commands
-        self._rest_reason = ""  # why the law rests; empty where it doesn't
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
@@ -86,7 +83,6 @@ class ControllerRuntime:
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         loop, entities, payload = self._loop, self._entities, self._payload
-        profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings)
         entities.tuned(parameters, "workspace", loop.workspace.settings)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._events.refuse)
@@ -95,17 +91,15 @@ class ControllerRuntime:
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
-        if profile.running_topic:
-            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
-        self._forward = ForwardController(entities, profile, self._update_rest)
-        Targets(entities, loop, lambda callback: self._report_errors(self._when_executing(callback)))
+        self._execution = CommandExecution(entities, loop, self._on_execution)
+        Targets(entities, loop, lambda callback: self._report_errors(self._execution.needed_for(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
             ("add_payload_sample", payload.add_sample),
             ("identify_payload", payload.identify),
             ("go_home", loop.motion.go_home),
         ):
-            entities.trigger(f"~/{name}", self._when_active(self._when_executing(action)))
+            entities.trigger(f"~/{name}", self._when_active(self._execution.needed_for(action)))
         entities.trigger("~/hold", self._when_active(self._hold))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
@@ -116,10 +110,8 @@ class ControllerRuntime:
         self._payload.reset()
         self._monitor.restart()
         self._heard, self._stale = None, False
-        self._update_rest()
         self.active = True
-        if self._rest_reason:
-            self._log_rest()
+        self._events.rests(self._execution.reason, True)
 
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
@@ -169,7 +161,7 @@ class ControllerRuntime:
         if law is not self._loop.running:
             law.gains.finish()  # what was changed while it didn't run needs no fading
             self._loop.switch_law(law)
-            self._update_rest()
+            self._execution.update()
 
     def close(self) -> None:
         """Take the topics back."""
@@ -182,10 +174,10 @@ class ControllerRuntime:
             return
         arrived = time.monotonic()
         try:
-            state = self._input.read(message, arrived, not self._rest_reason)
+            state = self._input.read(message, arrived, not self._execution.reason)
             if state is None:
                 return
-            command = self._loop.idle(state) if self._rest_reason else self._loop.tick(state)
+            command = self._loop.idle(state) if self._execution.reason else self._loop.tick(state)
         except RobotControlError as error:
             self._stop(error)
             return
@@ -197,36 +189,18 @@ class ControllerRuntime:
             self._goals.cycle()
             self._telemetry.cycle(command)
 
-    def _on_running(self, message: Bool) -> None:
-        self._stopped_program = not message.data
-        self._update_rest()
-
-    def _update_rest(self) -> None:
+    def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
-        reason = self._forward.inactive(self._loop.running.mode)
-        if self._stopped_program:
-            reason = f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says"
-        if reason == self._rest_reason:
-            return
-        self._rest_reason = reason
-        self._monitor.rests(reason)
         self._input.allow_rest(time.monotonic())
-        if self.active:
-            self._log_rest()
+        self._events.rests(reason, self.active)
+        if reason and self.active:
+            self._goals.abort(reason)
 
     def _hold(self) -> str | None:
-        if self._rest_reason:
-            return f"the law rests: {self._rest_reason}; it begins where the robot is"
+        if self._execution.reason:
+            return f"the law rests: {self._execution.reason}; it begins where the robot is"
         self._loop.motion.hold()
         return None
-
-    def _log_rest(self) -> None:
-        log, reason = self._node.get_logger(), self._rest_reason
-        if reason:
-            log.warning(f"law {self._loop.running.name} rests: {reason}")
-            self._goals.abort(reason)
-        else:
-            log.info(f"law {self._loop.running.name} begins where the robot is: its commands are executed")
 
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
@@ -287,14 +261,6 @@ class ControllerRuntime:
             if not self.active:
                 raise ConfigError("the controller is not active: activate it first")
             return action()
-
-        return checked
-
-    def _when_executing(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(*arguments: Any) -> Any:
-            if self._rest_reason:
-                raise ConfigError(f"the law rests: {self._rest_reason}")
-            return action(*arguments)
 
         return checked
 

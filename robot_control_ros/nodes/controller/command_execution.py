@@ -1,4 +1,4 @@
-"""Whether ros2_control's controller that takes our commands is active."""
+"""Whether the robot executes our commands: its program runs, and the forward controller that takes them is active."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from std_msgs.msg import Bool
+
+from ...control.controller import Controller
+from ...core.errors import ConfigError
 from ...core.types import CommandMode
 from ...robot.profile import HardwareProfile
 from ..common.controller_manager import manager_services
@@ -71,3 +75,47 @@ class ForwardController:
         if states != self._states:
             self._states = states
             self._on_change()
+
+
+class CommandExecution:
+    """Why the robot doesn't execute our commands, where it doesn't. The law rests then.
+
+    Args:
+        entities: where the subscriptions belong.
+        loop: whose robot and law it is.
+        on_change: called with each new reason.
+
+    Attributes:
+        reason: empty where commands are executed, or where nothing is known.
+    """
+
+    def __init__(self, entities: Entities, loop: Controller, on_change: Callable[[str], None]) -> None:
+        self.reason = ""
+        self._loop, self._on_change, self._program_runs = loop, on_change, True
+        profile = loop.robot.profile
+        if profile.running_topic:
+            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        self._forward = ForwardController(entities, profile, self.update)
+
+    def update(self) -> None:
+        """Judge anew, as after another law has taken over."""
+        reason = self._forward.inactive(self._loop.running.mode)
+        if not self._program_runs:
+            reason = f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says"
+        if reason != self.reason:
+            self.reason = reason
+            self._on_change(reason)
+
+    def needed_for(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        """The action, refused by ConfigError while the law rests."""
+
+        def checked(*arguments: Any) -> Any:
+            if self.reason:
+                raise ConfigError(f"the law rests: {self.reason}")
+            return action(*arguments)
+
+        return checked
+
+    def _on_running(self, message: Bool) -> None:
+        self._program_runs = message.data
+        self.update()
