@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from arms import random_arm
+from joint_moves import JointMove
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.joint_pid import JointPid, JointPidEffort
-from robot_control_ros.references import Hold, JointMove
+from robot_control_ros.references import Hold
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.references import Chain, Quintic, QuinticTimeScaling, Trapezoid
+from robot_control_ros.references import Chain, QuinticTimeScaling, Trapezoid
 
 PROFILES = {
     "trapezoid": Trapezoid(0.7, 0.25, 1.0),
@@ -105,12 +105,12 @@ def test_a_trapezoid_with_ramps_of_half_its_time_is_a_triangle():
     assert profile.speed == pytest.approx(1.0)
 
 
-def test_the_quintic_profile_is_the_quintic_from_rest_to_rest():
-    profile, still = QuinticTimeScaling(0.7, 3.0), np.zeros(1)
-    path = Quintic(still, still, still, np.array([0.7]), 3.0)
+def test_the_quintic_profile_is_the_minimum_jerk_polynomial():
+    profile, polynomial = QuinticTimeScaling(0.7, 3.0), 0.7 * np.poly1d([6.0, -15.0, 10.0, 0.0, 0.0, 0.0])
     for t in np.linspace(-0.5, 3.5, 41):
-        for found, wanted in zip(profile.at(t), path.at(t), strict=True):
-            assert found == pytest.approx(wanted[0], abs=1e-12)
+        u = min(max(t / 3.0, 0.0), 1.0)
+        for order, found in enumerate(profile.at(t)):
+            assert found == pytest.approx((polynomial.deriv(order) if order else polynomial)(u) / 3.0**order, abs=1e-12)
 
 
 @pytest.mark.parametrize(

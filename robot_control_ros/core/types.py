@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-JointPathFunction = Callable[[float], tuple[Array, Array, Array]]
+JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
+JointPathFunction = Callable[[float], JointSample]
 
 
 class CommandMode(str, Enum):

@@ -264,12 +264,7 @@ class Admittance:
         posture = self._posture if reference.q is None else reference.q
         lag = error - dt * twist  # the twist makes good the rest in this step
         rate = gains.posture_rate * wrap(posture - q, model.cyclic)
-        wanted = self._kinematics.velocities(there, twist + TRACKING * lag, rate)
-        limits = model.limits
-        fastest = float((np.abs(wanted) / limits.velocity).max())
-        if fastest > 1.0:
-            wanted = wanted / fastest
-        self._q = np.minimum(np.maximum(q + dt * wanted, limits.lower), limits.upper)
+        self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt)
         self._wait(error, dt)
         return np.asarray((self._q - q) / dt)
 

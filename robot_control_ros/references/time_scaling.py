@@ -11,8 +11,10 @@ import numpy as np
 
 from ..core.errors import ConfigError
 from ..core.types import Array
-from .minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, SHORTEST
 from .trajectory import check_positive
+
+SHORTEST = 0.1  # s, of a quintic within limits
+PEAK_SPEED, PEAK_ACCELERATION = 15.0 / 8.0, 10.0 / math.sqrt(3.0)  # of a quintic over distance 1 in time 1
 
 
 class TimeScaling(Protocol):
@@ -72,7 +74,9 @@ class Trapezoid:
 
 
 class QuinticTimeScaling:
-    """Minimum jerk from rest to rest: the polynomial of :class:`Quintic` in one dimension.
+    """Minimum jerk from rest to rest, a polynomial of degree five.
+
+    Source: T. Flash, N. Hogan, The coordination of arm movements, J. Neuroscience 5(7), 1985.
 
     Args:
         length: of the path [m or rad].

@@ -13,6 +13,7 @@ from ...core.gains import make_gains
 from ...core.types import Array, JointPathFunction, JointSpaceReference, RobotState
 from ...laws.position_domain_pd import PositionDomainPD
 from ...references.contours import CircleContour, ContourMove, Polyline, PolylineMove, TimedContour
+from ...references.joint import between
 from ...references.time_scaling import Chain, Trapezoid
 from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
@@ -53,11 +54,8 @@ class JointPathOf:
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
         at = min(max(t / DT, 0.0), self.samples - 1e-9)
         k = int(at)
-        x = at - k
-        step = self.q[k + 1] - self.q[k]
-        bend0, bend1 = self.v[k] * DT - step, step - self.v[k + 1] * DT
-        q = self.q[k] + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
-        return q, (1.0 - x) * self.v[k] + x * self.v[k + 1], (1.0 - x) * self.a[k] + x * self.a[k + 1]
+        first, second = ((self.q[i], self.v[i], self.a[i]) for i in (k, k + 1))
+        return between(at - k, DT, first, second)
 
 
 def _solve(matrices: Array, vectors: Array) -> Array:
