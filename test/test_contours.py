@@ -138,10 +138,10 @@ def velocity_and_acceleration(path, t):
     return (after - before) / (2.0 * H), (v1 - v0) / (2.0 * H)
 
 
-@pytest.mark.parametrize("profile", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"])
+@pytest.mark.parametrize("scaling", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"])
 @pytest.mark.parametrize("points", [RECTANGLE, ZIGZAG, SKEW], ids=["rectangle", "zigzag", "in space"])
-def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, profile):
-    move = PolylineMove(points, 4.0, profile, dwell=0.3)
+def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, scaling):
+    move = PolylineMove(points, 4.0, scaling, dwell=0.3)
     points = np.array(points)
     sides = np.linalg.norm(np.diff(points, axis=0), axis=1)
     arrivals = np.cumsum(4.0 * sides / sides.sum()) + 0.3 * np.arange(len(sides))
@@ -163,14 +163,14 @@ def test_a_polyline_move_of_one_segment_is_the_quintic_along_it():
 
 
 def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(contour):
-    profiles = [Trapezoid.lasting(contour.length, 4.0), QuinticTimeScaling(contour.length, 3.0)]
+    scalings = [Trapezoid.lasting(contour.length, 4.0), QuinticTimeScaling(contour.length, 3.0)]
     if isinstance(contour, Polyline):
-        profiles = [Chain.shared(contour.lengths, 4.0), Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3)]
+        scalings = [Chain.shared(contour.lengths, 4.0), Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3)]
     rng = np.random.default_rng(5)
-    for profile in profiles:
-        path = TimedContour(contour, profile)
+    for scaling in scalings:
+        path = TimedContour(contour, scaling)
         kinks = np.linspace(0.0, path.duration, 40001)
-        rates = profile.at(kinks)[2]
+        rates = scaling.at(kinks)[2]
         kinks = kinks[:-1][np.abs(np.diff(rates)) > 1e-2]
         times = rng.uniform(0.0, path.duration, 300)
         if len(kinks):

@@ -39,12 +39,6 @@ def pose_from_rows(rows: Array) -> Array:
     return np.vstack((rows.reshape(3, 4), (0.0, 0.0, 0.0, 1.0)))
 
 
-def invert_pose(pose: Array) -> Array:
-    """Inverse of a pose (4, 4)."""
-    rotation_t = pose[:3, :3].T
-    return make_pose(-rotation_t @ pose[:3, 3], rotation_t)
-
-
 def wrap(angles: Array, cyclic: Array | NDArray[np.bool_]) -> Array:
     """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
     return np.asarray(angles - 2.0 * math.pi * cyclic * np.floor((angles + math.pi) / (2.0 * math.pi)))

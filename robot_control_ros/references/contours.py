@@ -1,6 +1,6 @@
 """Paths of the tip as curves in space or in a plane, by the way along them; and moves along them.
 
-A contour doesn't know time: that comes from a profile. Points have d = 3 coordinates, or 2 in a plane.
+A contour doesn't know time: that comes from a time scaling. Points have d = 3 coordinates, or 2 in a plane.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def along(
 
 
 class TimedContour:
-    """A contour passed by a profile, once.
+    """A contour passed by a time scaling, once.
 
     Args:
         contour: where.
@@ -186,22 +186,22 @@ class PolylineMove(TimedContour):
     Args:
         points: (k, 2) or (k, 3) [m].
         duration: [s] of the whole, without the dwells; shared between the segments by length.
-        profile: of a segment, from its length and duration: QuinticTimeScaling or Trapezoid.lasting.
+        scaling: of a segment, from its length and duration: QuinticTimeScaling or Trapezoid.lasting.
         dwell: in the corners [s].
 
     Raises:
-        ConfigError: see Polyline and the profiles.
+        ConfigError: see Polyline and the scalings.
     """
 
     def __init__(
         self,
         points: Any,
         duration: float,
-        profile: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
+        scaling: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
         dwell: float = 0.0,
     ) -> None:
         line = Polyline(points)
-        super().__init__(line, Chain.shared(line.lengths, duration, profile, dwell))
+        super().__init__(line, Chain.shared(line.lengths, duration, scaling, dwell))
 
 
 class ContourMove:
@@ -209,7 +209,7 @@ class ContourMove:
 
     Args:
         contour: in the base, of three coordinates, beginning where the tip is.
-        timing: profile as long as the contour.
+        timing: time scaling as long as the contour.
         start: (4, 4) pose to begin at.
         time: of the start [s].
         q: (n,) posture to name in the reference, or None.

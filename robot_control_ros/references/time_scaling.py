@@ -87,15 +87,15 @@ class QuinticTimeScaling:
     """
 
     def __init__(self, length: float, duration: float) -> None:
-        check_positive("quintic profile", length=length, duration=duration)
+        check_positive("quintic scaling", length=length, duration=duration)
         self.length, self.duration = length, duration
 
     @classmethod
     def within(cls, length: float, speed: float, acceleration: float = math.inf) -> QuinticTimeScaling:
         """The shortest within limits of speed and acceleration; no shorter than SHORTEST seconds."""
-        check_positive("quintic profile", length=length, speed=speed)
+        check_positive("quintic scaling", length=length, speed=speed)
         if not acceleration > 0.0:
-            raise ConfigError(f"quintic profile: acceleration = {acceleration}: must be above 0")
+            raise ConfigError(f"quintic scaling: acceleration = {acceleration}: must be above 0")
         by_acceleration = math.sqrt(PEAK_ACCELERATION * length / acceleration)
         return cls(length, max(SHORTEST, PEAK_SPEED * length / speed, by_acceleration))
 
@@ -107,41 +107,41 @@ class QuinticTimeScaling:
 
 
 class Chain:
-    """Profiles one after another, at rest between them.
+    """Time scalings one after another, at rest between them.
 
     Args:
-        profiles: in order.
+        scalings: in order.
         dwell: rest between two of them [s].
 
     Raises:
-        ConfigError: no profile, or a dwell below 0.
+        ConfigError: no scaling, or a dwell below 0.
     """
 
-    def __init__(self, profiles: Sequence[TimeScaling], dwell: float = 0.0) -> None:
-        if not (profiles and 0.0 <= dwell < math.inf):
-            raise ConfigError(f"chain of {len(profiles)} profiles, dwell = {dwell}: must be 1 or more, 0 s or more")
-        self._profiles = tuple(profiles)
-        self._starts = tuple(accumulate((p.duration + dwell for p in profiles), initial=0.0))[:-1]
-        self.length = sum(p.length for p in profiles)
-        self.duration = self._starts[-1] + profiles[-1].duration
+    def __init__(self, scalings: Sequence[TimeScaling], dwell: float = 0.0) -> None:
+        if not (scalings and 0.0 <= dwell < math.inf):
+            raise ConfigError(f"chain of {len(scalings)} scalings, dwell = {dwell}: must be 1 or more, 0 s or more")
+        self._scalings = tuple(scalings)
+        self._starts = tuple(accumulate((p.duration + dwell for p in scalings), initial=0.0))[:-1]
+        self.length = sum(p.length for p in scalings)
+        self.duration = self._starts[-1] + scalings[-1].duration
 
     @classmethod
     def shared(
         cls,
         lengths: Sequence[float] | Array,
         duration: float,
-        profile: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
+        scaling: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
         dwell: float = 0.0,
     ) -> Chain:
-        """One profile for each length; the duration [s], without the dwells, is shared between them by length.
+        """One scaling for each length; the duration [s], without the dwells, is shared between them by length.
 
-        `profile` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
+        `scaling` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
         """
         total = sum(lengths)
-        return cls([profile(float(length), duration * float(length) / total) for length in lengths], dwell)
+        return cls([scaling(float(length), duration * float(length) / total) for length in lengths], dwell)
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
         t = np.asarray(t, dtype=float)
-        parts = [p.at(t - start) for p, start in zip(self._profiles, self._starts, strict=True)]
+        parts = [p.at(t - start) for p, start in zip(self._scalings, self._starts, strict=True)]
         s, speed, acceleration = (sum(part, np.zeros_like(t)) for part in zip(*parts, strict=True))
         return s, speed, acceleration

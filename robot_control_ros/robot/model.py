@@ -18,6 +18,7 @@ from ..core.errors import ConfigError, ModelError
 from ..core.types import Array
 from .configuration import RobotConfig
 
+SMOOTHING = 0.01  # rad/s over which Coulomb friction changes sign
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -37,7 +38,7 @@ class JointLimits:
 
 
 class RobotDynamics:
-    """What is known at one state; the dear parts are computed when first asked for.
+    """What is known at one state; the expensive parts are computed when first used.
 
     Attributes (base axes, tip origin; see :mod:`robot_control_ros.core.spatial`):
         pose: (4, 4) tip in base.
@@ -47,6 +48,7 @@ class RobotDynamics:
         coriolis: (n,) C(q, v) v [N·m].
         mass: (n, n) joint-space inertia [kg·m²].
         jdot_v: (6,) J̇ v [m/s², rad/s²].
+        friction: (n,) torques that the modelled friction takes from the joints [N·m].
         model: the :class:`RobotModel` it came from.
         q, v: (n,) the state.
     """
@@ -82,6 +84,10 @@ class RobotDynamics:
         if self._jdot_v is None:
             self._jdot_v = self.model.jdot_v(self.q, self.v)
         return self._jdot_v
+
+    @property
+    def friction(self) -> Array:
+        return friction_torque(self.v, self.model.viscous_friction, self.model.dry_friction)
 
 
 class RobotModel:
@@ -281,6 +287,16 @@ class RobotModel:
         effort = self._per_joint(self._model.upperEffortLimit)
         velocity = self._per_joint(self._model.upperVelocityLimit)
         return JointLimits(effort, velocity, lower, upper)
+
+
+def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
+    """Torque (n,) [N·m] that friction takes from the joints: b v + f tanh(v / 0.01 rad/s).
+
+    Args:
+        v: (n,) joint velocities [rad/s].
+        viscous, dry: (n,) b [N·m·s/rad] and f [N·m], as in the description's <dynamics>.
+    """
+    return np.asarray(viscous * v + dry * np.tanh(v / SMOOTHING))
 
 
 def bare_calls(model: RobotModel) -> Callable[[Array], None]:
