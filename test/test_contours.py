@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.references import (
     Chain,
     CircleContour,
@@ -183,7 +183,7 @@ def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(c
 
 
 def test_timing_that_is_not_as_long_as_the_contour_is_refused():
-    with pytest.raises(ConfigError, match=r"timing over 1\.5 m: must be over 1\.8 m"):
+    with refuses("length of timing", 1.5, pytest.approx(1.8)):
         TimedContour(Polyline(RECTANGLE), QuinticTimeScaling(1.5, 1.0))
 
 
@@ -214,7 +214,7 @@ def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():
 
 @pytest.mark.parametrize("points", [[(0.0, 0.0)], [0.0, 1.0], [(0.0,), (1.0,)], np.zeros((3, 4)), np.zeros((0, 3))])
 def test_a_polyline_refuses_what_are_not_points(points):
-    with pytest.raises(ConfigError, match=r"polyline: points of shape .*: must be \(k, 2\) or \(k, 3\)"):
+    with refuses("shape of points", np.shape(points)):
         Polyline(points)
 
 
@@ -222,29 +222,29 @@ def test_a_polyline_refuses_what_are_not_points(points):
     "points", [[(0.0, 1.0), (0.0, 1.0)], [(0.0, math.nan), (0.0, 1.0)], [(0.0, 0.0), (math.inf, 0.0)]]
 )
 def test_a_polyline_refuses_points_that_repeat_or_are_not_finite(points):
-    with pytest.raises(ConfigError, match=r"polyline: points .*: must be finite, each apart from the next"):
+    with refuses("points", points):
         Polyline(points)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("name", "changes"),
     [
-        ({"radius": 0.0}, r"circle: radius = 0\.0"),
-        ({"radius": math.nan}, "circle: radius = nan"),
-        ({"center": (1.0,)}, "circle: center = .*: must be 2 or 3 finite numbers"),
-        ({"center": (1.0, math.inf)}, "circle: center"),
-        ({"normal": (0.0, 0.0, 0.0)}, "circle: normal"),
-        ({"center": (1.0, 0.6), "normal": (1.0, 0.0, 0.0)}, "circle: normal = .* along z"),
+        ("radius", {"radius": 0.0}),
+        ("radius", {"radius": math.nan}),
+        ("center", {"center": (1.0,)}),
+        ("center", {"center": (1.0, math.inf)}),
+        ("normal", {"normal": (0.0, 0.0, 0.0)}),
+        ("normal", {"center": (1.0, 0.6), "normal": (1.0, 0.0, 0.0)}),
     ],
 )
-def test_a_circle_refuses_what_is_not_one(changes, words):
-    with pytest.raises(ConfigError, match=words):
+def test_a_circle_refuses_what_is_not_one(name, changes):
+    with refuses(name, changes[name], (0.0, math.inf) if name == "radius" else None):
         CircleContour(**{"center": (1.0, 0.6, 0.0), "radius": 0.3, **changes})
 
 
 def test_a_contour_move_refuses_a_plane_contour_and_one_that_begins_elsewhere():
     plane, space = Polyline(ZIGZAG), Polyline(SKEW)
-    with pytest.raises(ConfigError, match="2 coordinates: must have 3"):
+    with refuses("contour", bound=3):
         ContourMove(plane, Chain.shared(plane.lengths, 4.0), np.eye(4), 0.0)
-    with pytest.raises(ConfigError, match=r"begins at .*: must be within 0\.001 m of the tip"):
+    with refuses("beginning", space.points[0], 0.001):
         ContourMove(space, Chain.shared(space.lengths, 4.0), np.eye(4), 0.0)

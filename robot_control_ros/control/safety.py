@@ -34,9 +34,8 @@ class Safety:
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
             if not (np.isfinite(values).all() and (values > 0.0).all()):
-                raise ConfigError(
-                    f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
-                )
+                text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
+                raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
         self._robot, self._limits, self._shape = robot, limits, (robot.n,)
         self._effort_rate = np.array(robot.effort_rate)
         self._safe_damping = np.array(robot.safe_damping)

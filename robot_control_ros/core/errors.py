@@ -42,16 +42,17 @@ class HardwareFault(RobotControlError, RuntimeError):
     """A robot, drive or simulator can't go on."""
 
 
-def refused(name: str, value: Any, rule: str, bound: Any = None, where: str = "") -> ConfigError:
-    """The error for a value: `<where>: <name> = <value>: <rule>`.
+def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str = "", unit: str = "") -> ConfigError:
+    """The error for a value: `<where><name> = <value> <unit>: <rule>`.
 
     Args:
         name, value, bound: see RobotControlError.
         rule: what is valid, "must be …".
-        where: file or object that the value belongs to; empty where the name says enough.
+        where: text before the name, such as the file or object that the value belongs to.
+        unit: of the value.
     """
-    place = f"{where}: {name}" if where else name
-    return ConfigError(f"{place} = {_shown(value)}: {rule}", name=name, value=value, bound=bound)
+    shown = f"{_shown(value)} {unit}".rstrip()
+    return ConfigError(f"{where}{name} = {shown}: {rule}", name=name, value=value, bound=bound)
 
 
 def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError) -> _E:  # type: ignore[assignment]

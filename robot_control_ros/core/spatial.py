@@ -137,7 +137,8 @@ def quaternion_to_rotation(quaternion: Array) -> Array:
     x, y, z, w = (float(c) for c in quaternion)
     norm = math.sqrt(x * x + y * y + z * z + w * w)
     if not abs(norm - 1.0) <= 0.01:
-        raise ConfigError(f"quaternion (x, y, z, w) = ({x}, {y}, {z}, {w}) has length {norm}: must be 1")
+        text = f"quaternion (x, y, z, w) = ({x}, {y}, {z}, {w}) has length {norm}: must be 1"
+        raise ConfigError(text, name="quaternion", value=norm, bound=1.0)
     return np.asarray(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).toRotationMatrix())
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import cross
 from ..core.types import Array, Reference
 from .time_scaling import Chain, QuinticTimeScaling, TimeScaling
@@ -56,11 +56,12 @@ class Polyline:
     def __init__(self, points: Any) -> None:
         self.points = np.array(points, dtype=float)
         if self.points.ndim != 2 or len(self.points) < 2 or self.points.shape[1] not in (2, 3):
-            raise ConfigError(f"polyline: points of shape {self.points.shape}: must be (k, 2) or (k, 3), k >= 2")
+            shape = self.points.shape
+            raise refused("shape of points", shape, "must be (k, 2) or (k, 3), k >= 2", where="polyline: ")
         sides = np.diff(self.points, axis=0)
         self.lengths: Array = np.linalg.norm(sides, axis=1)
         if not (np.isfinite(self.lengths) & (self.lengths > 0.0)).all():
-            raise ConfigError(f"polyline: points {self.points.tolist()}: must be finite, each apart from the next")
+            raise refused("points", self.points, "must be finite, each apart from the next", where="polyline: ")
         self._directions = sides / self.lengths[:, None]
         self._knots = np.concatenate(([0.0], np.cumsum(self.lengths)))
         self.length = float(self._knots[-1])
@@ -111,12 +112,12 @@ class CircleContour:
         self.center = np.array(center, dtype=float)
         axis = np.asarray(normal, dtype=float)
         if self.center.shape not in ((2,), (3,)) or not np.isfinite(self.center).all():
-            raise ConfigError(f"circle: center = {self.center.tolist()}: must be 2 or 3 finite numbers")
+            raise refused("center", self.center, "must be 2 or 3 finite numbers", where="circle: ")
         if axis.shape != (3,) or not 0.0 < np.linalg.norm(axis) < math.inf:
-            raise ConfigError(f"circle: normal = {axis.tolist()}: must be 3 finite numbers, not all 0")
+            raise refused("normal", axis, "must be 3 finite numbers, not all 0", where="circle: ")
         d = len(self.center)
         if d == 2 and axis[:2].any():
-            raise ConfigError(f"circle: normal = {axis.tolist()}: must be along z where the center has 2 numbers")
+            raise refused("normal", axis, "must be along z where the center has 2 numbers", where="circle: ")
         axis = axis / np.linalg.norm(axis)
         helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
         first = helper - axis * (axis @ helper)
@@ -172,7 +173,8 @@ class TimedContour:
 
     def __init__(self, contour: Contour, timing: TimeScaling) -> None:
         if not math.isclose(contour.length, timing.length, rel_tol=1e-9):
-            raise ConfigError(f"timing over {timing.length:g} m: must be over {contour.length:g} m, as the contour")
+            rule = f"must be {contour.length:g} m, as the contour"
+            raise refused("length of timing", timing.length, rule, contour.length, unit="m")
         self.contour, self._timing, self.duration = contour, timing, timing.duration
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
@@ -224,11 +226,10 @@ class ContourMove:
         self._path = TimedContour(contour, timing)
         begin = contour.point(0.0)
         if begin.shape != (3,):
-            raise ConfigError("contour move: a contour with 2 coordinates: must have 3")
+            raise ConfigError("contour move: a contour with 2 coordinates: must have 3", name="contour", bound=3)
         if not np.linalg.norm(begin - start[:3, 3]) <= NEAR:
-            raise ConfigError(
-                f"contour move: begins at {begin.tolist()}: must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
-            )
+            rule = f"must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
+            raise refused("beginning", begin, rule, NEAR, where="contour move: ")
         self._start, self._time, self._q = start, time, q
         self.end = time + timing.duration
 

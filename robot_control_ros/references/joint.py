@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator, PPoly
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array, JointSample, Reference
 from ..robot.model import RobotModel
 from .trajectory import Hold
@@ -42,12 +42,12 @@ class JointPath:
         start_velocity: Array | None = None,
     ) -> None:
         if not (np.isfinite(times).all() and np.isfinite(positions).all() and times[0] >= 0.0):
-            raise ConfigError(f"joint path: times {times.tolist()}: must be finite, from 0 s on, positions finite")
+            raise refused("times", times, "must be finite, from 0 s on, positions finite", where="joint path: ")
         begins_later = times[0] > 0.0
         knots = np.concatenate(([0.0], times if begins_later else times[1:]))
         points = np.vstack((q0, positions if begins_later else positions[1:]))
         if len(knots) < 2 or not (np.diff(knots) > 0.0).all():
-            raise ConfigError(f"joint path: times {times.tolist()}: must rise, the last one above 0 s")
+            raise refused("times", times, "must rise, the last one above 0 s", where="joint path: ")
         if velocities is None:
             slopes = PchipInterpolator(knots, points).derivative()(knots)
             slopes[-1] = 0.0
@@ -55,18 +55,17 @@ class JointPath:
             slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
         slopes[0] = 0.0 if start_velocity is None else start_velocity
         if not np.isfinite(slopes).all():
-            raise ConfigError("joint path: velocities must be finite")
+            raise refused("velocities", slopes, "must be finite", where="joint path: ")
         if slopes[-1].any():
-            raise ConfigError(f"joint path: velocities {slopes[-1].tolist()} at the end: must be 0")
+            raise refused("velocities at the end", slopes[-1], "must be 0", 0.0, where="joint path: ")
         self._position = CubicHermiteSpline(knots, points, slopes)
         self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
         fastest = _fastest(self._velocity)
         if (fastest > speed).any():
             joint = int(np.argmax(fastest / speed))
-            raise ConfigError(
-                f"joint path: {model.joints[joint]} would move at {fastest[joint]:g} rad/s: "
-                f"must be at most {speed[joint]:g} rad/s"
-            )
+            rule, bound = f"must be at most {speed[joint]:g} rad/s", float(speed[joint])
+            name, value = f"velocity of {model.joints[joint]}", float(fastest[joint])
+            raise refused(name, value, rule, bound, where="joint path: ", unit="rad/s")
         self._model, self._time = model, time
         self._rest = Hold(model.at(points[-1]).pose, points[-1])
         self.end = time + float(knots[-1])

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array
 from .trajectory import check_positive
 
@@ -56,7 +56,7 @@ class Trapezoid:
         """The trapezoid of given duration [s], of which each ramp takes the share `ramp`, above 0 to 0.5."""
         check_positive("trapezoid", duration=duration)
         if not 0.0 < ramp <= 0.5:
-            raise ConfigError(f"trapezoid: ramp = {ramp}: must be above 0, at most 0.5")
+            raise refused("ramp", ramp, "must be above 0, at most 0.5", (0.0, 0.5), where="trapezoid: ")
         speed = length / (duration * (1.0 - ramp))
         return cls(length, speed, speed / (duration * ramp))
 
@@ -95,7 +95,7 @@ class QuinticTimeScaling:
         """The shortest within limits of speed and acceleration; no shorter than SHORTEST seconds."""
         check_positive("quintic scaling", length=length, speed=speed)
         if not acceleration > 0.0:
-            raise ConfigError(f"quintic scaling: acceleration = {acceleration}: must be above 0")
+            raise refused("acceleration", acceleration, "must be above 0", (0.0, math.inf), where="quintic scaling: ")
         by_acceleration = math.sqrt(PEAK_ACCELERATION * length / acceleration)
         return cls(length, max(SHORTEST, PEAK_SPEED * length / speed, by_acceleration))
 
@@ -119,7 +119,8 @@ class Chain:
 
     def __init__(self, scalings: Sequence[TimeScaling], dwell: float = 0.0) -> None:
         if not (scalings and 0.0 <= dwell < math.inf):
-            raise ConfigError(f"chain of {len(scalings)} scalings, dwell = {dwell}: must be 1 or more, 0 s or more")
+            rule = "must be 0 s or more, after 1 time scaling or more"
+            raise refused("dwell", dwell, rule, (0.0, math.inf), where=f"chain of {len(scalings)} time scalings: ")
         self._scalings = tuple(scalings)
         self._starts = tuple(accumulate((p.duration + dwell for p in scalings), initial=0.0))[:-1]
         self.length = sum(p.length for p in scalings)

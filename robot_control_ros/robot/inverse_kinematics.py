@@ -108,7 +108,5 @@ def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = N
         square.flat[:: model.n + 1] += 0.5 * size * size + 1e-12
         _, step, _ = lapack.dposv(square, jacobian.T.dot(error))
         q = np.clip(q + step, model.limits.lower, model.limits.upper)
-    raise ConfigError(
-        f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
-        f"{size:.2g} (m, rad) are left"
-    )
+    text = f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
+    raise ConfigError(text + f"{size:.2g} (m, rad) are left", name="pose", value=size, bound=tolerance)

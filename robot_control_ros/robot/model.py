@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from ..core.errors import ConfigError, ModelError
+from ..core.errors import ModelError, refused, unknown
 from ..core.types import Array
 from .configuration import RobotConfig
 
@@ -30,6 +30,17 @@ class JointLimits:
     velocity: Array
     lower: Array
     upper: Array
+
+    def check(self, joints: Sequence[str], q: Array, where: str) -> None:
+        """Refuse joint angles q (n,) [rad] beyond the limits; `where` is the text before the joint's name.
+
+        Raises:
+            ConfigError: names the joint, its value and the bounds.
+        """
+        for name, value, low, high in zip(joints, q.tolist(), self.lower, self.upper, strict=True):
+            if not low <= value <= high:
+                rule = f"must be within [{low:g}, {high:g}]"
+                raise refused(name, value, rule, (float(low), float(high)), where=where, unit="rad")
 
     def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
         """The same, where no tighter ones are given for ``effort`` or ``velocity``."""
@@ -129,7 +140,7 @@ class RobotModel:
         self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         for frame in (base, tip):
             if frame not in self._frame_ids:
-                raise ModelError(unknown_frame(frame, self.frames()))
+                raise unknown("frame", frame, self._frame_ids, ModelError)
         self._tip_id = self._frame_ids[tip]
         _move_origin(model, self._frame_ids[base], np.asarray(gravity, dtype=float))
         self._model = model
@@ -154,11 +165,7 @@ class RobotModel:
         text = robot.urdf() if urdf is None else urdf
         model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
         model.limits = model.limits.tightened(robot.profile.limits)
-        for name, home, low, high in zip(robot.joints, robot.home, model.limits.lower, model.limits.upper, strict=True):
-            if not low <= home <= high:
-                raise ConfigError(
-                    f"robot {robot.name}: home of {name} = {home:g} rad: must be within [{low:g}, {high:g}]"
-                )
+        model.limits.check(robot.joints, np.array(robot.home), f"robot {robot.name}: home of ")
         return model
 
     def update(self, q: Array, v: Array) -> RobotDynamics:
@@ -176,7 +183,7 @@ class RobotModel:
             ModelError: unknown frame; lists the frames.
         """
         if frame not in self._frame_ids:
-            raise ModelError(unknown_frame(frame, self.frames()))
+            raise unknown("frame", frame, self._frame_ids, ModelError)
         placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])
         return np.asarray(placement.homogeneous)
 
@@ -239,7 +246,8 @@ class RobotModel:
         names = list(model.names)[1:]
         missing = [name for name in self.joints if name not in names]
         if missing:
-            raise ModelError(f"joints {missing} are not in the robot description; joints: {', '.join(names)}")
+            text = f"joints {missing} are not in the robot description; joints: {', '.join(names)}"
+            raise ModelError(text, name=missing[0], bound=tuple(names))
         locked = [model.getJointId(name) for name in names if name not in self.joints]
         if locked:
             model = pin.buildReducedModel(model, locked, pin.neutral(model))
@@ -320,11 +328,6 @@ def _parse(urdf: str) -> Any:
         return pin.buildModelFromXML(urdf)
     except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
         raise ModelError(f"the robot description can't be read: {error}") from error
-
-
-def unknown_frame(frame: str, frames: Sequence[str]) -> str:
-    """The words for a frame that isn't there."""
-    return f"unknown frame {frame!r}; frames: {', '.join(frames)}"
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..control.loop import ControlLoop
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array, Command
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
@@ -85,7 +85,7 @@ def simulate(
     around = load_scene(scene) if isinstance(scene, str) else scene
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
     if not 0.0 < duration < float("inf"):
-        raise ConfigError(f"duration = {duration}: must be above 0 s")
+        raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
@@ -140,7 +140,7 @@ def _record(writer: LogWriter, plant: MujocoPlant, loop: ControlLoop, command: C
 def _start(config: RobotConfig, q0: Any) -> Array:
     q = np.array(q0, dtype=float)
     if q.shape != (config.n,) or not np.isfinite(q).all():
-        raise ConfigError(f"q0 = {q.tolist()}: must be {config.n} finite numbers")
+        raise refused("q0", q, f"must be {config.n} finite numbers", config.n)
     return q
 
 

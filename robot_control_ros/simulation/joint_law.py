@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Command, CommandMode, Reference, RobotState
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig
@@ -38,7 +38,7 @@ class JointLaw:
         motor = replace(robot.profile, commands=tuple(CommandMode), gravity_by_robot=False)
         self._running = RunningLaw(replace(robot, profile=motor), name, gains)
         if self._running.needs_wrench:
-            raise ConfigError(f"joint_law = {name!r}: it needs a wrench, and the joints have none")
+            raise refused("joint_law", name, "it needs a wrench, and the joints have none")
         self.name = name
         self._model, self._period = model, period
         self._rest = np.zeros(robot.n)

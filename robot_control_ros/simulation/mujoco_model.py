@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import ModelError
+from ..core.errors import ModelError, unknown
 from ..robot.configuration import RobotConfig
-from ..robot.model import unknown_frame
 from .mujoco_scene import add_scene
 from .scene import Scene
 
@@ -52,7 +51,7 @@ def compile_model(mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene
             spec.delete(mesh)
         sensor_body = spec.body(robot.wrench_frame)
         if sensor_body is None:
-            raise ModelError(unknown_frame(robot.wrench_frame, [body.name for body in spec.bodies]))
+            raise unknown("frame", robot.wrench_frame, (body.name for body in spec.bodies), ModelError)
         add_scene(mujoco, spec, scene, robot)
         sensor_body.add_site(name="wrench")
         for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):

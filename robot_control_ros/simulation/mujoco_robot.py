@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, ModelError
+from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import cross
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from ..robot.model import unknown_frame
 from .mujoco_model import LOCK_PREFIX
 from .mujoco_scene import is_link
 
@@ -64,7 +63,7 @@ class MujocoRobot:
             ModelError: unknown link; lists the links.
         """
         if link not in self._bodies:
-            raise ModelError(unknown_frame(link, [name for name in self._bodies if name != "world"]))
+            raise unknown("frame", link, (name for name in self._bodies if name != "world"), ModelError)
         return self._bodies[link]
 
     def link_rotation(self, link: str) -> Array:
@@ -86,7 +85,7 @@ class MujocoRobot:
         """
         wrench = np.concatenate((force, torque))
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
-            raise ConfigError(f"push {wrench.tolist()}: must be 3 + 3 finite numbers")
+            raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
         body = self.body(link)
         rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
         self.data.xfrc_applied[body] = 0.0

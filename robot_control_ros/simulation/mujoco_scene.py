@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, ModelError
+from ..core.errors import ConfigError, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from ..robot.model import unknown_frame
 from .scene import Contact, Scene, SceneObject, Shape
 
 _PREFIX = "scene/"  # no link of a description is called so
@@ -37,7 +36,7 @@ def add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
         body = spec.body(link)
         if body is None:
             links = [other.name for other in spec.bodies if other.name != "world" and is_link(other.name)]
-            raise ModelError(unknown_frame(link, links))
+            raise unknown("frame", link, links, ModelError)
         geom = _add_geom(mujoco, body, scene.tool, scene.tool.pose)
         geom.mass, geom.contype, geom.conaffinity = 0.0, 1, 0
     for name in robot.joints:
@@ -141,9 +140,10 @@ class SceneState:
         item = self._scene.objects[self._known(name)]
         if item.motion != "slides":
             movable = [other.name for other in self._scene.objects.values() if other.motion == "slides"]
-            raise ConfigError(f"{name!r} is {item.motion}; objects on slides: {', '.join(movable) or 'none'}")
+            text = f"{name!r} is {item.motion}; objects on slides: {', '.join(movable) or 'none'}"
+            raise ConfigError(text, name=name, value=item.motion, bound=tuple(movable))
         if np.shape(position) != (3,) or not np.isfinite(position).all():
-            raise ConfigError(f"position of {name} = {np.asarray(position).tolist()}: must be 3 finite numbers")
+            raise refused(name, np.asarray(position), "must be 3 finite numbers", 3, where="position of ")
         for axis, way in zip("xyz", position - item.shape.pose[:3, 3], strict=True):
             self._data.actuator(f"{_PREFIX}{name}/{axis}").ctrl = way
 
@@ -187,5 +187,5 @@ class SceneState:
 
     def _known(self, name: str) -> str:
         if name not in self._scene.objects:
-            raise ConfigError(f"unknown object {name!r}; objects: {', '.join(self._scene.objects) or 'none'}")
+            raise unknown("object", name, self._scene.objects)
         return name

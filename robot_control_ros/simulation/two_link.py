@@ -115,9 +115,9 @@ class TwoLink:
         x, y = float(point[0]), float(point[1])
         cosine = (x * x + y * y) / (2.0 * self.length * self.length) - 1.0
         if not cosine <= 1.0:
-            raise ConfigError(
-                f"point ({x:g}, {y:g}) is {math.hypot(x, y):g} m away: must be within {2.0 * self.length:g} m"
-            )
+            away, reach = math.hypot(x, y), 2.0 * self.length
+            text = f"point ({x:g}, {y:g}) is {away:g} m away: must be within {reach:g} m"
+            raise ConfigError(text, name="point", value=away, bound=reach)
         t2 = math.acos(cosine)
         return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
 

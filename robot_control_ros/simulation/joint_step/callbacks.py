@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, refused
 from ...core.gains import make_gains
 from ...core.types import JointSpaceReference, RobotState
 from ...laws.joint_pid import JointPid
@@ -110,7 +110,7 @@ def load(name: str) -> Callback:
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        raise ConfigError(f"callback = {name!r}: must be package.module:function")
+        raise refused("callback", name, "must be package.module:function")
     try:
         importlib.invalidate_caches()
         known = sys.modules.get(module)
