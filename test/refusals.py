@@ -15,5 +15,5 @@ def refuses(name, value=ANY, bound=ANY, error=ConfigError):
     with pytest.raises(error) as caught:
         yield
     found = caught.value
-    assert (found.name, found.bound) == (name, bound), str(found)
+    assert (name, bound) == (found.name, found.bound), str(found)
     assert value is ANY or str(np.array(found.value)) == str(np.array(value)), str(found)  # NaN is like NaN
