@@ -12,7 +12,6 @@ from robot_control_ros.core.gains import (
     MATRIX,
     TASK,
     VECTOR,
-    GainSchedule,
     ParameterSet,
     check_gain,
     choice,
@@ -184,6 +183,13 @@ def test_one_bad_value_refuses_all_and_changes_nothing():
 # --- the way from old to new gains ---
 
 
+def schedule_of(gains, time_constant):
+    schedule = ParameterSet(Gains, N, {}, time_constant=time_constant)
+    schedule.change(gains)
+    schedule.finish()
+    return schedule
+
+
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_interpolation_is_linear_in_every_value(share):
     old, new = made(), made(stiffness=[10, 0, 3, 4, 5, 6], damping=9.0, ratio=1.5, gravity=False)
@@ -195,14 +201,14 @@ def test_interpolation_is_linear_in_every_value(share):
 
 
 def test_a_change_reaches_63_percent_after_the_time_constant():
-    schedule = GainSchedule(made(stiffness=0.0), 0.2)
+    schedule = schedule_of(made(stiffness=0.0), 0.2)
     schedule.change(made(stiffness=100.0))
     assert schedule.advance(0.2).stiffness == pytest.approx([100.0 * (1.0 - 1.0 / math.e)] * 6)
 
 
 def test_a_change_is_continuous_monotone_and_exact_at_the_end():
     old, new, dt, tau = made(stiffness=0.0, gravity=True), made(stiffness=100.0, gravity=False), 0.002, 0.2
-    schedule = GainSchedule(old, tau)
+    schedule = schedule_of(old, tau)
     schedule.change(new)
     path = [schedule.advance(dt) for _ in range(round(10 * tau / dt))]
     stiffness = np.array([0.0, *(gains.stiffness[0] for gains in path)])
@@ -216,7 +222,7 @@ def test_a_change_is_continuous_monotone_and_exact_at_the_end():
 
 
 def test_a_change_depends_on_the_time_passed_and_not_on_the_number_of_steps():
-    fine, coarse = GainSchedule(made(), 0.2), GainSchedule(made(), 0.2)
+    fine, coarse = schedule_of(made(), 0.2), schedule_of(made(), 0.2)
     for schedule in (fine, coarse):
         schedule.change(made(stiffness=50.0, ratio=2.0))
     for _ in range(10):
@@ -228,7 +234,7 @@ def test_a_change_depends_on_the_time_passed_and_not_on_the_number_of_steps():
 
 
 def test_a_change_in_mid_flight_starts_from_the_present_value():
-    schedule = GainSchedule(made(stiffness=0.0), 0.2)
+    schedule = schedule_of(made(stiffness=0.0), 0.2)
     schedule.change(made(stiffness=100.0))
     before = schedule.advance(0.1).stiffness[0]
     schedule.change(made(stiffness=20.0))
@@ -240,19 +246,19 @@ def test_a_change_in_mid_flight_starts_from_the_present_value():
 
 def test_without_a_change_the_gains_stay_the_same_object():
     gains = made()
-    schedule = GainSchedule(gains, 0.2)
+    schedule = schedule_of(gains, 0.2)
     assert schedule.advance(0.01) is gains
     assert schedule.target is gains
 
 
 def test_a_time_constant_of_zero_changes_at_once():
-    schedule, new = GainSchedule(made(), 0.0), made(ratio=2.0)
+    schedule, new = schedule_of(made(), 0.0), made(ratio=2.0)
     schedule.change(new)
     assert schedule.advance(0.001) is new
 
 
 def test_finish_jumps_to_the_target_for_a_robot_that_is_not_commanded():
-    schedule, new = GainSchedule(made(), 0.2), made(ratio=2.0)
+    schedule, new = schedule_of(made(), 0.2), made(ratio=2.0)
     schedule.change(new)
     schedule.finish()
     assert schedule.current is new
@@ -262,7 +268,7 @@ def test_finish_jumps_to_the_target_for_a_robot_that_is_not_commanded():
 @pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
 def test_a_bad_time_constant_is_refused_with_its_value(bad):
     with pytest.raises(ConfigError, match=f"gain_time_constant = {bad!r}"):
-        GainSchedule(made(), bad)
+        schedule_of(made(), bad)
 
 
 # --- words, vectors and matrices ---

@@ -9,7 +9,7 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
         output: str = choice("effort", ("effort", "position"), doc="…")
 
 From that one declaration come the validation (:func:`make_gains`), the bumpless change
-(:class:`GainSchedule`), the ROS parameters with their ranges, the sliders of the page and the tables of the
+(:class:`ParameterSet`), the ROS parameters with their ranges, the sliders of the page and the tables of the
 documentation. A switch is a number between 0 (off) and 1 (on), so that it, too, can be faded.
 """
 
@@ -208,7 +208,7 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
 
 
 def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
-    """The gain as a plain Python value, as ROS parameters and YAML files hold it."""
+    """The gain as ROS parameters and YAML files hold it."""
     return plain(spec, getattr(gains, spec.name))
 
 
@@ -232,53 +232,25 @@ def interpolate(old: Any, new: Any, fraction: float) -> Any:
     return type(old)(**mixed)
 
 
-class GainSchedule:
-    """Moves from one set of gains to the next without a bump.
+class ParameterSet:
+    """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
 
     After :meth:`change` the gains approach the new ones as 1 - exp(-t/time_constant), and are exactly the new ones
     once less than 1e-4 of the way is left. A time constant of 0 s changes at once.
-    """
-
-    def __init__(self, gains: Any, time_constant: float) -> None:
-        if not (math.isfinite(time_constant) and time_constant >= 0.0):
-            raise refused("gain_time_constant", time_constant, "must be 0 s or more", (0.0, math.inf))
-        self.time_constant = time_constant
-        self.current = gains
-        self.target = gains
-        self._left = 0.0
-        self._start = gains
-
-    def change(self, gains: Any) -> None:
-        """Begin to move to `gains`: one assignment, whatever moved before."""
-        self._start, self.target, self._left = self.current, gains, 1.0
-
-    def advance(self, dt: float) -> Any:
-        """The gains `dt` seconds later."""
-        if self._left > 0.0:
-            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
-            if self._left < 1e-4:
-                self._left, self.current = 0.0, self.target
-            else:
-                self.current = interpolate(self._start, self.target, 1.0 - self._left)
-        return self.current
-
-    def finish(self) -> None:
-        """Be at the target at once: for a robot that is not being commanded."""
-        self._left, self.current = 0.0, self.target
-
-
-class ParameterSet(GainSchedule):
-    """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
 
     Args:
         gains_type: their dataclass.
         joints: number of joints n.
         defaults: what differs from the declared defaults.
         validate: refuses, by ConfigError, gains that are valid each for itself but not here.
-        time_constant: see :class:`GainSchedule`.
+        time_constant: [s].
+
+    Attributes:
+        specs, joints: the declarations of the gains, and n.
+        current, target: the present gains, and those that they approach.
 
     Raises:
-        ConfigError: a default is refused.
+        ConfigError: a default or the time constant is refused.
     """
 
     def __init__(
@@ -289,11 +261,13 @@ class ParameterSet(GainSchedule):
         validate: Callable[[Any], None] = lambda gains: None,
         time_constant: float = 0.0,
     ) -> None:
+        if not (math.isfinite(time_constant) and time_constant >= 0.0):
+            raise refused("gain_time_constant", time_constant, "must be 0 s or more", (0.0, math.inf))
         self.specs = gain_specs(gains_type)
-        self.joints = joints
+        self.joints, self.time_constant = joints, time_constant
         self._type, self._validate = gains_type, validate
-        self._defaults = make_gains(gains_type, defaults, joints)
-        super().__init__(self._defaults, time_constant)
+        self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
+        self._left = 0.0
 
     def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
         """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
@@ -308,3 +282,21 @@ class ParameterSet(GainSchedule):
     def set(self, values: Mapping[str, Any]) -> None:
         """Change some, all or none; see :meth:`check`."""
         self.change(self.check(values, self.target))
+
+    def change(self, gains: Any) -> None:
+        """Begin to move to `gains`: one assignment, whatever moved before."""
+        self._start, self.target, self._left = self.current, gains, 1.0
+
+    def advance(self, dt: float) -> Any:
+        """The gains `dt` seconds later."""
+        if self._left > 0.0:
+            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
+            if self._left < 1e-4:
+                self.finish()
+            else:
+                self.current = interpolate(self._start, self.target, 1.0 - self._left)
+        return self.current
+
+    def finish(self) -> None:
+        """Be at the target at once: for a robot that is not being commanded."""
+        self._left, self.current = 0.0, self.target

@@ -1,7 +1,6 @@
 """References over time: where the robot should be, for every time."""
 
-from .circle import Circle
-from .contours import CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
+from .contours import Circle, CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
 from .jog import Jog
 from .joint import JointBrake, JointPath
 from .online_trajectory import OnlineJointTrajectory, OnlineTrajectory

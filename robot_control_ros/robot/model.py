@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,56 +49,47 @@ class JointLimits:
         return replace(self, **tighter)
 
 
+@dataclass(eq=False)
 class RobotDynamics:
     """What is known at one state; the expensive parts are computed when first used.
 
     Attributes (base axes, tip origin; see :mod:`robot_control_ros.core.spatial`):
-        pose: (4, 4) tip in base.
-        jacobian: (6, n).
-        twist: (6,) J v.
-        gravity: (n,) torques that hold the robot at rest [N·m].
-        coriolis: (n,) C(q, v) v [N·m].
-        mass: (n, n) joint-space inertia [kg·m²].
-        jdot_v: (6,) J̇ v [m/s², rad/s²].
-        friction: (n,) torques that the modelled friction takes from the joints [N·m].
         model: the :class:`RobotModel` it came from.
         q, v: (n,) the state.
+        pose: (4, 4) tip in base.
+        jacobian: (6, n).
+        gravity: (n,) torques that hold the robot at rest [N·m].
+        twist: (6,) J v.
     """
 
-    __slots__ = ("_coriolis", "_jdot_v", "_mass", "gravity", "jacobian", "model", "pose", "q", "twist", "v")
+    model: RobotModel
+    q: Array
+    v: Array
+    pose: Array
+    jacobian: Array
+    gravity: Array
 
-    def __init__(self, model: RobotModel, q: Array, v: Array, pose: Array, jacobian: Array, gravity: Array) -> None:
-        self.model = model
-        self.q = q
-        self.v = v
-        self.pose = pose
-        self.jacobian = jacobian
-        self.twist: Array = jacobian.dot(v)
-        self.gravity = gravity
-        self._coriolis: Array | None = None
-        self._mass: Array | None = None
-        self._jdot_v: Array | None = None
+    def __post_init__(self) -> None:
+        self.twist: Array = self.jacobian.dot(self.v)
 
-    @property
+    @cached_property
     def coriolis(self) -> Array:
-        if self._coriolis is None:
-            self._coriolis = self.model.bias(self.q, self.v) - self.gravity
-        return self._coriolis
+        """C(q, v) v (n,) [N·m]."""
+        return self.model.bias(self.q, self.v) - self.gravity
 
-    @property
+    @cached_property
     def mass(self) -> Array:
-        if self._mass is None:
-            self._mass = self.model.mass(self.q)
-        return self._mass
+        """Joint-space inertia (n, n) [kg·m²]."""
+        return self.model.mass(self.q)
 
-    @property
+    @cached_property
     def jdot_v(self) -> Array:
-        if self._jdot_v is None:
-            self._jdot_v = self.model.jdot_v(self.q, self.v)
-        return self._jdot_v
+        """J̇ v (6,) [m/s², rad/s²]."""
+        return self.model.jdot_v(self.q, self.v)
 
     @property
     def friction(self) -> Array:
+        """Torques (n,) that the modelled friction takes from the joints [N·m]."""
         return friction_torque(self.v, self.model.viscous_friction, self.model.dry_friction)
 
 
@@ -198,7 +190,7 @@ class RobotModel:
     def bias(self, q: Array, v: Array) -> Array:
         """C(q, v) v + g(q), (n,) [N·m]."""
         b = pin.nonLinearEffects(self._model, self._aside, self._configuration(q), self._velocity(v))
-        return np.array(b if self._order is None else b[self._order])
+        return self._per_joint(b)
 
     def mass(self, q: Array) -> Array:
         """Joint-space inertia (n, n)."""
@@ -209,20 +201,20 @@ class RobotModel:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
         x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
         tau = pin.rnea(self._model, self._aside, x, w, b)
-        return np.array(tau if self._order is None else tau[self._order])
+        return self._per_joint(tau)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
         x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
         a = pin.aba(self._model, self._aside, x, w, t)
-        return np.array(a if self._order is None else a[self._order])
+        return self._per_joint(a)
 
     def coriolis_transposed(self, q: Array, v: Array) -> Array:
         """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
         w = self._velocity(v)
         c = pin.computeCoriolisMatrix(self._model, self._aside, self._configuration(q), w)
         b = c.T.dot(w)
-        return np.asarray(b if self._order is None else b[self._order])
+        return self._per_joint(b)
 
     def jdot_v(self, q: Array, v: Array) -> Array:
         """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
@@ -292,8 +284,7 @@ class RobotModel:
         at = self._q_index[self._scalar]
         lower[self._scalar] = np.array(self._model.lowerPositionLimit)[at]
         upper[self._scalar] = np.array(self._model.upperPositionLimit)[at]
-        effort = self._per_joint(self._model.upperEffortLimit)
-        velocity = self._per_joint(self._model.upperVelocityLimit)
+        effort, velocity = (self._per_joint(x) for x in (self._model.upperEffortLimit, self._model.upperVelocityLimit))
         return JointLimits(effort, velocity, lower, upper)
 
 

@@ -14,7 +14,7 @@ from ..core.types import Array, Command
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
-from .log import Log, LogWriter
+from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
 
@@ -97,44 +97,36 @@ def _run(
     plant: MujocoPlant,
     loop: ControlLoop,
     reference: Trajectory | Start | None,
-    samples: int,
+    count: int,
     push: Push | None,
     intervene: Intervention | None,
 ) -> Log:
-    writer = LogWriter(config.joints, loop.running.mode)
+    mode = loop.running.mode
+    samples: list[LogSample] = []
     plant.open()
     try:
-        for _ in range(samples):
+        for _ in range(count):
             if push is not None:
                 _apply(push, plant, config.tip)
             if intervene is not None:
                 intervene(plant)
             command = loop.tick(plant.read())
-            if len(writer) == 0 and reference is not None:
+            if not samples and reference is not None:
                 loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
             plant.write(command)
-            _record(writer, plant, loop, command)
+            samples.append(_sample(plant, loop, command))
     finally:
         plant.close()
-    return writer.log()
+    return Log.of(config.joints, mode, samples)
 
 
-def _record(writer: LogWriter, plant: MujocoPlant, loop: ControlLoop, command: Command) -> None:
+def _sample(plant: MujocoPlant, loop: ControlLoop, command: Command) -> LogSample:
     state, kin = loop.state, loop.kin
     assert state is not None
     assert kin is not None
-    writer.add(
-        state.time,
-        state.q,
-        state.v,
-        state.effort,
-        kin.pose,
-        loop.pose_error(),
-        kin.twist,
-        state.wrench_on_tip,
-        command.values,
-        None if plant.scene is None else plant.contact_wrench(),
-    )
+    wrench, contact = state.wrench_on_tip, None if plant.scene is None else plant.contact_wrench()
+    tip = kin.pose, loop.pose_error(), kin.twist
+    return LogSample(state.time, state.q, state.v, state.effort, *tip, wrench, command.values, contact)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:

@@ -13,11 +13,9 @@ from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
-from .joint_law import JointLaw
-from .joint_motors import JointMotors
-from .mujoco_model import compile_model
+from .joint_motors import JointLaw, JointMotors
 from .mujoco_robot import MujocoRobot
-from .mujoco_scene import SceneState
+from .mujoco_scene import SceneState, compile_model
 from .scene import Contact, Scene
 
 PHYSICS_STEP = 0.001  # s

@@ -13,8 +13,7 @@ from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import cross
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from .mujoco_model import LOCK_PREFIX
-from .mujoco_scene import is_link
+from .mujoco_scene import LOCK_PREFIX, is_link
 
 
 class MujocoRobot:

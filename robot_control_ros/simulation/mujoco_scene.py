@@ -1,4 +1,4 @@
-"""A scene in MuJoCo: how its objects become bodies, and what they exert on the robot.
+"""From a description and a scene to MuJoCo's compiled model, and what the scene's objects exert on the robot.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
@@ -17,16 +17,60 @@ from .scene import Contact, Scene, SceneObject, Shape
 
 _PREFIX = "scene/"  # no link of a description is called so
 _AXES = np.eye(3)
+LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
+_LOCK = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
+_COMPILER = (
+    '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
+)
 
 
-def add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
+def compile_model(mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene: Scene) -> Any:
+    """MuJoCo's model of a description (`urdf`, its text) within a scene, with a sensor at the robot's wrench frame.
+
+    Joints that the configuration doesn't name are fixed. The physics has steps of `step` [s].
+
+    Raises:
+        ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
+    """
+    at = urdf.rfind("</robot>")
+    try:
+        spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
+        for joint in spec.joints:
+            if joint.name not in robot.joints:
+                spec.delete(joint)
+        for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
+            spec.joint(name).armature = inertia
+            kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
+            spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **_LOCK)
+        for geom in spec.geoms:
+            if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+                spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
+            else:
+                geom.contype, geom.conaffinity = 1, 0
+        for mesh in spec.meshes:
+            spec.delete(mesh)
+        sensor_body = spec.body(robot.wrench_frame)
+        if sensor_body is None:
+            raise unknown("frame", robot.wrench_frame, (body.name for body in spec.bodies), ModelError)
+        _add_scene(mujoco, spec, scene, robot)
+        sensor_body.add_site(name="wrench")
+        for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
+            spec.add_sensor(name=f"wrench_{int(kind)}", type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrench")
+        spec.option.timestep = step
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        return spec.compile()
+    except ValueError as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
+
+
+def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
     """Build a scene into a model that is not compiled yet.
 
     Objects are children of the robot's base, so that everything is in its axes. A free one therefore gets three slides
     and a ball joint: MuJoCo has free joints in the world only.
-
-    Raises:
-        ModelError: the tool's link isn't there; lists the links.
     """
     base = spec.body(robot.base)
     for item in scene.objects.values():

@@ -16,8 +16,7 @@ from ...core.gains import make_gains
 from ...core.types import JointSpaceReference, RobotState
 from ...laws.joint_pid import JointPid
 from ...robot.model import RobotModel
-from .faults import fault
-from .response import Callback, JointInput
+from .response import Callback, JointInput, fault
 
 _URDF = """<robot name="joint"><link name="base"/><link name="lever"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
