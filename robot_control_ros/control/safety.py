@@ -84,7 +84,7 @@ class Safety:
         return Command(mode, values)
 
     def take_over(self, command: Command) -> None:
-        """Begin where somebody else's last command ended; a position is then held where that was."""
+        """Begin at another's last command; a position is then held there."""
         self._last, self.mode, self._stopped, self._last_extra = command.values, command.mode, True, None
 
     def approach_safe_output(
@@ -92,7 +92,7 @@ class Safety:
     ) -> Command:
         """The safe output, see :meth:`safe_output`, within the limits and rates of :meth:`apply`.
 
-        What it is measured against is the last command, `dt` seconds ago, which :meth:`take_over` may have told.
+        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
         sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
         self._stopped = True
