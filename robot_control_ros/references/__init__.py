@@ -1,6 +1,6 @@
 """References over time: where the robot should be, for every time."""
 
-from .contours import Circle, CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
+from .contours import Circle, CircleContour, Contour, ContourMove, Polyline, TimedContour
 from .jog import Jog
 from .joint import JointBrake, JointPath
 from .online_trajectory import OnlineJointTrajectory, OnlineTrajectory
@@ -20,7 +20,6 @@ __all__ = [
     "OnlineJointTrajectory",
     "OnlineTrajectory",
     "Polyline",
-    "PolylineMove",
     "QuinticTimeScaling",
     "TimeScaling",
     "TimedContour",

@@ -6,7 +6,7 @@ A contour doesn't know time: that comes from a time scaling. Points have d = 3 c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import ConfigError, refused
 from ..core.spatial import cross
 from ..core.types import Array, Reference
-from .time_scaling import Chain, QuinticTimeScaling, TimeScaling
+from .time_scaling import TimeScaling
 from .trajectory import check_positive
 
 NEAR = 1e-3  # m, from the pose that a move begins at to the contour
@@ -182,30 +182,6 @@ class TimedContour:
         return along(self.contour, *self._timing.at(t))
 
 
-class PolylineMove(TimedContour):
-    """A polyline, passed with a stop in every corner.
-
-    Args:
-        points: (k, 2) or (k, 3) [m].
-        duration: [s] of the whole, without the dwells; shared between the segments by length.
-        scaling: of a segment, from its length and duration: QuinticTimeScaling or Trapezoid.lasting.
-        dwell: in the corners [s].
-
-    Raises:
-        ConfigError: see Polyline and the scalings.
-    """
-
-    def __init__(
-        self,
-        points: Any,
-        duration: float,
-        scaling: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
-        dwell: float = 0.0,
-    ) -> None:
-        line = Polyline(points)
-        super().__init__(line, Chain.shared(line.lengths, duration, scaling, dwell))
-
-
 class ContourMove:
     """Moves the tip along a contour, orientation kept.
 
@@ -214,15 +190,12 @@ class ContourMove:
         timing: time scaling as long as the contour.
         start: (4, 4) pose to begin at.
         time: of the start [s].
-        q: (n,) posture to name in the reference, or None.
 
     Raises:
         ConfigError: lengths that differ, a contour in a plane, or one that begins elsewhere.
     """
 
-    def __init__(
-        self, contour: Contour, timing: TimeScaling, start: Array, time: float, q: Array | None = None
-    ) -> None:
+    def __init__(self, contour: Contour, timing: TimeScaling, start: Array, time: float) -> None:
         self._path = TimedContour(contour, timing)
         begin = contour.point(0.0)
         if begin.shape != (3,):
@@ -230,11 +203,11 @@ class ContourMove:
         if not np.linalg.norm(begin - start[:3, 3]) <= NEAR:
             rule = f"must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
             raise refused("beginning", begin, rule, NEAR, where="contour move: ")
-        self._start, self._time, self._q = start, time, q
+        self._start, self._time = start, time
         self.end = time + timing.duration
 
     def sample(self, t: float) -> Reference:
-        return tip_reference(self._start, self._path.at(t - self._time), self._q)
+        return tip_reference(self._start, self._path.at(t - self._time))
 
 
 class Circle:
@@ -247,7 +220,6 @@ class Circle:
         time: of the start [s].
         normal: (3,) axis of the circle in the base.
         fade: time to reach full speed [s].
-        q: (n,) posture to name in the reference, or None.
     """
 
     def __init__(
@@ -258,16 +230,15 @@ class Circle:
         time: float = 0.0,
         normal: Sequence[float] = (1.0, 0.0, 0.0),
         fade: float = 1.0,
-        q: Array | None = None,
     ) -> None:
         check_positive("circle", radius=radius, period=period, fade=fade)
         there = CircleContour((0.0, 0.0, 0.0), radius, normal).point(0.0)
         self._contour = CircleContour(start[:3, 3] - there, radius, normal)
-        self._start, self._time, self._q = start, time, q
+        self._start, self._time = start, time
         self._speed, self._fade = 2.0 * math.pi * radius / period, fade
 
     def sample(self, t: float) -> Reference:
-        return tip_reference(self._start, along(self._contour, *self._way(t - self._time)), self._q)
+        return tip_reference(self._start, along(self._contour, *self._way(t - self._time)))
 
     def _way(self, t: float) -> tuple[float, float, float]:
         """Way along the circle, speed and its derivative: the speed rises as 3 s² - 2 s³ over the fade."""
@@ -280,8 +251,8 @@ class Circle:
         return way, self._speed * (3.0 - 2.0 * s) * s**2, self._speed * 6.0 * s * (1.0 - s) / self._fade
 
 
-def tip_reference(start: Array, motion: tuple[Array, Array, Array], q: Array | None) -> Reference:
+def tip_reference(start: Array, motion: tuple[Array, Array, Array]) -> Reference:
     """Reference with the orientation of `start` and the position, velocity and acceleration (3,) of `motion`."""
     pose, twist, acceleration = start.copy(), np.zeros(6), np.zeros(6)
     pose[:3, 3], twist[:3], acceleration[:3] = motion
-    return Reference(pose, twist, acceleration, None, q)
+    return Reference(pose, twist, acceleration)

@@ -23,12 +23,7 @@ class JointLaw:
     The law's reference is the command: its positions, its velocities (zeros where it has none), no acceleration, no
     pose. It sees neither the controller's gains nor a wrench.
 
-    Args:
-        robot: its configuration; the law may command whatever it likes, and compensates gravity if it wants to.
-        model: of the robot, for this law alone.
-        name: of the law, or ``package.module:Class``.
-        gains: by name, over the robot's own and the law's defaults.
-        period: between two calls [s].
+    Every command mode is valid, and the law may compensate gravity. It needs a model of its own.
 
     Raises:
         ConfigError: the law or a gain is refused, or it needs a wrench.
@@ -51,12 +46,7 @@ class JointLaw:
         self._fresh = True
 
     def command(self, state: RobotState, wanted: Command) -> Command:
-        """What the motors get in this physics step.
-
-        Args:
-            state: of this step.
-            wanted: the controller's last command, of positions.
-        """
+        """The motors' command in this physics step; `wanted` is the controller's last command, of positions."""
         kin = self._model.update(state.q, state.v)
         if self._fresh:
             self._running.law.reset(state, kin)
@@ -75,9 +65,6 @@ class JointMotors:
         bandwidth: of the servos in position and velocity mode [rad/s].
         timeout: [s] of simulated time after which the joints hold without a new command; 0 never does.
         joint_law: drives the motors instead of the servo; None for the servo.
-
-    Attributes:
-        joint_law: as given.
     """
 
     def __init__(

@@ -149,12 +149,7 @@ def _place(element: Any, pose: Array) -> None:
 
 
 class SceneState:
-    """The objects of a running simulation.
-
-    Args:
-        mujoco, model, data: the simulation.
-        robot, scene: what it was made of.
-    """
+    """The objects of a running simulation, and what they exert on the robot."""
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene) -> None:
         self._mujoco, self._model, self._data, self._scene = mujoco, model, data, scene
@@ -173,14 +168,14 @@ class SceneState:
         return found - set(self._object_of)
 
     def pose(self, name: str) -> Array:
-        """Pose (4, 4) of an object in the base."""
+        """See :meth:`.mujoco_plant.MujocoPlant.object_pose`."""
         data, body = self._data, self._body_of[self._known(name)]
         rotation_t = data.xmat[self._base].reshape(3, 3).T
         position = rotation_t @ (data.xpos[body] - data.xpos[self._base])
         return make_pose(position, rotation_t @ data.xmat[body].reshape(3, 3))
 
     def move(self, name: str, position: Array) -> None:
-        """Pull an object on slides to a position (3,) in the base."""
+        """See :meth:`.mujoco_plant.MujocoPlant.move_object`."""
         item = self._scene.objects[self._known(name)]
         if item.motion != "slides":
             movable = [other.name for other in self._scene.objects.values() if other.motion == "slides"]
