@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
 from ..core.types import Array, Command, Reference, RobotState, SensedState
 from ..laws.running_law import RunningLaw
@@ -273,9 +273,9 @@ class ControlLoop:
 def _check_state(state: RobotState, n: int) -> None:
     for name, values in (("position", state.q), ("velocity", state.v)):
         if values.shape != (n,) or not math.isfinite(values.dot(values)):
-            raise ConfigError(f"joint state: {name} = {values.tolist()}: must be {n} finite numbers")
+            raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")
     if not math.isfinite(state.time):
-        raise ConfigError(f"joint state: time = {state.time}: must be finite")
+        raise refused("time", state.time, "must be finite", where="joint state: ")
 
 
 def _describe_gap(gap: float) -> str:

@@ -34,9 +34,8 @@ class Safety:
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
             if not (np.isfinite(values).all() and (values > 0.0).all()):
-                raise ConfigError(
-                    f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
-                )
+                text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
+                raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
         self._robot, self._limits, self._shape = robot, limits, (robot.n,)
         self._effort_rate = np.array(robot.effort_rate)
         self._safe_damping = np.array(robot.safe_damping)
@@ -87,7 +86,7 @@ class Safety:
         return Command(mode, values)
 
     def take_over(self, command: Command) -> None:
-        """Begin where somebody else's last command ended; a position is then held where that was."""
+        """Begin at another's last command; a position is then held there."""
         self._last, self.mode, self._stopped, self._last_extra = command.values, command.mode, True, None
 
     def approach_safe_output(
@@ -95,7 +94,7 @@ class Safety:
     ) -> Command:
         """The safe output, see :meth:`safe_output`, within the limits and rates of :meth:`apply`.
 
-        What it is measured against is the last command, `dt` seconds ago, which :meth:`take_over` may have told.
+        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
         sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
         self._stopped = True

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-JointPathFunction = Callable[[float], tuple[Array, Array, Array]]
+JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
+JointPathFunction = Callable[[float], JointSample]
 
 
 class CommandMode(str, Enum):
@@ -67,11 +68,7 @@ class RobotState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensedState(RobotState):
-    """A sample with a fresh wrench: what a law with ``needs_wrench = True`` gets.
-
-    Attributes:
-        wrench_on_tip: (6,) see :class:`RobotState`; never None.
-    """
+    """A sample whose `wrench_on_tip` is never None: what a law with ``needs_wrench = True`` gets."""
 
     wrench_on_tip: Array = field(kw_only=True)
 
@@ -101,12 +98,9 @@ class Reference:
 
 @dataclass(slots=True, eq=False)
 class JointSpaceReference(Reference):
-    """Where the joints should be: what a law with ``reference = JointSpaceReference`` gets.
+    """A reference whose q, v and a are never None: what a law with ``reference = JointSpaceReference`` gets.
 
     The loop gives `path` as well.
-
-    Attributes:
-        q, v, a: (n,) joint position, velocity, acceleration; never None.
     """
 
     q: Array = field(kw_only=True)
