@@ -13,6 +13,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .following import FollowingMonitor
 
+SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
 
 
@@ -104,8 +105,16 @@ class Safety:
         latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
         values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
         if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
-            values = np.clip(values - self._safe_damping * state.v, *self._effort_bounds)
+            values = np.clip(values - self._damping(state, kin) * state.v, *self._effort_bounds)
         return values
+
+    def _damping(self, state: RobotState, kin: RobotDynamics) -> Array:
+        """Safe damping (n,) that brakes at the state's age τ: largest eigenvalue of M⁻¹ D at most 1 / (e τ)."""
+        if state.age <= SAFE_AGE:
+            return self._safe_damping
+        root = np.sqrt(self._safe_damping)
+        fastest = np.linalg.eigvalsh(root[:, None] * np.linalg.inv(kin.mass) * root)[-1]
+        return np.asarray(self._safe_damping * min(1.0, 1.0 / (math.e * state.age * fastest)))
 
     def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str) -> Command:
         """The safe output at a fresh state, with the reason as the fault."""

@@ -56,6 +56,7 @@ class RobotState:
         wrench: the sensor's sample in the sensor's frame, None where there is none.
         wrench_on_tip: (6,) the same, tared, in base axes at the tip origin; None in a plant's sample, and where there
             is no fresh wrench. The loop makes a new state with it.
+        age: how old the sample was when it arrived [s]; 0 where that isn't known.
     """
 
     time: float
@@ -64,6 +65,7 @@ class RobotState:
     effort: Array
     wrench: Wrench | None = None
     wrench_on_tip: Array | None = None
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
