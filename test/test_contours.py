@@ -7,15 +7,14 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.references import (
     Chain,
     CircleContour,
     ContourMove,
     Polyline,
-    PolylineMove,
     QuinticTimeScaling,
     TimedContour,
     Trapezoid,
@@ -138,10 +137,11 @@ def velocity_and_acceleration(path, t):
     return (after - before) / (2.0 * H), (v1 - v0) / (2.0 * H)
 
 
-@pytest.mark.parametrize("profile", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"])
+@pytest.mark.parametrize("scaling", [QuinticTimeScaling, Trapezoid.lasting], ids=["quintic", "trapezoid"])
 @pytest.mark.parametrize("points", [RECTANGLE, ZIGZAG, SKEW], ids=["rectangle", "zigzag", "in space"])
-def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, profile):
-    move = PolylineMove(points, 4.0, profile, dwell=0.3)
+def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, scaling):
+    line = Polyline(points)
+    move = TimedContour(line, Chain.shared(line.lengths, 4.0, scaling, dwell=0.3))
     points = np.array(points)
     sides = np.linalg.norm(np.diff(points, axis=0), axis=1)
     arrivals = np.cumsum(4.0 * sides / sides.sum()) + 0.3 * np.arange(len(sides))
@@ -156,21 +156,21 @@ def test_a_polyline_move_stops_in_every_corner_at_its_share_of_the_time(points, 
 
 
 def test_a_polyline_move_of_one_segment_is_the_quintic_along_it():
-    move = PolylineMove([(0.6, 0.4), (1.4, 1.0)], 2.0)
+    move = TimedContour(Polyline([(0.6, 0.4), (1.4, 1.0)]), QuinticTimeScaling(1.0, 2.0))
     for u in (0.1, 0.5, 0.8):
         share = 10 * u**3 - 15 * u**4 + 6 * u**5
         assert move.at(2.0 * u)[0] == pytest.approx([0.6 + 0.8 * share, 0.4 + 0.6 * share])
 
 
 def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(contour):
-    profiles = [Trapezoid.lasting(contour.length, 4.0), QuinticTimeScaling(contour.length, 3.0)]
+    scalings = [Trapezoid.lasting(contour.length, 4.0), QuinticTimeScaling(contour.length, 3.0)]
     if isinstance(contour, Polyline):
-        profiles = [Chain.shared(contour.lengths, 4.0), Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3)]
+        scalings = [Chain.shared(contour.lengths, 4.0), Chain.shared(contour.lengths, 4.0, Trapezoid.lasting, 0.3)]
     rng = np.random.default_rng(5)
-    for profile in profiles:
-        path = TimedContour(contour, profile)
+    for scaling in scalings:
+        path = TimedContour(contour, scaling)
         kinks = np.linspace(0.0, path.duration, 40001)
-        rates = profile.at(kinks)[2]
+        rates = scaling.at(kinks)[2]
         kinks = kinks[:-1][np.abs(np.diff(rates)) > 1e-2]
         times = rng.uniform(0.0, path.duration, 300)
         if len(kinks):
@@ -183,7 +183,7 @@ def test_position_velocity_and_acceleration_of_a_timed_contour_are_derivatives(c
 
 
 def test_timing_that_is_not_as_long_as_the_contour_is_refused():
-    with pytest.raises(ConfigError, match=r"timing over 1\.5 m: must be over 1\.8 m"):
+    with refuses("length of timing", 1.5, pytest.approx(1.8)):
         TimedContour(Polyline(RECTANGLE), QuinticTimeScaling(1.5, 1.0))
 
 
@@ -191,8 +191,7 @@ def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():
     contour = Polyline(SKEW)
     start = np.eye(4)
     start[:3, :3], start[:3, 3] = Rotation.from_rotvec((0.3, 2.0, -0.4)).as_matrix(), SKEW[0]
-    q = np.arange(6.0)
-    move = ContourMove(contour, Chain.shared(contour.lengths, 4.0), start, 2.0, q)
+    move = ContourMove(contour, Chain.shared(contour.lengths, 4.0), start, 2.0)
     assert move.end == 6.0
     for t in np.linspace(1.0, 7.0, 61):
         reference = move.sample(t)
@@ -200,7 +199,6 @@ def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():
         assert contour.distance(reference.pose[:3, 3])[0] == pytest.approx(0.0, abs=1e-12)
         assert not reference.twist[3:].any()
         assert not reference.acceleration[3:].any()
-        assert reference.q is q
         before, after = move.sample(t - 1e-5), move.sample(t + 1e-5)
         assert (after.pose[:3, 3] - before.pose[:3, 3]) / 2e-5 == pytest.approx(reference.twist[:3], abs=1e-6)
         assert (after.twist - before.twist) / 2e-5 == pytest.approx(reference.acceleration, abs=1e-3)
@@ -214,7 +212,7 @@ def test_a_contour_move_keeps_its_orientation_and_begins_and_ends_at_rest():
 
 @pytest.mark.parametrize("points", [[(0.0, 0.0)], [0.0, 1.0], [(0.0,), (1.0,)], np.zeros((3, 4)), np.zeros((0, 3))])
 def test_a_polyline_refuses_what_are_not_points(points):
-    with pytest.raises(ConfigError, match=r"polyline: points of shape .*: must be \(k, 2\) or \(k, 3\)"):
+    with refuses("shape of points", np.shape(points)):
         Polyline(points)
 
 
@@ -222,29 +220,29 @@ def test_a_polyline_refuses_what_are_not_points(points):
     "points", [[(0.0, 1.0), (0.0, 1.0)], [(0.0, math.nan), (0.0, 1.0)], [(0.0, 0.0), (math.inf, 0.0)]]
 )
 def test_a_polyline_refuses_points_that_repeat_or_are_not_finite(points):
-    with pytest.raises(ConfigError, match=r"polyline: points .*: must be finite, each apart from the next"):
+    with refuses("points", points):
         Polyline(points)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("name", "changes"),
     [
-        ({"radius": 0.0}, r"circle: radius = 0\.0"),
-        ({"radius": math.nan}, "circle: radius = nan"),
-        ({"center": (1.0,)}, "circle: center = .*: must be 2 or 3 finite numbers"),
-        ({"center": (1.0, math.inf)}, "circle: center"),
-        ({"normal": (0.0, 0.0, 0.0)}, "circle: normal"),
-        ({"center": (1.0, 0.6), "normal": (1.0, 0.0, 0.0)}, "circle: normal = .* along z"),
+        ("radius", {"radius": 0.0}),
+        ("radius", {"radius": math.nan}),
+        ("center", {"center": (1.0,)}),
+        ("center", {"center": (1.0, math.inf)}),
+        ("normal", {"normal": (0.0, 0.0, 0.0)}),
+        ("normal", {"center": (1.0, 0.6), "normal": (1.0, 0.0, 0.0)}),
     ],
 )
-def test_a_circle_refuses_what_is_not_one(changes, words):
-    with pytest.raises(ConfigError, match=words):
+def test_a_circle_refuses_what_is_not_one(name, changes):
+    with refuses(name, changes[name], (0.0, math.inf) if name == "radius" else None):
         CircleContour(**{"center": (1.0, 0.6, 0.0), "radius": 0.3, **changes})
 
 
 def test_a_contour_move_refuses_a_plane_contour_and_one_that_begins_elsewhere():
     plane, space = Polyline(ZIGZAG), Polyline(SKEW)
-    with pytest.raises(ConfigError, match="2 coordinates: must have 3"):
+    with refuses("contour", bound=3):
         ContourMove(plane, Chain.shared(plane.lengths, 4.0), np.eye(4), 0.0)
-    with pytest.raises(ConfigError, match=r"begins at .*: must be within 0\.001 m of the tip"):
+    with refuses("beginning", space.points[0], 0.001):
         ContourMove(space, Chain.shared(space.lengths, 4.0), np.eye(4), 0.0)

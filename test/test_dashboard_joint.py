@@ -23,7 +23,7 @@ NO_LIMIT, LIMITED = LINES[0], LINES[1]
 
 def curves(line=NO_LIMIT, step=None, **gains):
     step = step or Step()
-    return Curves("PID", step, respond(Pid({"profile": "legacy", "p": 0.1, "i": 2.0, **gains}), step), line)
+    return Curves("PID", step, respond(Pid({"variant": "legacy", "p": 0.1, "i": 2.0, **gains}), step), line)
 
 
 # --- curves and files ---
@@ -200,7 +200,7 @@ def test_a_cyclic_joint_goes_the_short_way(new_page):
 
 def test_everything_is_set_as_the_reference(new_page):
     page, browser = new_page()
-    for label, value in (("Profile", "current"), ("D [s]", 0.001), ("Target [deg]", 50.0), ("Time step [ms]", "1")):
+    for label, value in (("Variant", "current"), ("D [s]", 0.001), ("Target [deg]", 50.0), ("Time step [ms]", "1")):
         browser.set(label, value)
     browser.set("Reference", LIMITED.name)
     until(lambda: page.curves.line is LIMITED and page.curves.step.target == 50.0, "the reference")

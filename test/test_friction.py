@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arms import planar_arm, slope
 
-from robot_control_ros.robot.friction import SMOOTHING, friction_torque
+from robot_control_ros.robot.model import SMOOTHING, friction_torque
 from robot_control_ros.simulation.in_process import Push, simulate
 
 

@@ -10,8 +10,7 @@ from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
 from robot_control_ros.laws.impedance import DAMPING_PERIOD, MAX_INERTIA, Impedance
-from robot_control_ros.robot.friction import friction_torque
-from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.model import RobotModel, friction_torque
 from robot_control_ros.simulation.in_process import Push, simulate
 
 SIZES = range(1, 9)

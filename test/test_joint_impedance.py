@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms import Chain, gradient, random_arm, slope
+from joint_moves import JointMove
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.joint_impedance import JointImpedance
-from robot_control_ros.references import Hold, JointMove
+from robot_control_ros.references import Hold
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from arms import random_arm
+from joint_moves import JointMove
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import CommandMode, Reference, RobotState
 from robot_control_ros.laws.joint_pid import JointPid, JointPidEffort
-from robot_control_ros.references import Hold, JointMove
+from robot_control_ros.references import Hold
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
@@ -71,7 +72,7 @@ def short_way(angle):
 def test_legacy_is_the_script(model, rng):
     """Joint by joint, as in the source; dt differs from call to call."""
     p, i, d = rng.uniform(0.0, 0.1, N), np.array([2.0, 0.0, 1.0, 0.5, 0.0]), rng.uniform(0.0, 0.001, N)
-    caller = Caller(JointPid, model, profile="legacy", p=p, i=i, d=d, velocity_limit=0.5)
+    caller = Caller(JointPid, model, variant="legacy", p=p, i=i, d=d, velocity_limit=0.5)
     integral, last, limited = [0.0] * N, [0.0] * N, 0
     for k, (q_ref, q, v, dt) in enumerate(walk(rng, 100)):
         expected = []
@@ -94,7 +95,7 @@ def test_legacy_is_the_script(model, rng):
 
 def test_current_takes_the_rate_from_the_velocity_and_divides_by_5_ms_whatever_the_step(model, rng):
     p, i, d = rng.uniform(0.0, 0.1, N), rng.uniform(0.5, 2.0, N), rng.uniform(0.0, 0.001, N)
-    caller = Caller(JointPid, model, profile="current", p=p, i=i, d=d)
+    caller = Caller(JointPid, model, variant="current", p=p, i=i, d=d)
     integral = np.zeros(N)
     for q_ref, q, v, dt in walk(rng, 100):
         integral += (q_ref - q) * dt
@@ -105,7 +106,7 @@ def test_current_takes_the_rate_from_the_velocity_and_divides_by_5_ms_whatever_t
 @pytest.mark.parametrize("gravity", [True, False])
 def test_textbook_is_the_discrete_pid_with_the_weight_carried(model, rng, gravity):
     p, i, d = rng.uniform(0.0, 200.0, N), rng.uniform(1.0, 50.0, N), rng.uniform(0.0, 2.0, N)
-    caller = Caller(JointPidEffort, model, profile="textbook", p=p, i=i, d=d, gravity=gravity)
+    caller = Caller(JointPidEffort, model, variant="textbook", p=p, i=i, d=d, gravity=gravity)
     errors = []
     for q_ref, q, v, _ in walk(rng, 50):
         errors.append(q_ref - q)
@@ -116,19 +117,19 @@ def test_textbook_is_the_discrete_pid_with_the_weight_carried(model, rng, gravit
 
 
 def test_spring_damper_has_no_integral_and_no_past(model, rng):
-    caller = Caller(JointPidEffort, model, profile="spring_damper", p=80.0, i=50.0, d=5.0)
+    caller = Caller(JointPidEffort, model, variant="spring_damper", p=80.0, i=50.0, d=5.0)
     for q_ref, q, v, dt in walk(rng, 20):
         expected = 80.0 * (q_ref - q) - 5.0 * v + model.bias(q, np.zeros(N))
         np.testing.assert_allclose(caller(q_ref, q, v, dt), expected, rtol=0, atol=1e-9)
 
 
-def test_an_integral_does_not_survive_the_profile_without_one(model):
+def test_an_integral_does_not_survive_the_variant_without_one(model):
     q, target = np.zeros(N), np.full(N, 0.01)
     caller = Caller(JointPidEffort, model, i=50.0)
     begun = caller(target, q)
     for _ in range(10):
         caller(target, q)
-    caller.set(i=50.0, profile="spring_damper")
+    caller.set(i=50.0, variant="spring_damper")
     caller(target, q)
     caller.set(i=50.0)
     np.testing.assert_allclose(caller(target, q), begun, rtol=0, atol=1e-12)
@@ -154,9 +155,9 @@ def test_any_error_of_a_cyclic_joint_is_within_half_a_turn(model, rng):
         np.testing.assert_allclose(seen, short_way(q_ref - q)[list(CYCLIC)], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("law_type", "profile"), [(JointPid, "legacy"), (JointPidEffort, "textbook")])
-def test_an_error_that_passes_half_a_turn_gives_no_derivative_kick(model, law_type, profile):
-    caller = Caller(law_type, model, profile=profile, p=0.0, i=0.0, d=0.01, **gravity_off(law_type))
+@pytest.mark.parametrize(("law_type", "variant"), [(JointPid, "legacy"), (JointPidEffort, "textbook")])
+def test_an_error_that_passes_half_a_turn_gives_no_derivative_kick(model, law_type, variant):
+    caller = Caller(law_type, model, variant=variant, p=0.0, i=0.0, d=0.01, **gravity_off(law_type))
     q, before = np.zeros(N), np.radians(179.9)
     caller(np.full(N, before), q)
     expected = 0.01 * np.radians(0.2) / T / (T if law_type is JointPid else 1.0)
@@ -170,10 +171,10 @@ def gravity_off(law_type):
 # --- begin and reset ---
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS)
-def test_without_an_error_the_command_holds(model, rng, law_type, profile, gains):
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS)
+def test_without_an_error_the_command_holds(model, rng, law_type, variant, gains):
     """Zero velocity, or the weight: at once and for as long as nothing happens."""
-    caller = Caller(law_type, model, profile=profile, **gains)
+    caller = Caller(law_type, model, variant=variant, **gains)
     q = rng.uniform(-3, 3, N)
     caller.reset(q)
     holding = model.bias(q, np.zeros(N)) if law_type is JointPidEffort else np.zeros(N)
@@ -181,37 +182,37 @@ def test_without_an_error_the_command_holds(model, rng, law_type, profile, gains
         np.testing.assert_allclose(caller(q, q), holding, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS)
-def test_after_a_reset_all_is_as_at_the_beginning(model, rng, law_type, profile, gains):
-    caller, steps = Caller(law_type, model, profile=profile, **gains), walk(rng, 20)
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS)
+def test_after_a_reset_all_is_as_at_the_beginning(model, rng, law_type, variant, gains):
+    caller, steps = Caller(law_type, model, variant=variant, **gains), walk(rng, 20)
     first = [caller(*step) for step in steps]
     caller.reset()
     np.testing.assert_array_equal([caller(*step) for step in steps], first)
 
 
-@pytest.mark.parametrize(("law_type", "profile", "other"), [(*v[:2], o[1]) for v, o in (VARIANTS[:2], VARIANTS[2:])])
-def test_a_profile_with_a_derivative_of_the_error_begins_without_one(model, law_type, profile, other):
-    caller, q = Caller(law_type, model, profile=profile, d=0.1, **gravity_off(law_type)), np.zeros(N)
+@pytest.mark.parametrize(("law_type", "variant", "other"), [(*v[:2], o[1]) for v, o in (VARIANTS[:2], VARIANTS[2:])])
+def test_a_variant_with_a_derivative_of_the_error_begins_without_one(model, law_type, variant, other):
+    caller, q = Caller(law_type, model, variant=variant, d=0.1, **gravity_off(law_type)), np.zeros(N)
     first = caller(q + 0.01, q)
     caller(q - 0.01, q)
-    caller.set(profile=other, d=0.1, **gravity_off(law_type))
+    caller.set(variant=other, d=0.1, **gravity_off(law_type))
     caller(q - 0.01, q)
-    caller.set(profile=profile, d=0.1, **gravity_off(law_type))
+    caller.set(variant=variant, d=0.1, **gravity_off(law_type))
     np.testing.assert_array_equal(caller(q + 0.01, q), first)
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS[:3])
-def test_an_integral_gain_of_0_empties_the_integral_of_that_joint(model, law_type, profile, gains):
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS[:3])
+def test_an_integral_gain_of_0_empties_the_integral_of_that_joint(model, law_type, variant, gains):
     q, target = np.zeros(N), np.full(N, 0.01)
-    caller = Caller(law_type, model, profile=profile, **gains)
+    caller = Caller(law_type, model, variant=variant, **gains)
     begun = caller(target, q)
     for _ in range(9):
         tenth = caller(target, q)
     zero = np.full(N, gains["i"])
     zero[2] = 0.0
-    caller.set(profile=profile, **{**gains, "i": zero})
+    caller.set(variant=variant, **{**gains, "i": zero})
     caller(target, q)
-    caller.set(profile=profile, **gains)
+    caller.set(variant=variant, **gains)
     after = caller(target, q)
     assert after[2] == pytest.approx(begun[2], abs=1e-12)
     np.testing.assert_allclose(np.delete(after - begun, 2), np.delete((tenth - begun) / 9.0 * 11.0, 2), rtol=1e-9)
@@ -220,40 +221,40 @@ def test_an_integral_gain_of_0_empties_the_integral_of_that_joint(model, law_typ
 # --- limits and anti-windup ---
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS)
-def test_no_command_is_beyond_the_descriptions_limit(model, rng, law_type, profile, gains):
-    caller, limit = Caller(law_type, model, profile=profile, **gains), LIMITS[law_type]
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS)
+def test_no_command_is_beyond_the_descriptions_limit(model, rng, law_type, variant, gains):
+    caller, limit = Caller(law_type, model, variant=variant, **gains), LIMITS[law_type]
     commands = np.array([caller(*rng.uniform(-6, 6, (3, N))) for _ in range(100)])
     assert abs(commands).max() == limit
     assert (abs(commands) < limit).any()
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS)
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS)
 @pytest.mark.parametrize("anti_windup", [False, True])
-def test_the_terms_add_up_to_the_command(model, rng, law_type, profile, gains, anti_windup):
-    caller = Caller(law_type, model, profile=profile, anti_windup=anti_windup, **gains)
+def test_the_terms_add_up_to_the_command(model, rng, law_type, variant, gains, anti_windup):
+    caller = Caller(law_type, model, variant=variant, anti_windup=anti_windup, **gains)
     for _ in range(50):
         command = caller(*rng.uniform(-1, 1, (3, N)))
         assert all(term.shape == (N,) for term in caller.law.terms.values())
         np.testing.assert_allclose(sum(caller.law.terms.values()), command, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS[:3])
-def test_anti_windup_changes_nothing_below_the_limit(model, rng, law_type, profile, gains):
-    plain = Caller(law_type, model, profile=profile, **gains)
-    spared = Caller(law_type, model, profile=profile, anti_windup=True, **gains)
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS[:3])
+def test_anti_windup_changes_nothing_below_the_limit(model, rng, law_type, variant, gains):
+    plain = Caller(law_type, model, variant=variant, **gains)
+    spared = Caller(law_type, model, variant=variant, anti_windup=True, **gains)
     for step in walk(rng, 50, size=0.005):
         np.testing.assert_array_equal(spared(*step), plain(*step))
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS[:3])
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS[:3])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_with_anti_windup_a_long_time_at_the_limit_is_forgotten_at_once(model, law_type, profile, gains, sign):
+def test_with_anti_windup_a_long_time_at_the_limit_is_forgotten_at_once(model, law_type, variant, gains, sign):
     """Off, the command stays at the limit once the target is reached; on, it leaves it."""
     q, limit = np.zeros(N), LIMITS[law_type]
     kept = {}
     for anti_windup in (False, True):
-        caller = Caller(law_type, model, profile=profile, anti_windup=anti_windup, **gains, **gravity_off(law_type))
+        caller = Caller(law_type, model, variant=variant, anti_windup=anti_windup, **gains, **gravity_off(law_type))
         for _ in range(2000):
             assert caller(q + 2.9 * sign, q) == pytest.approx(sign * limit)
         caller(q, q)
@@ -262,17 +263,17 @@ def test_with_anti_windup_a_long_time_at_the_limit_is_forgotten_at_once(model, l
     np.testing.assert_allclose(kept[True], 0.0, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS[:3])
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS[:3])
 def test_anti_windup_leaves_out_errors_that_drive_a_command_further_beyond_its_limit(
-    model, rng, law_type, profile, gains
+    model, rng, law_type, variant, gains
 ):
     """Joint by joint, by its definition; all three parts and the weight count."""
-    caller = Caller(law_type, model, profile=profile, anti_windup=True, **gains)
+    caller = Caller(law_type, model, variant=variant, anti_windup=True, **gains)
     integral, last, out = np.zeros(N), None, 0
     for q_ref, q, v, _ in walk(rng, 200, size=0.7):
         e = short_way(q_ref - q)
         scale, load = (1.0 / T, np.zeros(N)) if law_type is JointPid else (1.0, model.bias(q, np.zeros(N)))
-        rate = -v if profile == "current" else (np.zeros(N) if last is None else short_way(e - last) / T)
+        rate = -v if variant == "current" else (np.zeros(N) if last is None else short_way(e - last) / T)
         last = e
         expected = []
         for j in range(N):
@@ -291,11 +292,11 @@ def test_anti_windup_leaves_out_errors_that_drive_a_command_further_beyond_its_l
 def test_anti_windup_lets_the_integral_come_back_from_the_limit(model):
     """An error that leads away from the limit is integrated although the command is beyond it."""
     q = np.zeros(N)
-    caller = Caller(JointPid, model, profile="legacy", p=0.0, i=2.0, anti_windup=True)
+    caller = Caller(JointPid, model, variant="legacy", p=0.0, i=2.0, anti_windup=True)
     for _ in range(300):
         full = caller(q + 0.05, q)
     assert (full > 0.9 * LIMITS[JointPid]).all()
-    caller.set(profile="legacy", p=0.0, i=20.0, anti_windup=True)  # ten times beyond
+    caller.set(variant="legacy", p=0.0, i=20.0, anti_windup=True)  # ten times beyond
     commands = [caller(q - 0.05, q) for _ in range(290)]
     assert (commands[0] == LIMITS[JointPid]).all()
     assert (commands[-1] < LIMITS[JointPid]).all()
@@ -304,21 +305,21 @@ def test_anti_windup_lets_the_integral_come_back_from_the_limit(model):
 # --- properties ---
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS)
-def test_each_joint_is_controlled_by_itself_whatever_their_order(rng, law_type, profile, gains):
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS)
+def test_each_joint_is_controlled_by_itself_whatever_their_order(rng, law_type, variant, gains):
     arm, order = random_arm(4, N, continuous=CYCLIC), [3, 0, 4, 2, 1]
-    plain = Caller(law_type, arm.model(), profile=profile, **gains)
-    other = Caller(law_type, arm.model([arm.joints[j] for j in order]), profile=profile, **gains)
+    plain = Caller(law_type, arm.model(), variant=variant, **gains)
+    other = Caller(law_type, arm.model([arm.joints[j] for j in order]), variant=variant, **gains)
     for _ in range(30):
         step = rng.uniform(-3, 3, (3, N))
         np.testing.assert_allclose(other(*step[:, order]), plain(*step)[order], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("law_type", "profile", "gains"), VARIANTS)
+@pytest.mark.parametrize(("law_type", "variant", "gains"), VARIANTS)
 @pytest.mark.parametrize("n", [1, 2, 7, 8])
-def test_every_command_is_finite(rng, law_type, profile, gains, n):
-    caller = Caller(law_type, random_arm(n, n, continuous=(0,)).model(), profile=profile, **gains)
-    extreme = Caller(law_type, caller.model, profile=profile, p=2.0, i=100.0, d=0.1, anti_windup=True)
+def test_every_command_is_finite(rng, law_type, variant, gains, n):
+    caller = Caller(law_type, random_arm(n, n, continuous=(0,)).model(), variant=variant, **gains)
+    extreme = Caller(law_type, caller.model, variant=variant, p=2.0, i=100.0, d=0.1, anti_windup=True)
     for scale in (0.0, 1e-12, 1.0, 1e3, 1e6):
         for dt in (1e-4, T, 0.1):
             step = scale * rng.uniform(-1, 1, (3, n))
@@ -333,11 +334,11 @@ def test_every_command_is_finite(rng, law_type, profile, gains, n):
         (JointPid, {"i": -1.0}, r"i = -1: must be within \[0, 100\] 1/s"),
         (JointPid, {"d": np.nan}, r"d = nan: must be within \[0, 0\.1\] s"),
         (JointPid, {"velocity_limit": [1, 1, -1, 1, 1]}, r"velocity_limit\[2\] = -1: must be within \[0, 100\] rad/s"),
-        (JointPid, {"profile": "textbook"}, "profile = 'textbook': must be one of: legacy, current"),
+        (JointPid, {"variant": "textbook"}, "variant = 'textbook': must be one of: legacy, current"),
         (JointPid, {"p": [0.1, 0.1]}, r"p has 2 values .*: must have 1 or 5 numbers \(one per joint\)"),
         (JointPidEffort, {"p": 5001.0}, r"p = 5001: must be within \[0, 5000\] N·m/rad"),
         (JointPidEffort, {"d": -0.1}, r"d = -0\.1: must be within \[0, 500\] N·m·s/rad"),
-        (JointPidEffort, {"profile": "legacy"}, "profile = 'legacy': must be one of: textbook, spring_damper"),
+        (JointPidEffort, {"variant": "legacy"}, "variant = 'legacy': must be one of: textbook, spring_damper"),
         (JointPidEffort, {"anti_windup": 0.5}, r"anti_windup = 0\.5: it is a switch"),
     ],
 )

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from joint_moves import JointMove
 
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
 from robot_control_ros.core.types import Reference
-from robot_control_ros.references import Circle, Hold, JointMove, MinimumJerk
+from robot_control_ros.references import Circle, Hold, OnlineTrajectory
 from robot_control_ros.references.joint_reference import AHEAD, REMEMBERED, JointReference
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.inverse_kinematics import TRACKING
@@ -102,7 +103,8 @@ def test_poses_without_a_twist_are_followed_a_twentieth_of_a_second_behind():
 def test_turns_of_the_tip_are_followed(name):
     follower = Follower(name)
     turned = make_pose(follower.pose[:3, 3], rotation_exp(np.array([0.5, -0.3, 0.4])) @ follower.pose[:3, :3])
-    move = MinimumJerk(Reference(pose=follower.pose), turned, 0.0, (0.25, 0.4), (1.0, 4.0))  # no joint at its limit
+    start, speed = Reference(pose=follower.pose), (0.25, 0.4)  # no joint at its limit
+    move = OnlineTrajectory(start, turned, 0.0, speed, (1.0, 4.0))
     for reference in follower.run(move, 5.0):
         error = follower.tip_error(reference)
         assert np.linalg.norm(error[:3]) < 0.0005

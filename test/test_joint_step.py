@@ -15,7 +15,7 @@ WOUND_UP = LINES[1]
 
 
 def pid(p, i=0.0, d=0.0, **more):
-    return Pid({"profile": "legacy", "p": p, "i": i, "d": d, **more})
+    return Pid({"variant": "legacy", "p": p, "i": i, "d": d, **more})
 
 
 def limit(line):
@@ -265,14 +265,14 @@ def test_the_limit_of_d_is_the_sources(p):
     assert Loop(p, 0.0, 0.0, T).d_limit == pytest.approx(T * (2.0 - p) / 2.0)
 
 
-@pytest.mark.parametrize("profile", ["legacy", "current"])
+@pytest.mark.parametrize("variant", ["legacy", "current"])
 @pytest.mark.parametrize("i", [0.0, 2.0, 9.0])
 @pytest.mark.parametrize("dt", [0.002, 0.005])
-def test_below_the_limit_of_d_it_is_stable_and_above_it_is_not(profile, i, dt):
-    d = Loop(0.3, i, 0.0, dt, profile).d_limit
-    assert Loop(0.3, i, 0.999 * d, dt, profile).stable
-    assert not Loop(0.3, i, 1.001 * d, dt, profile).stable
-    assert np.abs(Loop(0.3, i, d, dt, profile).roots + 1.0).min() < 1e-9
+def test_below_the_limit_of_d_it_is_stable_and_above_it_is_not(variant, i, dt):
+    d = Loop(0.3, i, 0.0, dt, variant).d_limit
+    assert Loop(0.3, i, 0.999 * d, dt, variant).stable
+    assert not Loop(0.3, i, 1.001 * d, dt, variant).stable
+    assert np.abs(Loop(0.3, i, d, dt, variant).roots + 1.0).min() < 1e-9
 
 
 def test_pi_has_the_roots_of_the_sources_equation():
@@ -280,14 +280,14 @@ def test_pi_has_the_roots_of_the_sources_equation():
         assert abs(root * root - (2.0 - 0.1 - 2.0 * T) * root + (1.0 - 0.1)) < 1e-12
 
 
-@pytest.mark.parametrize("profile", ["legacy", "current"])
+@pytest.mark.parametrize("variant", ["legacy", "current"])
 @pytest.mark.parametrize("dt", [0.001, 0.005, 0.01])
 @pytest.mark.parametrize("gains", [(0.3, 0.0, 0.0), (0.3, 5.0, 0.0), (0.3, 0.0, 0.0005), (0.3, 5.0, 0.0005)])
-def test_every_run_obeys_the_equation_that_has_these_roots(profile, dt, gains):
+def test_every_run_obeys_the_equation_that_has_these_roots(variant, dt, gains):
     p, i, d = gains
-    run = respond(Pid({"profile": profile, "p": p, "i": i, "d": d}), Step(dt=dt))
+    run = respond(Pid({"variant": variant, "p": p, "i": i, "d": d}), Step(dt=dt))
     error = STEP - run.angle
-    equation = np.poly(Loop(p, i, d, dt, profile).roots)
+    equation = np.poly(Loop(p, i, d, dt, variant).roots)
     left = np.convolve(error, equation, "valid")[1:]  # from where the first call, without D, is past
     np.testing.assert_allclose(left, 0.0, rtol=0, atol=1e-9)
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from joint_moves import JointMove
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
@@ -13,7 +14,7 @@ from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.laws import law_class, law_names
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.references import Circle, JointMove
+from robot_control_ros.references import Circle
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 

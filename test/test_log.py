@@ -8,14 +8,14 @@ import pytest
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.simulation.log import Log, LogWriter
+from robot_control_ros.simulation.log import Log, LogSample
 
 JOINTS = ("elbow", "wrist")
 AXES = ["x", "y", "z", "rx", "ry", "rz"]
 
 
 def samples(count=5, seed=0):
-    """Keyword arguments of LogWriter.add, one per sample."""
+    """Keyword arguments of LogSample, one per sample."""
     rng = np.random.default_rng(seed)
     for k in range(count):
         pose = np.eye(4)
@@ -35,10 +35,7 @@ def samples(count=5, seed=0):
 
 
 def written(count=5):
-    writer = LogWriter(JOINTS, CommandMode.EFFORT)
-    for sample in samples(count):
-        writer.add(**sample)
-    return writer.log()
+    return Log.of(JOINTS, CommandMode.EFFORT, [LogSample(**sample) for sample in samples(count)])
 
 
 def test_a_log_holds_every_sample_in_its_shape():
@@ -54,13 +51,9 @@ def test_a_log_holds_every_sample_in_its_shape():
         assert np.array_equal(getattr(log, name)[3], given[3][name])
 
 
-def test_a_writer_counts_and_refuses_to_make_a_log_of_nothing():
-    writer = LogWriter(JOINTS, CommandMode.EFFORT)
-    assert len(writer) == 0
+def test_a_log_of_nothing_is_refused():
     with pytest.raises(ConfigError, match="log is empty"):
-        writer.log()
-    writer.add(**next(samples()))
-    assert len(writer) == 1
+        Log.of(JOINTS, CommandMode.EFFORT, [])
 
 
 def test_the_file_names_every_column(tmp_path):

@@ -39,8 +39,10 @@ def model():
 
 
 def state(time, q=HOME, v=None, wrench=None):
+    """A sample of a robot that measures no torques."""
     q = np.array(q, dtype=float)
-    return RobotState(time, q, np.zeros_like(q) if v is None else np.array(v, dtype=float), np.zeros_like(q), wrench)
+    v = np.zeros_like(q) if v is None else np.array(v, dtype=float)
+    return RobotState(time, q, v, np.full_like(q, np.nan), wrench)
 
 
 def holding(loop, q):
@@ -855,7 +857,7 @@ def test_idle_ends_the_complaint_that_the_robot_does_not_follow(model):
         loop.tick(state(1.0 + k * DT))
         if loop.safety.fault:
             break
-    assert "is the robot stopped?" in loop.safety.fault
+    assert "shoulder_pan_joint" in loop.safety.fault
     loop.idle(state(4.0))
     assert loop.safety.fault == ""
 

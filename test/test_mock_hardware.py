@@ -260,7 +260,7 @@ def test_while_the_robot_executes_no_commands_the_law_rests_and_then_starts_anew
 
     hardware.taking = False
     running.publish(Bool(data=False))
-    ros.until(lambda: "the robot stands still: the law rests" in controller.child.err, "words")
+    ros.until(lambda: "law position_domain_pd rests" in controller.child.err, "words")
     hardware.q = hardware.q - 0.2  # moved on the pendant
     ros.until(lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6, "commands where the robot is")
     answer = ros.trigger("/controller/go_home")
@@ -271,7 +271,7 @@ def test_while_the_robot_executes_no_commands_the_law_rests_and_then_starts_anew
     place, count = hardware.q, len(sent)
     hardware.taking = True
     running.publish(Bool(data=True))
-    ros.until(lambda: "the robot executes commands again" in controller.child.err, "words")
+    ros.until(lambda: "its commands are executed" in controller.child.err, "words")
     ros.until(lambda: len(sent) > count + 50, "commands")
     for message in sent.messages[count:]:
         np.testing.assert_allclose(message.data, place, rtol=0.0, atol=1e-6)
@@ -285,7 +285,9 @@ def test_a_robot_that_already_stands_still_is_not_commanded_elsewhere(ros):
     hardware.effort, hardware.taking = None, False
     ros.publisher(Bool, RUNNING, latched=True).publish(Bool(data=False))
     controller = make_controller(ros, robot, "position_domain_pd")
-    ros.until(lambda: "the law rests" in controller.child.err and len(sent), "words and commands")
+    ros.until(
+        lambda: "rests: the robot executes no commands" in controller.child.err and len(sent), "words and commands"
+    )
     hardware.q = hardware.q + 0.3
     ros.until(lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6, "commands where the robot is")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arms import random_arm
 
-from robot_control_ros.laws.nullspace import REGULARISATION, project
+from robot_control_ros.laws.impedance import REGULARISATION, project
 
 
 def redundant(rng, n=8, rows=5):

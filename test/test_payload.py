@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms import random_arm
+from refusals import refuses
 from scipy.spatial.transform import Rotation
 
 from robot_control_ros.core.errors import ConfigError, ModelError
@@ -92,31 +93,31 @@ def test_noise_averages_out_and_shows_as_the_residual(rng):
 def test_tilts_of_30_degrees_are_enough_and_of_8_are_not():
     payload = identify(tilts(30.0), samples(tilts(30.0)), GRAVITY)
     assert payload.mass == pytest.approx(MASS, rel=1e-9)
-    with pytest.raises(ConfigError, match=rf"condition number .*at most {MAX_CONDITION:g}.*several sides"):
+    with refuses("condition", bound=MAX_CONDITION):
         identify(tilts(8.0), samples(tilts(8.0)), GRAVITY)
 
 
 def test_turning_about_the_vertical_alone_is_refused():
     """The weight stays where it is in the sensor's axes: it could be a bias."""
     turned = Rotation.from_rotvec(np.outer(np.linspace(0.0, 5.0, 9), [0, 0, 1])).as_matrix()
-    with pytest.raises(ConfigError, match="condition number"):
+    with refuses("condition", bound=MAX_CONDITION):
         identify(turned, samples(turned), GRAVITY)
 
 
 def test_what_cannot_be_identified_is_refused_with_words():
     rotations = poses(8)
     wrenches = samples(rotations)
-    with pytest.raises(ConfigError, match="5 poses: must be at least 6"):
+    with refuses("poses", 5, 6):
         identify(rotations[:5], wrenches[:5], GRAVITY)
     with pytest.raises(ConfigError, match=r"must be \(k, 3, 3\), \(k, 6\)"):
         identify(rotations, wrenches[:7], GRAVITY)
     with pytest.raises(ConfigError, match="finite"):
         identify(rotations, np.where(np.arange(6) == 2, np.nan, wrenches), GRAVITY)
-    with pytest.raises(ConfigError, match="nothing has a weight"):
+    with refuses("gravity", np.zeros(3), None):
         identify(rotations, wrenches, np.zeros(3))
-    with pytest.raises(ConfigError, match=r"mass = -1\.7 kg: must be at least .* convention"):
+    with refuses("mass", bound=0.01):
         identify(rotations, -wrenches, GRAVITY)
-    with pytest.raises(ConfigError, match="mass = "):
+    with refuses("mass", bound=0.01):
         identify(rotations, samples(rotations, mass=0.0), GRAVITY)
 
 
@@ -125,7 +126,7 @@ def test_a_contact_during_the_measurement_is_refused(axis, bound, unit):
     rotations = poses(12)
     wrenches = samples(rotations)
     wrenches[5, axis] += 10.0 * bound
-    with pytest.raises(ConfigError, match=f"unexplained: must be at most {bound:g} {unit}"):
+    with refuses("force" if unit == "N" else "torque", bound=bound):
         identify(rotations, wrenches, GRAVITY)
     wrenches[5, axis] -= 9.0 * bound
     assert identify(rotations, wrenches, GRAVITY).mass == pytest.approx(MASS, rel=0.1)
@@ -170,11 +171,11 @@ def test_a_sensor_of_the_other_convention_gives_the_same_payload(ur5_model, rng)
 def test_unusable_poses_are_refused_and_leave_the_others(ur5_model):
     found, q = PayloadIdentification(), np.zeros(6)
     found.add(*sample(ur5_model, q, BIAS))
-    with pytest.raises(ConfigError, match=r"a joint moves with 0\.2 rad/s: must be at most 0\.01 rad/s"):
+    with refuses("velocity", 0.2, 0.01):
         found.add(*sample(ur5_model, q, BIAS, v=np.array([0, 0, -0.2, 0, 0, 0])))
     with pytest.raises(ConfigError, match="force"):
         found.add(*sample(ur5_model, q, np.full(6, np.nan)))
-    with pytest.raises(ConfigError, match="'tool0': must be 'ft_frame'"):
+    with refuses("frame", "tool0", "ft_frame"):
         found.add(*sample(ur5_model, q, BIAS, frame="tool0"))
     with pytest.raises(ModelError, match="nowhere"):
         found.add(*sample(ur5_model, q, BIAS, frame="nowhere"))
@@ -182,9 +183,9 @@ def test_unusable_poses_are_refused_and_leave_the_others(ur5_model):
     with pytest.raises(ConfigError, match="no wrench"):
         found.add(replace(state, wrench=None), kin)
     assert len(found) == 1
-    with pytest.raises(ConfigError, match="1 poses: must be at least 6"):
+    with refuses("poses", 1, 6):
         found.result()
-    with pytest.raises(ConfigError, match="0 poses"):
+    with refuses("poses", 0, 6):
         PayloadIdentification().result()
 
 

@@ -9,6 +9,8 @@ from scipy.spatial.transform import Rotation
 
 pytest.importorskip("mujoco")
 
+from refusals import refuses
+
 from robot_control_ros.core.errors import ConfigError, HardwareFault, ModelError
 from robot_control_ros.core.gains import JOINT, choice, gain
 from robot_control_ros.core.types import Command, CommandMode
@@ -75,7 +77,7 @@ def test_the_rate_is_the_profiles_by_default(plant, ur5):
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_rate_that_is_none_is_refused(ur5, rate):
-    with pytest.raises(ConfigError, match="must be above 0 Hz"):
+    with refuses("rate", bound=(0.0, np.inf)):
         MujocoPlant(ur5, rate=rate)
 
 
@@ -242,7 +244,7 @@ def test_a_bad_command_is_refused_and_the_last_one_stays(plant, mode, bad):
     last = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     plant.read()
     plant.write(effort(last))
-    with pytest.raises(ConfigError, match=f"{mode.value} command .*: must be 6 finite numbers"):
+    with refuses(f"{mode.value} command", bound=6):
         plant.write(Command(mode, bad))
     with pytest.raises(ConfigError, match="must be 6 finite numbers"):
         plant.write(Command(mode, np.zeros(6), bad))
@@ -427,7 +429,7 @@ def test_a_push_lasts_until_it_is_changed_and_zeros_end_it(plant, ur5_model):
 def test_an_unknown_link_is_refused_with_the_links_listed(plant):
     with pytest.raises(ModelError, match=r"unknown frame 'hand'; frames: .*forearm_link.*tool0"):
         plant.push("hand", np.zeros(3), np.zeros(3))
-    with pytest.raises(ModelError, match=r"unknown frame 'hand'"):
+    with refuses("frame", "hand", error=ModelError):
         plant.link_rotation("hand")
 
 
@@ -436,7 +438,7 @@ def test_an_unknown_link_is_refused_with_the_links_listed(plant):
 )
 def test_a_push_that_is_no_wrench_is_refused_and_the_last_one_stays(plant, ur5_model, force, torque):
     push(plant, "tool0", WRENCH)
-    with pytest.raises(ConfigError, match=r"must be 3 \+ 3 finite numbers"):
+    with refuses("push", bound=6):
         plant.push("tool0", np.array(force, dtype=float), np.array(torque, dtype=float))
     np.testing.assert_allclose(on_tip(run(plant, 1.0)[-1], ur5_model), WRENCH, rtol=0, atol=1e-6)
 
@@ -591,7 +593,7 @@ def test_a_joint_law_takes_positions_only(ur5):
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
         ({"joint_law": JOINT_PD, "joint_law_gains": {"stiffness": -1.0}}, r"stiffness = -1: must be within \[0, 10000"),
         ({"joint_law": f"{__name__}:NeedsWrench"}, "it needs a wrench, and the joints have none"),
-        ({"physics_step": 0.0}, "physics_step = 0.0: must be above 0 s"),
+        ({"physics_step": 0.0}, "physics_step = 0: must be above 0 s"),
         ({"physics_step": float("nan")}, "physics_step = nan"),
     ],
 )
@@ -872,14 +874,14 @@ def test_what_cannot_be_moved_or_is_not_there_is_refused(ur5):
     )
     plant = MujocoPlant(ur5, scene=scene)
     for call in (plant.object_pose, lambda name: plant.move_object(name, np.zeros(3))):
-        with pytest.raises(ConfigError, match="unknown object 'moon'; objects: thing, loose"):
+        with refuses("object", "moon"):
             call("moon")
-    with pytest.raises(ConfigError, match="'loose' is free; objects on slides: thing"):
+    with refuses("loose", "free", ("thing",)):
         plant.move_object("loose", np.zeros(3))
     for bad in (np.zeros(2), np.array([0.0, np.nan, 0.0])):
-        with pytest.raises(ConfigError, match=r"position of thing = .*: must be 3 finite numbers"):
+        with refuses("thing", bound=3):
             plant.move_object("thing", bad)
-    with pytest.raises(ConfigError, match="unknown object 'thing'; objects: none"):
+    with refuses("object", "thing", ()):
         MujocoPlant(ur5).object_pose("thing")
     for name in ("thing", "scene/thing"):  # objects are no links
         with pytest.raises(ModelError, match=r"unknown frame .*frames: ") as error:

@@ -5,13 +5,12 @@ import copy
 import numpy as np
 import pytest
 from arms import random_arm
+from joint_moves import JointMove
 from scipy.optimize import brentq
 
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.types import CommandMode, Reference, RobotState
-from robot_control_ros.laws.master_axis import MasterAxis
-from robot_control_ros.laws.position_domain_pd import PositionDomainPD
-from robot_control_ros.references import JointMove
+from robot_control_ros.laws.position_domain_pd import MasterAxis, PositionDomainPD
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate

@@ -75,7 +75,7 @@ def test_a_step_is_the_sources_script(pid, limit):
     gains = dict(zip("pid", pid, strict=True))
     if limit is not None:
         gains["velocity_limit"] = limit
-    measured = step({"profile": "legacy", **gains})
+    measured = step({"variant": "legacy", **gains})
     expected = script(*pid, math.inf if limit is None else limit)
     np.testing.assert_allclose(measured.angle, expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(measured.command, np.diff(expected) / T, rtol=0, atol=1e-8)

@@ -70,6 +70,24 @@ def test_an_error_names_file_key_value_and_what_is_valid(entries, words):
     assert str(error.value) == words
 
 
+@pytest.mark.parametrize(
+    ("entries", "name", "value", "bound"),
+    [
+        ({"force": 51.0}, "force", 51.0, (0.0, 50.0)),
+        ({"count": 2.0}, "count", 2.0, (1, 4)),
+        ({"kind": "magnet"}, "kind", "magnet", ("parallel", "vacuum")),
+        ({"hose": 1.0}, "hose", None, None),
+        ({"screw": {"pitch": 0}}, "pitch", 0, (0.0, 0.1)),
+        ({"friction": [1.0]}, "friction", [1.0], 2),
+        ({"names": {"top": "t"}}, "names", "top", ("left", "right")),
+    ],
+)
+def test_an_error_has_key_value_and_bound(entries, name, value, bound):
+    with pytest.raises(ConfigError) as error:
+        gripper(**entries)
+    assert (error.value.name, error.value.value, error.value.bound) == (name, value, bound)
+
+
 def test_the_schema_of_a_file_has_types_bounds_defaults_and_texts():
     schema = json_schema(Gripper, "gripper")
     assert schema["required"] == ["fingers"]

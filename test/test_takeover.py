@@ -46,20 +46,22 @@ class Course:
         self.q, self.v = Q, V
         self.sent = []
 
-    def hear(self, mode=EFFORT, values=(0.0, 0.0, 0.0)):
-        return self.takeover.hear(Command(mode, np.array(values, dtype=float)), self.now)
+    def command(self, mode=EFFORT, values=(0.0, 0.0, 0.0)):
+        return self.takeover.on_command(Command(mode, np.array(values, dtype=float)), self.now)
 
     def state(self, elapsed=DT, stamped=None):
         """A joint state, some time after the last event; by its stamp, too, if nothing else is said."""
         self.now += elapsed
         self.stamp += elapsed if stamped is None else stamped
-        return self._keep(self.takeover.answer(RobotState(self.stamp, self.q, self.v, np.zeros(len(self.q))), self.now))
+        return self._keep(
+            self.takeover.on_state(RobotState(self.stamp, self.q, self.v, np.zeros(len(self.q))), self.now)
+        )
 
-    def look(self, elapsed=LOOKS, simulated=None):
+    def poll(self, elapsed=LOOKS, simulated=None):
         """A look, some time after the last event."""
         self.now += elapsed
         self.clock += elapsed if simulated is None else simulated
-        return self._keep(self.takeover.look(self.now, self.clock))
+        return self._keep(self.takeover.poll(self.now, self.clock))
 
     def _keep(self, command):
         if command is not None:
@@ -71,7 +73,7 @@ class Course:
         for _ in range(round(seconds / DT)):
             self.state()
             self.now += 0.0003
-            self.hear(mode, values)
+            self.command(mode, values)
 
     def until_taken_over(self):
         """Joint states without an answer; returns the silence that it took [s]."""
@@ -99,9 +101,9 @@ def test_nothing_is_sent_before_anybody_has_commanded():
     course = Course()
     for _ in range(1000):
         course.state()
-        course.look(0.0)
+        course.poll(0.0)
     for _ in range(100):
-        course.look()
+        course.poll()
     assert course.sent == []
     assert not course.takeover.armed
 
@@ -111,8 +113,8 @@ def test_a_controller_that_lives_is_left_alone_and_its_longest_silence_known():
     for _ in range(2000):
         for _ in range(9):
             course.state()
-        course.look(0.0)
-        course.hear()
+        course.poll(0.0)
+        course.command()
     assert course.sent == []
     assert course.takeover.armed
     assert not course.takeover.active
@@ -131,7 +133,7 @@ def test_the_robot_is_taken_over_by_the_first_joint_state_after_the_timeout():
 def test_a_slow_robot_gets_three_periods(rate, limit):
     course = Course(robot(rate=rate))
     course.state()
-    course.hear()
+    course.command()
     begin = course.now
     while course.state(1.0 / rate) is None:
         assert course.now - begin < 1.0
@@ -154,7 +156,7 @@ def test_it_gives_way_at_once_to_whoever_commands_and_takes_over_again_when_that
         course.until_taken_over()
         course.state()
         count = len(course.sent)
-        course.hear()
+        course.command()
         assert not course.takeover.active
         course.live(0.2)
         assert len(course.sent) == count
@@ -166,14 +168,14 @@ def test_commands_that_forward_controllers_drop_neither_arm_nor_keep_quiet_nor_m
     course = Course()
     for _ in range(100):
         course.state()
-        assert not course.hear(EFFORT, bad)
+        assert not course.command(EFFORT, bad)
     assert not course.takeover.armed
     course.live(0.1)
     while not course.takeover.active:
         course.state()
-        course.hear(EFFORT, bad)
+        course.command(EFFORT, bad)
         assert course.now < 1010.0
-    course.hear(EFFORT, bad)
+    course.command(EFFORT, bad)
     assert course.state() is not None
     assert np.isfinite(values(course)).all()
 
@@ -186,7 +188,7 @@ def test_while_no_joint_states_come_no_command_is_due(pause, simulated):
     for _ in range(5):
         course.state(pause, stamped=DT if simulated else pause)
         course.now += 0.0005
-        course.hear()
+        course.command()
         course.live(0.02)
     assert course.sent == []
 
@@ -196,7 +198,7 @@ def test_a_watchdog_that_was_held_up_itself_first_hears_what_has_come_meanwhile(
     course.now += 0.1
     for _ in range(5):  # what the queue has kept, all at once
         course.state(0.0)
-    course.hear()
+    course.command()
     course.live(0.1)
     assert course.sent == []
 
@@ -222,7 +224,7 @@ def test_the_same_joint_state_again_and_again_is_a_simulation_that_waits():
 def test_a_simulation_that_is_set_back_is_no_silence():
     course = armed(simulated=True)
     course.state(stamped=-4.0)
-    course.hear()
+    course.command()
     course.live(0.1)
     assert course.sent == []
     assert TIMEOUT < course.until_taken_over() <= TIMEOUT + DT + 1e-9
@@ -247,39 +249,39 @@ def test_states_with_nan_are_passed_over():
 def test_without_joint_states_the_safe_output_comes_after_the_state_timeout_and_goes_on():
     course = armed()
     begin = course.now
-    while course.look() is None:
+    while course.poll() is None:
         assert course.now - begin < 1.0
     assert STATE_TIMEOUT < course.now - begin <= STATE_TIMEOUT + LOOKS + 1e-9
     for _ in range(50):
-        assert course.look() is not None
+        assert course.poll() is not None
     assert course.takeover.active
     assert course.sent[-1][1].values == pytest.approx(MODEL.at(Q).gravity)  # the last velocity would drive the arm
 
 
 def test_a_controller_that_sends_its_safe_output_while_no_joint_states_come_is_left_alone():
     course = armed()
-    course.look(0.1)
+    course.poll(0.1)
     for _ in range(200):
-        course.hear()
-        course.look()
+        course.command()
+        course.poll()
     assert course.sent == []
 
 
 def test_a_paused_simulation_is_not_one_without_joint_states():
     course = armed(simulated=True)
     for _ in range(500):
-        course.look(simulated=0.0)
+        course.poll(simulated=0.0)
     assert course.sent == []
-    while course.look(simulated=LOOKS) is None:
+    while course.poll(simulated=LOOKS) is None:
         assert course.now < 1100.0
     assert course.takeover.active
 
 
 def test_a_held_up_watchdog_does_not_take_over_before_it_has_looked_again():
     course = armed()
-    course.look(5.0)
+    course.poll(5.0)
     course.state(0.0)
-    course.hear()
+    course.command()
     course.live(0.1)
     assert course.sent == []
 
@@ -294,11 +296,11 @@ def test_a_robot_that_was_taken_over_is_not_braked_any_more_soon_after_its_last_
     braking = course.sent[-1][1].values
     assert braking == pytest.approx(MODEL.at(Q).gravity - DAMPING * V)
     begin = course.now
-    while course.look(0.005) is None:
+    while course.poll(0.005) is None:
         assert course.now - begin < 1.0
     assert STALE < course.now - begin <= STALE + 0.006
     for _ in range(30):
-        course.look(0.005)
+        course.poll(0.005)
     assert course.sent[-1][1].values == pytest.approx(MODEL.at(Q).gravity)
     for _ in range(300):
         course.state()
@@ -311,23 +313,23 @@ def test_a_robot_that_was_taken_over_is_not_braked_any_more_soon_after_its_last_
 )
 def test_an_arm_in_motion_is_left_with_a_command_that_may_stay(mode, last, left):
     course = armed(mode, last)
-    assert course.takeover.leave() is None
+    assert course.takeover.final_command() is None
     course.until_taken_over()
-    command = course.takeover.leave()
+    command = course.takeover.final_command()
     assert command.mode is mode
     assert command.values == pytest.approx(np.array(left))
     course.v = np.zeros(3)
     for _ in range(200):
         course.state()
     assert course.takeover.at_rest
-    assert course.takeover.leave() is None
+    assert course.takeover.final_command() is None
 
 
 def test_nothing_is_sent_where_no_joint_state_was_ever_known():
     course = Course()
-    course.hear()
+    course.command()
     for _ in range(100):
-        assert course.look() is None
+        assert course.poll() is None
 
 
 # --- what ---
@@ -378,15 +380,15 @@ def test_a_position_is_held_where_the_last_command_was_while_the_arm_still_comes
         course.state()
         commanded = commanded + V * DT
         course.q = commanded - 0.02 * V  # as servos lag
-        course.hear(POSITION, commanded)
+        course.command(POSITION, commanded)
     course.until_taken_over()
     for _ in range(200):
         course.q = course.q + 0.1 * (commanded - course.q)
         course.state()
     assert (values(course) == commanded).all()
-    course.look(0.1)
+    course.poll(0.1)
     for _ in range(20):
-        course.look()
+        course.poll()
     assert (values(course) == commanded).all()
 
 
@@ -399,7 +401,7 @@ def test_where_a_joint_does_not_follow_the_position_goes_back_to_it_at_most_at_t
         course.state()
     way = np.vstack((far, values(course)))
     assert (np.abs(np.diff(way, axis=0)) <= SPEED * DT * (1.0 + 1e-9)).all()
-    assert way[-1, 0] == pytest.approx(Q[0] + 0.1 * SPEED, abs=SPEED * DT)
+    assert way[-1, 0] == pytest.approx(Q[0], abs=1e-9)
     assert (way[-1] == way[-50]).all()
 
 
@@ -429,7 +431,7 @@ def test_velocity_goes_to_zero_within_a_quarter_of_a_second_from_full_speed():
 def test_velocity_goes_to_zero_without_joint_states_too():
     course = armed(VELOCITY, [SPEED, 0.0, 0.0])
     for _ in range(60):
-        course.look()
+        course.poll()
     assert (np.abs(np.diff(values(course), axis=0)) <= ACCELERATION * LOOKS * (1.0 + 1e-9)).all()
     assert course.sent[-1][1].values.tolist() == [0.0, 0.0, 0.0]
 
@@ -473,7 +475,7 @@ def test_the_robot_is_at_rest_once_its_joints_have_stood_still_for_a_while():
         course.state()
     assert course.now - begin == pytest.approx(REST_TIME, abs=2.0 * DT)
     assert course.state() is not None  # and it goes on
-    course.hear()
+    course.command()
     assert not course.takeover.at_rest
 
 
@@ -506,25 +508,25 @@ def test_an_arm_in_motion_comes_to_rest(mode):
 
 def test_silence_is_the_shortest_of_all_clocks_and_counts_no_more_than_half_the_limit_at_once():
     silence = Timeout(0.1)
-    silence.heard(10.0, 0.0)
-    assert silence.look(10.02, 0.03) == pytest.approx(0.02)
-    assert silence.look(10.04, 0.03) == pytest.approx(0.03)
-    assert silence.look(99.0, 99.0) == pytest.approx(0.08)
-    silence.heard(200.0, 100.0)
-    assert silence.look(200.0, 50.0) == 0.0
-    assert silence.look(200.01, 50.02) == pytest.approx(0.01)
+    silence.restart(10.0, 0.0)
+    assert silence.poll(10.02, 0.03) == pytest.approx(0.02)
+    assert silence.poll(10.04, 0.03) == pytest.approx(0.03)
+    assert silence.poll(99.0, 99.0) == pytest.approx(0.08)
+    silence.restart(200.0, 100.0)
+    assert silence.poll(200.0, 50.0) == 0.0
+    assert silence.poll(200.01, 50.02) == pytest.approx(0.01)
 
 
 def test_once_disarmed_it_waits_for_the_next_command():
     course = armed()
     course.until_taken_over()
-    course.takeover.forget()
+    course.takeover.disarm()
     assert not course.takeover.armed
     assert not course.takeover.active
     sent = len(course.sent)
     for _ in range(100):
         course.state()
-    course.look(elapsed=10.0)
+    course.poll(elapsed=10.0)
     assert len(course.sent) == sent
     course.live(0.1)
     assert course.until_taken_over() > TIMEOUT

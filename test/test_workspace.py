@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import refuses
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
@@ -30,16 +31,16 @@ def pose(position):
 
 
 @pytest.mark.parametrize(
-    ("position", "words"),
+    ("position", "axis", "bound"),
     [
-        ([0.6, 0.0, 0.5], r"target x = 0.6 m: must be within \[-0.3, 0.5\] m, the workspace"),
-        ([0.0, -0.41, 0.5], r"target y = -0.41 m: must be within \[-0.4, 0.4\] m"),
-        ([0.0, 0.0, 0.09], r"target z = 0.09 m: must be within \[0.1, 0.9\] m"),
-        ([0.0, math.nan, 0.5], "target y = nan m"),
+        ([0.6, 0.0, 0.5], "x", (-0.3, 0.5)),
+        ([0.0, -0.41, 0.5], "y", (-0.4, 0.4)),
+        ([0.0, 0.0, 0.09], "z", (0.1, 0.9)),
+        ([0.0, math.nan, 0.5], "y", (-0.4, 0.4)),
     ],
 )
-def test_a_target_outside_is_refused_by_coordinate_value_and_bounds(position, words):
-    with pytest.raises(ConfigError, match=words):
+def test_a_target_outside_is_refused_by_coordinate_value_and_bounds(position, axis, bound):
+    with refuses(axis, position["xyz".index(axis)], bound):
         Workspace(BOX).check(np.array(position))
 
 
@@ -52,18 +53,15 @@ def test_a_target_inside_or_on_a_wall_is_none_of_its_business(position):
 
 
 @pytest.mark.parametrize(
-    ("box", "words"),
+    ("box", "name", "value", "bound"),
     [
-        (
-            {"lower": [0.0, 0.5, 0.0], "upper": [1.0, 0.5, 1.0]},
-            r"workspace.lower y = 0.5 m: must be below .* y = 0.5 m",
-        ),
-        ({"lower": [-11.0, 0.0, 0.0]}, r"lower\[0\] = -11: must be within \[-5, 5\] m"),
-        ({"middle": [0.0, 0.0, 0.0]}, "unknown gain 'middle'; gains: lower, upper"),
+        ({"lower": [0.0, 0.5, 0.0], "upper": [1.0, 0.5, 1.0]}, "workspace.lower y", 0.5, (-5.0, 0.5)),
+        ({"lower": [-11.0, 0.0, 0.0]}, "lower[0]", -11.0, (-5.0, 5.0)),
+        ({"middle": [0.0, 0.0, 0.0]}, "gain", "middle", ("lower", "upper")),
     ],
 )
-def test_a_box_that_is_none_is_refused(box, words):
-    with pytest.raises(ConfigError, match=words):
+def test_a_box_that_is_none_is_refused(box, name, value, bound):
+    with refuses(name, value, bound):
         Workspace(box)
 
 

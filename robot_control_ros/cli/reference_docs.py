@@ -47,7 +47,7 @@ def entries_table(kind: str) -> str:
 
 
 def _entry_row(spec: EntrySpec) -> str:
-    hint = get_args(spec.type)[0] if get_origin(spec.type) is tuple else spec.type
+    hint = get_args(spec.of)[0] if get_origin(spec.of) is tuple else spec.of
     bounds = ", ".join(str(each) for each in spec.valid(hint)) or spec.bounds().strip(" ,")
     return f"| `{spec.key}` | {_entry_default(spec)} | {spec.unit} | {bounds} | {spec.doc} |"
 

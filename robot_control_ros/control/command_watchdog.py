@@ -23,10 +23,10 @@ REST_SPEED, REST_TIME = 0.02, 0.2  # rad/s (m/s) below which the joints are at r
 
 
 class Timeout:
-    """How long something has been silent, by each of some clocks, as far as this process was awake to hear it.
+    """How long something has been silent, by each of some clocks, while this process was awake.
 
-    Between two looks at most half the limit counts, so that there are three at least: who was held up himself first
-    hears what has come meanwhile.
+    Between two polls at most half the limit counts. So a process that was stopped itself polls three times at least,
+    and first gets the messages that came meanwhile.
 
     Args:
         limit: [s].
@@ -37,12 +37,12 @@ class Timeout:
         self._since: tuple[float, ...] = ()
         self._lasting: tuple[float, ...] = ()
 
-    def heard(self, *times: float) -> None:
-        """It spoke, now being `times` [s]."""
+    def restart(self, *times: float) -> None:
+        """A message came, now being `times` [s] by the clocks."""
         self._since, self._lasting = times, (0.0,) * len(times)
 
-    def look(self, *times: float) -> float:
-        """How long it has been silent [s], by the clock by which it is least; a clock that goes back doesn't count."""
+    def poll(self, *times: float) -> float:
+        """The silence [s] by the clock by which it is shortest; a clock that goes back doesn't count."""
         longest = 0.5 * self._limit
         self._lasting = tuple(
             lasting + min(max(time - since, 0.0), longest)
@@ -53,23 +53,22 @@ class Timeout:
 
 
 class CommandWatchdog:
-    """Watches the commands of a robot's controllers, and has commands of its own where these fail to come.
+    """Watches the commands of a robot's controllers, and commands the robot itself when these fail to come.
 
-    Joint states are what a controller answers, so commands are missed only while joint states come: a paused simulation
-    is no silence. It is armed by the first command. When joint states come and no command has for `timeout`, by the
-    steady clock and, in a simulation, by the stamps of the joint states as well, it takes the robot over: each joint
-    state is answered by a command that leads from the last one heard to the robot's safe output, within the
-    limits and rates of :class:`Safety`. When joint states fail to come as well, a controller would send its
-    safe output by itself; when none has for `state_timeout`, that is done here, from the last known state. Once the
-    robot is taken over it is done at once: torque that brakes a joint accelerates it as soon as it stands.
+    A controller answers joint states, so commands are missed only while joint states come: a paused simulation is no
+    silence. The first command arms the watchdog. When joint states come and no command has for `timeout`, it takes the
+    robot over. The time counts by the steady clock, and in a simulation by the stamps of the joint states as well. Each
+    joint state then gets a command that leads from the last one received to the robot's safe output, within the limits
+    and rates of :class:`Safety`. When joint states fail to come as well, a controller sends its safe output itself;
+    after `state_timeout` without any the watchdog does it, from the last known state. Once the robot is taken over it
+    does so at once: torque that brakes a joint accelerates it as soon as it stands.
 
-    It gives way to whoever commands. Commands of numbers that aren't finite, or of another size, which forward command
-    controllers drop, don't count as any.
+    It yields to any other command. Commands of another size, or that aren't finite, don't count: forward command
+    controllers drop them.
 
     Args:
-        robot: its configuration.
-        model: of the robot.
-        timeout: longest silence [s]; at any rate three joint states stay unanswered.
+        robot, model: the robot's configuration and its model.
+        timeout: longest silence [s]; in any case three joint states stay without a command.
         state_timeout: longest time with neither joint states nor commands [s]; longer than the controller's own.
         simulated: whether the stamps of joint states are those of a simulation, which may pause or be slow.
 
@@ -77,8 +76,7 @@ class CommandWatchdog:
         timeout: the longest silence [s].
         active: whether it has the robot.
         at_rest: whether the robot, taken over, has come to rest.
-        silence: how long commands have been missed [s].
-        longest_silence: the longest that wasn't long enough [s].
+        silence, longest_silence: how long commands have been missed, and the longest time without a takeover [s].
     """
 
     def __init__(
@@ -91,74 +89,72 @@ class CommandWatchdog:
         self._state_timeout, self._stale = max(state_timeout, self.timeout), max(STALE, STALE_PERIODS * robot.period)
         self._safety = Safety(robot, model.limits)
         self._unanswered, self._nothing = Timeout(self.timeout), Timeout(self._state_timeout)
-        self._last: Command | None = None  # heard
+        self._last: Command | None = None  # received
         self._state: RobotState | None = None
-        self._clock = 0.0  # that of the simulation, of the last look
+        self._clock = 0.0  # of the simulation, at the last poll
         self._sent_at = self._moved_at = 0.0
 
     @property
     def armed(self) -> bool:
-        """Whether a command has been heard."""
+        """Whether a command has come."""
         return self._last is not None
 
     @property
     def mode(self) -> CommandMode | None:
-        """Of the last command heard."""
+        """Of the last command received."""
         return None if self._last is None else self._last.mode
 
-    def hear(self, command: Command, now: float) -> bool:
-        """A command that isn't our own, heard at the steady time `now`; returns whether it is one that acts."""
+    def on_command(self, command: Command, now: float) -> bool:
+        """Take up another's command, received at the steady time `now` [s]; returns whether it counts."""
         if not self._safety.usable(command):
             return False
         if not self.active:
             self.longest_silence = max(self.longest_silence, self.silence)
         self.active, self.at_rest = False, False
         self._last, self.silence = command, 0.0
-        self._unanswered.heard(*self._times(now, 0.0 if self._state is None else self._state.time))
-        self._nothing.heard(*self._times(now, self._clock))
+        self._unanswered.restart(*self._times(now, 0.0 if self._state is None else self._state.time))
+        self._nothing.restart(*self._times(now, self._clock))
         return True
 
-    def answer(self, state: RobotState, now: float) -> Command | None:
-        """The command for a joint state that came at the steady time `now`; None where none of ours is due.
+    def on_state(self, state: RobotState, now: float) -> Command | None:
+        """The command for a joint state that came at the steady time `now` [s]; None where none is due.
 
-        States with numbers that aren't finite are passed over.
+        States with numbers that aren't finite are ignored.
         """
         if not math.isfinite(state.q.dot(state.q) + state.v.dot(state.v)):
             return None
         self._state = state
         if self._last is None:
             return None
-        self._nothing.heard(*self._times(now, self._clock))
-        self.silence = self._unanswered.look(*self._times(now, state.time))
+        self._nothing.restart(*self._times(now, self._clock))
+        self.silence = self._unanswered.poll(*self._times(now, state.time))
         if not self.active and self.silence <= self.timeout:
             return None
         command = self._command(self._last, state, now, fresh=True)
         self._judge_rest(state, now)
         return command
 
-    def look(self, now: float, clock: float = 0.0) -> Command | None:
+    def poll(self, now: float, clock: float = 0.0) -> Command | None:
         """The command where nothing comes any more; None where none is due. To be called 50 times a second or more.
 
-        Args:
-            now: steady time [s].
-            clock: that of the simulation [s]; not read where the robot isn't simulated.
+        `now` is the steady time [s], `clock` that of the simulation [s], unused where the robot isn't simulated.
         """
         self._clock = clock
         if self._last is None or self._state is None:
             return None
-        silence = self._nothing.look(*self._times(now, clock))
+        silence = self._nothing.poll(*self._times(now, clock))
         if silence <= (self._stale if self.active else self._state_timeout):
             return None
         self.silence = silence
         return self._command(self._last, self._state, now, fresh=False)
 
-    def forget(self) -> None:
-        """Disarm, until the next command is heard."""
+    def disarm(self) -> None:
+        """Do nothing until the next command comes."""
         self.active = self.at_rest = False
         self.silence, self._last = 0.0, None
 
-    def leave(self) -> Command | None:
-        """The command that the robot may be left with; None where it isn't taken over, or at rest."""
+    def final_command(self) -> Command | None:
+        """The last command before the watchdog ends; None where the robot isn't taken over, or at rest."""
         if not self.active or self.at_rest or self._last is None or self._state is None:
             return None
         kin = self._model.update(self._state.q, self._state.v)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
 from ..core.types import Array, Command, Reference, RobotState, SensedState
 from ..laws.running_law import RunningLaw
@@ -21,6 +21,7 @@ from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.wrench import WrenchPipeline
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
+from .late_samples import LateSamples
 from .motion_commands import MotionCommands
 from .safety import Safety
 from .transition import BumplessTransition
@@ -52,6 +53,7 @@ class ControlLoop:
         running: the law with its gains.
         motion: the commands that move the reference.
         state, kin: of the last tick, with the wrench; a joint that turns without end is counted on from the last state.
+        late_samples: softens effort laws whose samples come late or seldom.
         repeats: samples in a row that brought no new time.
         restarts: how often a stamp made the loop start anew.
         restart_reason: why it did so last, and what that ended; empty where it never did.
@@ -78,6 +80,7 @@ class ControlLoop:
         self.safety = Safety(robot, self.model.limits)
         self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
         self.workspace = Workspace(robot.profile.workspace)
+        self.late_samples = LateSamples(robot)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
@@ -206,10 +209,10 @@ class ControlLoop:
         """The sample with its wrench at the tip, and the joint angles of `kin`."""
         wrench = self.wrench.on_tip(state, kin)
         if wrench is not None:
-            return SensedState(state.time, kin.q, state.v, state.effort, state.wrench, wrench_on_tip=wrench)
+            return SensedState(state.time, kin.q, state.v, state.effort, state.wrench, wrench_on_tip=wrench, age=state.age)
         if kin.q is state.q and state.wrench_on_tip is None:
             return state
-        return RobotState(state.time, kin.q, state.v, state.effort, state.wrench)
+        return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)
 
     def _repeat(self, sent: Command, state: RobotState) -> Command:
         """The answer to a sample without new time."""
@@ -254,7 +257,11 @@ class ControlLoop:
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
         gains = running.gains.advance(dt)
-        if running.needs_wrench and state.wrench_on_tip is None:
+        gains = self.late_samples.soften(running, gains, state, kin, dt)
+        if self.late_samples.fault:
+            sent = safety.stop(running.mode, state, kin, self.late_samples.fault)
+            motion.trajectory = None
+        elif running.needs_wrench and state.wrench_on_tip is None:
             sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))
             motion.rest(state, kin, reference)
         else:
@@ -273,9 +280,9 @@ class ControlLoop:
 def _check_state(state: RobotState, n: int) -> None:
     for name, values in (("position", state.q), ("velocity", state.v)):
         if values.shape != (n,) or not math.isfinite(values.dot(values)):
-            raise ConfigError(f"joint state: {name} = {values.tolist()}: must be {n} finite numbers")
+            raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")
     if not math.isfinite(state.time):
-        raise ConfigError(f"joint state: time = {state.time}: must be finite")
+        raise refused("time", state.time, "must be finite", where="joint state: ")
 
 
 def _describe_gap(gap: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import pose_error, wrap
 from ..core.types import Array, Reference, RobotState
 from ..references import (
@@ -227,11 +227,9 @@ class MotionCommands:
         return np.asarray(q + wrap(goal - q, self._model.cyclic))
 
     def _check_joint_goal(self, goal: Array) -> None:
-        limits, robot = self._model.limits, self._robot
+        robot = self._robot
         if goal.shape != (robot.n,) or not np.isfinite(goal).all():
-            raise ConfigError(f"joint goal {goal.tolist()}: must be {robot.n} finite numbers")
-        for name, value, low, high in zip(robot.joints, goal, limits.lower, limits.upper, strict=True):
-            if not low <= value <= high:
-                raise ConfigError(f"joint goal {name} = {value:g} rad: must be within [{low:g}, {high:g}]")
+            raise refused("joint goal", goal, f"must be {robot.n} finite numbers", robot.n)
+        self._model.limits.check(robot.joints, goal, "joint goal ")
         if self._workspace.bounded:
             self._workspace.check(self._model.at(goal).pose[:3, 3])

@@ -11,9 +11,10 @@ from ..core.errors import ConfigError
 from ..core.types import Array, Command, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
+from .following import FollowingMonitor
 
+SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
-MAX_LAG = 0.1  # s at full speed, that a joint may be behind its position command
 
 
 class Safety:
@@ -21,10 +22,10 @@ class Safety:
 
     Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
     beginning from the torque that holds the robot. Position commands stay within the position limits and move
-    at most at the velocity limits; where a joint is left behind by more than it can go in 0.1 s, the command goes
-    back to where the robot is. Velocity commands stay within the velocity limits, change within a quarter of a
+    at most at the velocity limits. Velocity commands stay within the velocity limits, change within a quarter of a
     second from 0 to the limit at most, and end before a position limit is passed. Torque that is fed forward keeps the
-    effort limits and ``effort_rate``, beginning at 0.
+    effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see :class:`FollowingMonitor`, the
+    command goes back to what holds the robot where it is.
 
     Attributes:
         fault: why the last command was replaced by the safe output; empty where it was not.
@@ -34,13 +35,13 @@ class Safety:
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
             if not (np.isfinite(values).all() and (values > 0.0).all()):
-                raise ConfigError(
-                    f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
-                )
+                text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
+                raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
         self._robot, self._limits, self._shape = robot, limits, (robot.n,)
         self._effort_rate = np.array(robot.effort_rate)
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
+        self._following = FollowingMonitor(robot, limits)
         self._last: Array | None = None
         self.mode: CommandMode | None = None
         self._stopped = False
@@ -53,6 +54,7 @@ class Safety:
         """Forget the last command: the next one is measured against what holds the robot now."""
         self._last, self.mode, self._stopped = None, None, False
         self._last_extra = None
+        self._following.reset()
 
     def start(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
         """What the next command (n,) in this mode is measured against: the last one, or else what the robot does now.
@@ -85,7 +87,7 @@ class Safety:
         return Command(mode, values)
 
     def take_over(self, command: Command) -> None:
-        """Begin where somebody else's last command ended; a position is then held where that was."""
+        """Begin at another's last command; a position is then held there."""
         self._last, self.mode, self._stopped, self._last_extra = command.values, command.mode, True, None
 
     def approach_safe_output(
@@ -93,7 +95,7 @@ class Safety:
     ) -> Command:
         """The safe output, see :meth:`safe_output`, within the limits and rates of :meth:`apply`.
 
-        What it is measured against is the last command, `dt` seconds ago, which :meth:`take_over` may have told.
+        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
         sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
         self._stopped = True
@@ -103,8 +105,16 @@ class Safety:
         latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
         values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
         if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
-            values = np.clip(values - self._safe_damping * state.v, *self._effort_bounds)
+            values = np.clip(values - self._damping(state, kin) * state.v, *self._effort_bounds)
         return values
+
+    def _damping(self, state: RobotState, kin: RobotDynamics) -> Array:
+        """Safe damping (n,) that brakes at the state's age τ: largest eigenvalue of M⁻¹ D at most 1 / (e τ)."""
+        if state.age <= SAFE_AGE:
+            return self._safe_damping
+        root = np.sqrt(self._safe_damping)
+        fastest = np.linalg.eigvalsh(root[:, None] * np.linalg.inv(kin.mass) * root)[-1]
+        return np.asarray(self._safe_damping * min(1.0, 1.0 / (math.e * state.age * fastest)))
 
     def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str) -> Command:
         """The safe output at a fresh state, with the reason as the fault."""
@@ -116,10 +126,12 @@ class Safety:
         values, extra = command.values, command.feedforward
         if not self.usable(command):
             return self.stop(command.mode, state, kin, self._complaint(command))
-        last = self.start(command.mode, state, kin)
-        self.fault = self._lag(command.mode, last, state)
-        lower, upper, rate = self._bounds(command.mode, state, dt)
-        bounded = state.q if self.fault else np.minimum(np.maximum(values, lower), upper)
+        mode, last = command.mode, self.start(command.mode, state, kin)
+        follows = mode is self.mode
+        self.fault = self._following.check(mode, last, state, kin, dt) if follows else ""
+        lower, upper, rate = self._bounds(mode, state, dt)
+        wanted = self.holding(mode, state, kin) if self.fault else values
+        bounded = np.minimum(np.maximum(wanted, lower), upper)
         step = rate * dt
         sent = np.minimum(np.maximum(bounded, last - step), last + step)
         torque = self._limited_feedforward(command.mode, extra, dt)
@@ -159,20 +171,6 @@ class Safety:
             if part is not None and not (part.shape == self._shape and math.isfinite(part.dot(part))):
                 return False
         return True
-
-    def _lag(self, mode: CommandMode, last: Array, state: RobotState) -> str:
-        """What is wrong where a joint doesn't follow its position commands; empty where all do."""
-        if not (mode is self.mode is CommandMode.POSITION):
-            return ""
-        allowed = MAX_LAG * self._limits.velocity
-        beyond = np.abs(last - state.q) - allowed
-        joint = int(beyond.argmax())
-        if beyond[joint] <= 0.0:
-            return ""
-        return (
-            f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
-            f"{last[joint]:.3f} rad: must be within {allowed[joint]:.3f} rad; is the robot stopped?"
-        )
 
     def _complaint(self, command: Command) -> str:
         given = str(command.values.tolist())

@@ -4,7 +4,10 @@ Each one also inherits from the standard library's nearest type, so that callers
 this package still catch what they expect.
 """
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+_E = TypeVar("_E", bound="RobotControlError")
 
 
 class RobotControlError(Exception):
@@ -36,4 +39,31 @@ class StaleStateError(RobotControlError, TimeoutError):
 
 
 class HardwareFault(RobotControlError, RuntimeError):
-    """A robot, a drive or a simulator can't go on."""
+    """A robot, drive or simulator can't go on."""
+
+
+def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str = "", unit: str = "") -> ConfigError:
+    """The error for a value: `<where><name> = <value> <unit>: <rule>`.
+
+    Args:
+        name, value, bound: see RobotControlError.
+        rule: what is valid, "must be …".
+        where: text before the name, such as the file or object that the value belongs to.
+        unit: of the value.
+    """
+    shown = f"{_shown(value)} {unit}".rstrip()
+    return ConfigError(f"{where}{name} = {shown}: {rule}", name=name, value=value, bound=bound)
+
+
+def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError) -> _E:  # type: ignore[assignment]
+    """The error for a name that isn't there; it lists the valid names, and has them as `bound`."""
+    names = tuple(valid)
+    return error(
+        f"unknown {kind} {value!r}; {kind}s: {', '.join(names) or 'none'}", name=kind, value=value, bound=names
+    )
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return f"{value:g}" if isinstance(value, float) else repr(value)

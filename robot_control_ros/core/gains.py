@@ -9,7 +9,7 @@ A law's gains are a frozen dataclass whose fields are declared by :func:`gain`:
         output: str = choice("effort", ("effort", "position"), doc="…")
 
 From that one declaration come the validation (:func:`make_gains`), the bumpless change
-(:class:`GainSchedule`), the ROS parameters with their ranges, the sliders of the page and the tables of the
+(:class:`ParameterSet`), the ROS parameters with their ranges, the sliders of the page and the tables of the
 documentation. A switch is a number between 0 (off) and 1 (on), so that it, too, can be faded.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ConfigError
+from .errors import ConfigError, refused, unknown
 from .types import Array
 
 SCALAR = "scalar"
@@ -37,7 +37,7 @@ _KEY = "robot_control_gain"
 
 @dataclass(frozen=True)
 class GainSpec:
-    """What one gain is: its name, default, size, unit, bounds and text; `choices` where it is a word."""
+    """What one gain is; `choices` where it is one of a few names."""
 
     name: str
     default: float | bool | str | tuple[float, ...]
@@ -67,7 +67,7 @@ class GainSpec:
         return self.name if index is None else f"{self.name}[{index}]"
 
     def bounds(self) -> str:
-        """What is valid, in words."""
+        """What is valid."""
         if self.choices:
             return f"must be one of: {', '.join(self.choices)}"
         unit = f" {self.unit}" if self.unit else ""
@@ -89,7 +89,7 @@ def gain(
         default: a number, a bool (the gain is then a switch), or as many values as `size` says; one number
             stands for all values.
         doc: one sentence: what it does, and what a zero does.
-        unit: SI unit in words.
+        unit: SI unit.
         size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three) or MATRIX (6x6; its bounds are those of
             the diagonal).
         lower, upper: bounds, inclusive.
@@ -100,40 +100,30 @@ def gain(
 
 
 def choice(default: str, choices: Sequence[str], *, doc: str) -> Any:
-    """Declare a field of a Gains dataclass that is one of a few words; a change is taken over at once.
-
-    Args:
-        default: one of `choices`.
-        choices: the words.
-        doc: one sentence on what they do.
-    """
+    """Declare a field of a Gains dataclass that is one of `choices`; a change is taken over at once."""
     spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices))
     return field(default=default, metadata={_KEY: spec})
 
 
 def gain_specs(gains_type: type) -> tuple[GainSpec, ...]:
     """The declarations of a Gains dataclass, in their order."""
-    found = []
-    for item in fields(gains_type):
-        spec: GainSpec = item.metadata[_KEY]
-        found.append(replace(spec, name=item.name))
-    return tuple(found)
+    return tuple(replace(item.metadata[_KEY], name=item.name) for item in fields(gains_type))
 
 
 def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
-    """The value in the form a law wants: a float, a word, or a read-only (3,), (6,), (n,) or (6, 6) array.
+    """The value in the form a law wants: a float, a choice, or a read-only (3,), (6,), (n,) or (6, 6) array.
 
     Raises:
-        ConfigError: wrong type, wrong size, not finite or out of bounds; names value, bound and choices.
+        ConfigError: wrong type, wrong size, not finite or out of bounds.
     """
     if spec.choices:
         if not isinstance(value, str) or value not in spec.choices:
-            raise ConfigError(f"{spec.name} = {value!r}: {spec.bounds()}")
+            raise refused(spec.name, value, spec.bounds(), spec.choices)
         return spec.choices[spec.choices.index(value)]  # plain, where a word of an Enum was given
     if spec.switch and not (
         isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
     ):
-        raise ConfigError(f"{spec.name} = {value!r}: it is a switch, must be true or false")
+        raise refused(spec.name, value, "it is a switch, must be true or false", (False, True))
     values = _numbers(spec, value, joints)
     if spec.size == MATRIX:
         return _frozen(_matrix(spec, values))
@@ -144,17 +134,18 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
 
 
 def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
-    words = _shape_words(spec, joints)
+    shape, lengths = _describe_shape(spec, joints), spec.lengths(joints)
     try:
         raw = np.array(value)
     except ValueError:  # rows of different lengths
         raw = np.array("not numbers")
     if raw.dtype.kind not in ("iuf" if not spec.switch else "iufb"):
-        raise ConfigError(f"{spec.name} = {value!r}: must be {words}")
+        raise refused(spec.name, value, f"must be {shape}", lengths)
     raw = raw.ravel() if spec.size == MATRIX and raw.shape == (6, 6) else np.atleast_1d(raw)
     values = raw.astype(float)
-    if values.ndim != 1 or values.size not in spec.lengths(joints):
-        raise ConfigError(f"{spec.name} has {values.size} values {values.tolist()}: must have {words}")
+    if values.ndim != 1 or values.size not in lengths:
+        text = f"{spec.name} has {values.size} values {values.tolist()}: must have {shape}"
+        raise ConfigError(text, name=spec.name, value=value, bound=lengths)
     return values
 
 
@@ -162,7 +153,7 @@ def _check_bounds(spec: GainSpec, values: Array) -> None:
     for index, number in enumerate(values):
         if not (math.isfinite(number) and spec.lower <= number <= spec.upper):
             label = spec.label(index if values.size > 1 else None)
-            raise ConfigError(f"{label} = {number:g}: {spec.bounds()}")
+            raise refused(label, float(number), spec.bounds(), (spec.lower, spec.upper))
 
 
 def _matrix(spec: GainSpec, values: Array) -> Array:
@@ -170,13 +161,12 @@ def _matrix(spec: GainSpec, values: Array) -> Array:
     _check_bounds(spec, np.diag(matrix))
     if not (np.abs(matrix) <= spec.upper).all():  # false for NaN as well
         row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
-        bound = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()
-        raise ConfigError(f"{spec.name}[{row}, {column}] = {matrix[row, column]:g}: {bound}")
+        rule = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()
+        raise refused(f"{spec.name}[{row}, {column}]", float(matrix[row, column]), rule, (-spec.upper, spec.upper))
     smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
     if smallest < -1e-9 * spec.upper:
-        raise ConfigError(
-            f"{spec.name}: its symmetric part has the eigenvalue {smallest:g}: must be positive semidefinite"
-        )
+        text = f"{spec.name}: its symmetric part has the eigenvalue {smallest:g}: must be positive semidefinite"
+        raise ConfigError(text, name=spec.name, value=smallest, bound=(0.0, math.inf))
     return matrix
 
 
@@ -185,7 +175,7 @@ def _frozen(values: Array) -> Array:
     return values
 
 
-def _shape_words(spec: GainSpec, joints: int) -> str:
+def _describe_shape(spec: GainSpec, joints: int) -> str:
     if spec.size == SCALAR:
         return "one number"
     if spec.size == MATRIX:
@@ -210,20 +200,15 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
     specs = {spec.name: spec for spec in gain_specs(gains_type)}
     for name in values:
         if name not in specs:
-            raise ConfigError(f"unknown gain {name!r}; gains: {', '.join(specs)}")
-    checked = {}
-    for name, spec in specs.items():
-        if name in values:
-            checked[name] = check_gain(spec, values[name], joints)
-        elif base is not None:
-            checked[name] = getattr(base, name)
-        else:
-            checked[name] = check_gain(spec, spec.default, joints)
-    return gains_type(**checked)
+            raise unknown("gain", name, specs)
+    if base is None:
+        values = {name: spec.default for name, spec in specs.items()} | dict(values)
+    kept = {name: getattr(base, name) for name in specs if name not in values}
+    return gains_type(**kept, **{name: check_gain(specs[name], value, joints) for name, value in values.items()})
 
 
 def plain_value(spec: GainSpec, gains: Any) -> bool | float | str | list[float]:
-    """The gain as a plain Python value, as ROS parameters and YAML files hold it."""
+    """The gain as ROS parameters and YAML files hold it."""
     return plain(spec, getattr(gains, spec.name))
 
 
@@ -238,67 +223,34 @@ def plain(spec: GainSpec, value: float | str | Array) -> bool | float | str | li
     return value > 0.5 if spec.switch else float(value)
 
 
-def interpolate(old: Any, new: Any, share: float) -> Any:
-    """Gains at `share` (0 old, 1 new) of the way: linear in each number, words at once."""
+def interpolate(old: Any, new: Any, fraction: float) -> Any:
+    """Gains at a fraction (0 old, 1 new) of the way: linear in each number, choices at once."""
     mixed = {}
     for item in fields(old):
         a, b = getattr(old, item.name), getattr(new, item.name)
-        mixed[item.name] = b if isinstance(b, str) else a + share * (b - a)
+        mixed[item.name] = b if isinstance(b, str) else a + fraction * (b - a)
     return type(old)(**mixed)
 
 
-class GainSchedule:
-    """Moves from one set of gains to the next without a bump.
+class ParameterSet:
+    """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
 
     After :meth:`change` the gains approach the new ones as 1 - exp(-t/time_constant), and are exactly the new ones
-    once less than 1e-4 of the way is left.
-    """
-
-    def __init__(self, gains: Any, time_constant: float) -> None:
-        """
-        Args:
-            gains: the gains to begin with.
-            time_constant: [s]; 0 changes at once.
-        """
-        if not (math.isfinite(time_constant) and time_constant >= 0.0):
-            raise ConfigError(f"gain_time_constant = {time_constant!r}: must be 0 s or more")
-        self.time_constant = time_constant
-        self.current = gains
-        self.target = gains
-        self._left = 0.0
-        self._start = gains
-
-    def change(self, gains: Any) -> None:
-        """Begin to move to `gains`: one assignment, whatever moved before."""
-        self._start, self.target, self._left = self.current, gains, 1.0
-
-    def advance(self, dt: float) -> Any:
-        """The gains `dt` seconds later."""
-        if self._left > 0.0:
-            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
-            if self._left < 1e-4:
-                self._left, self.current = 0.0, self.target
-            else:
-                self.current = interpolate(self._start, self.target, 1.0 - self._left)
-        return self.current
-
-    def finish(self) -> None:
-        """Be at the target at once: for a robot that is not being commanded."""
-        self._left, self.current = 0.0, self.target
-
-
-class ParameterSet(GainSchedule):
-    """Gains that are tuned while they are used: checked as a whole, then taken over without a bump.
+    once less than 1e-4 of the way is left. A time constant of 0 s changes at once.
 
     Args:
         gains_type: their dataclass.
         joints: number of joints n.
         defaults: what differs from the declared defaults.
         validate: refuses, by ConfigError, gains that are valid each for itself but not here.
-        time_constant: see :class:`GainSchedule`.
+        time_constant: [s].
+
+    Attributes:
+        specs, joints: the declarations of the gains, and n.
+        current, target: the present gains, and those that they approach.
 
     Raises:
-        ConfigError: a default is refused.
+        ConfigError: a default or the time constant is refused.
     """
 
     def __init__(
@@ -309,11 +261,13 @@ class ParameterSet(GainSchedule):
         validate: Callable[[Any], None] = lambda gains: None,
         time_constant: float = 0.0,
     ) -> None:
+        if not (math.isfinite(time_constant) and time_constant >= 0.0):
+            raise refused("gain_time_constant", time_constant, "must be 0 s or more", (0.0, math.inf))
         self.specs = gain_specs(gains_type)
-        self.joints = joints
+        self.joints, self.time_constant = joints, time_constant
         self._type, self._validate = gains_type, validate
-        self._defaults = make_gains(gains_type, defaults, joints)
-        super().__init__(self._defaults, time_constant)
+        self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
+        self._left = 0.0
 
     def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
         """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
@@ -328,3 +282,21 @@ class ParameterSet(GainSchedule):
     def set(self, values: Mapping[str, Any]) -> None:
         """Change some, all or none; see :meth:`check`."""
         self.change(self.check(values, self.target))
+
+    def change(self, gains: Any) -> None:
+        """Begin to move to `gains`: one assignment, whatever moved before."""
+        self._start, self.target, self._left = self.current, gains, 1.0
+
+    def advance(self, dt: float) -> Any:
+        """The gains `dt` seconds later."""
+        if self._left > 0.0:
+            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
+            if self._left < 1e-4:
+                self.finish()
+            else:
+                self.current = interpolate(self._start, self.target, 1.0 - self._left)
+        return self.current
+
+    def finish(self) -> None:
+        """Be at the target at once: for a robot that is not being commanded."""
+        self._left, self.current = 0.0, self.target

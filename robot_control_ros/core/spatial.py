@@ -39,12 +39,6 @@ def pose_from_rows(rows: Array) -> Array:
     return np.vstack((rows.reshape(3, 4), (0.0, 0.0, 0.0, 1.0)))
 
 
-def invert_pose(pose: Array) -> Array:
-    """Inverse of a pose (4, 4)."""
-    rotation_t = pose[:3, :3].T
-    return make_pose(-rotation_t @ pose[:3, 3], rotation_t)
-
-
 def wrap(angles: Array, cyclic: Array | NDArray[np.bool_]) -> Array:
     """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
     return np.asarray(angles - 2.0 * math.pi * cyclic * np.floor((angles + math.pi) / (2.0 * math.pi)))
@@ -143,7 +137,8 @@ def quaternion_to_rotation(quaternion: Array) -> Array:
     x, y, z, w = (float(c) for c in quaternion)
     norm = math.sqrt(x * x + y * y + z * z + w * w)
     if not abs(norm - 1.0) <= 0.01:
-        raise ConfigError(f"quaternion (x, y, z, w) = ({x}, {y}, {z}, {w}) has length {norm}: must be 1")
+        text = f"quaternion (x, y, z, w) = ({x}, {y}, {z}, {w}) has length {norm}: must be 1"
+        raise ConfigError(text, name="quaternion", value=norm, bound=1.0)
     return np.asarray(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).toRotationMatrix())
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-JointPathFunction = Callable[[float], tuple[Array, Array, Array]]
+JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
+JointPathFunction = Callable[[float], JointSample]
 
 
 class CommandMode(str, Enum):
@@ -55,6 +56,7 @@ class RobotState:
         wrench: the sensor's sample in the sensor's frame, None where there is none.
         wrench_on_tip: (6,) the same, tared, in base axes at the tip origin; None in a plant's sample, and where there
             is no fresh wrench. The loop makes a new state with it.
+        age: how old the sample was when it arrived [s]; 0 where that isn't known.
     """
 
     time: float
@@ -63,15 +65,12 @@ class RobotState:
     effort: Array
     wrench: Wrench | None = None
     wrench_on_tip: Array | None = None
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensedState(RobotState):
-    """A sample with a fresh wrench: what a law with ``needs_wrench = True`` gets.
-
-    Attributes:
-        wrench_on_tip: (6,) see :class:`RobotState`; never None.
-    """
+    """A sample whose `wrench_on_tip` is never None: what a law with ``needs_wrench = True`` gets."""
 
     wrench_on_tip: Array = field(kw_only=True)
 
@@ -101,12 +100,9 @@ class Reference:
 
 @dataclass(slots=True, eq=False)
 class JointSpaceReference(Reference):
-    """Where the joints should be: what a law with ``reference = JointSpaceReference`` gets.
+    """A reference whose q, v and a are never None: what a law with ``reference = JointSpaceReference`` gets.
 
     The loop gives `path` as well.
-
-    Attributes:
-        q, v, a: (n,) joint position, velocity, acceleration; never None.
     """
 
     q: Array = field(kw_only=True)

@@ -69,8 +69,8 @@ def demo(
                 _watch(operator, spin, processes, operator.length if seconds is None else seconds, live)
         except KeyboardInterrupt:
             print("\nstopped")
-    if not browser and len(operator.log):
-        _report(operator, operator.log.log(), title, Path(output))
+    if not browser and operator.samples:
+        _report(operator, operator.log(), title, Path(output))
     return 0
 
 

@@ -15,6 +15,7 @@ from ..core.types import Array, Command, CommandMode, Reference, RobotState, Sen
 from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
 from .law import register
+from .terms import damping_gain
 
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
@@ -81,8 +82,8 @@ class VirtualBody:
         more_mass, more_stiffness = mass - self._mass, stiffness - self._stiffness
         cost = 0.5 * float(more_mass.dot(self.twist * self.twist) + more_stiffness.dot(x * x))
         if cost > self._tank:
-            share = self._tank / cost
-            mass, stiffness = self._mass + share * more_mass, self._stiffness + share * more_stiffness
+            fraction = self._tank / cost
+            mass, stiffness = self._mass + fraction * more_mass, self._stiffness + fraction * more_stiffness
             cost = self._tank
         self._tank = min(self._tank - cost, TANK)
         self._mass, self._stiffness = mass, stiffness
@@ -135,13 +136,7 @@ class Admittance:
         damping_ratio: Array = gain(
             1.0, size=TASK, upper=10.0, doc="Damping as a ratio of the critical one of mass and stiffness."
         )
-        damping: Array = gain(
-            0.0,
-            size=TASK,
-            unit="N·s/m, N·m·s/rad",
-            upper=2000.0,
-            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
-        )
+        damping: Array = damping_gain(TASK)
         selected_axes: Array = gain(
             1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly."
         )
@@ -177,8 +172,8 @@ class Admittance:
             return np.asarray(2.0 * self.damping_ratio * np.sqrt(self.mass * self.stiffness) + self.damping)
 
         @property
-        def share(self) -> Array:
-            """Of the wrench that moves the body (6,): 1 or 0."""
+        def moved_axes(self) -> Array:
+            """(6,) 1 for each axis of the wrench that moves the body, else 0."""
             return self.selected_axes * self.axes
 
     mode: ClassVar[CommandMode] = CommandMode.POSITION
@@ -189,7 +184,7 @@ class Admittance:
         self._body = VirtualBody()
         self._placed = False
         self._adopted: object = None
-        self._damping = self._share = np.zeros(6)
+        self._damping = self._moved_axes = np.zeros(6)
         self._kinematics = DifferentialKinematics()
         self._q = self._posture = np.zeros(0)
         self._rest = np.eye(4)
@@ -210,7 +205,7 @@ class Admittance:
         if reference.wrench is not None:
             wrench = wrench + reference.wrench
         body = self._body
-        body.step(self._share * wrench, gains.mass, self._damping, gains.stiffness, dt)
+        body.step(self._moved_axes * wrench, gains.mass, self._damping, gains.stiffness, dt)
         self._bound(gains, dt)
         pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
         twist = twist_ref + body.twist
@@ -224,7 +219,7 @@ class Admittance:
 
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""
-        self._damping, self._share = gains.virtual_damping, gains.share
+        self._damping, self._moved_axes = gains.virtual_damping, gains.moved_axes
         self._kinematics = DifferentialKinematics(gains.axes)
         self._adopted = gains
 
@@ -264,12 +259,7 @@ class Admittance:
         posture = self._posture if reference.q is None else reference.q
         lag = error - dt * twist  # the twist makes good the rest in this step
         rate = gains.posture_rate * wrap(posture - q, model.cyclic)
-        wanted = self._kinematics.velocities(there, twist + TRACKING * lag, rate)
-        limits = model.limits
-        fastest = float((np.abs(wanted) / limits.velocity).max())
-        if fastest > 1.0:
-            wanted = wanted / fastest
-        self._q = np.minimum(np.maximum(q + dt * wanted, limits.lower), limits.upper)
+        self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt)
         self._wait(error, dt)
         return np.asarray((self._q - q) / dt)
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from ..core.gains import JOINT, gain
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
-from ..robot.friction import friction_torque
 from ..robot.model import RobotDynamics
 from .law import register
+from .terms import friction_gain, gravity_gain, total
 
 
 @register("gravity_compensation")
@@ -36,12 +36,11 @@ class GravityCompensation:
             1.0,
             size=JOINT,
             unit="N·m·s/rad",
-            lower=0.0,
             upper=200.0,
             doc="Joint damping D; 0 lets the arm swing freely.",
         )
-        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
-        friction: float = gain(False, doc="Compensate the modelled joint friction.")
+        gravity: float = gravity_gain()
+        friction: float = friction_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 
@@ -52,11 +51,7 @@ class GravityCompensation:
         """Nothing is remembered."""
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        terms = {"damping": -gains.damping * state.v, "gravity": gains.gravity * kin.gravity}
-        total = terms["gravity"] + terms["damping"]
+        self.terms = terms = {"gravity": gains.gravity * kin.gravity, "damping": -gains.damping * state.v}
         if gains.friction > 0.0:
-            model = kin.model
-            terms["friction"] = gains.friction * friction_torque(state.v, model.viscous_friction, model.dry_friction)
-            total += terms["friction"]
-        self.terms = terms
-        return Command(CommandMode.EFFORT, total)
+            terms["friction"] = gains.friction * kin.friction
+        return Command(CommandMode.EFFORT, total(terms))

@@ -12,13 +12,13 @@ from ..core.errors import ConfigError
 from ..core.gains import TASK, gain
 from ..core.spatial import pose_error_and_map, wrap
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
-from ..robot.friction import friction_torque
 from ..robot.model import RobotDynamics
 from .law import register
-from .nullspace import project
+from .terms import damping_gain, damping_ratio_gain, friction_gain, gravity_gain, total
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
+REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
 
 
 @register("impedance")
@@ -60,19 +60,8 @@ class Impedance:
             upper=10000.0,
             doc="Spring K between tip and reference, in base axes; 0 lets that axis float.",
         )
-        damping_ratio: Array = gain(
-            1.0,
-            size=TASK,
-            upper=2.0,
-            doc="Damping as a ratio of the critical one, from the stiffness and the operational-space inertia.",
-        )
-        damping: Array = gain(
-            0.0,
-            size=TASK,
-            unit="N·s/m, N·m·s/rad",
-            upper=2000.0,
-            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
-        )
+        damping_ratio: Array = damping_ratio_gain(TASK)
+        damping: Array = damping_gain(TASK)
         inertia: Array = gain(
             0.0,
             size=TASK,
@@ -86,8 +75,8 @@ class Impedance:
             doc="1 where the axis is controlled, 0 where it is free; a planar arm controls x and y only.",
         )
         coriolis: float = gain(False, doc="Compensate Coriolis and centrifugal torques.")
-        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
-        friction: float = gain(False, doc="Compensate the modelled joint friction.")
+        gravity: float = gravity_gain()
+        friction: float = friction_gain()
         posture_stiffness: float = gain(
             0.0,
             unit="N·m/rad",
@@ -138,24 +127,17 @@ class Impedance:
             "damping": jacobian_t.dot(damper),
             "gravity": gains.gravity * kin.gravity,
         }
-        total = terms["stiffness"] + terms["damping"] + terms["gravity"]
         if reference.wrench is not None:
             terms["feedforward"] = jacobian_t.dot(reference.wrench)
-            total += terms["feedforward"]
         if gains.coriolis > 0.0:
             terms["coriolis"] = gains.coriolis * kin.coriolis
-            total += terms["coriolis"]
         if gains.friction > 0.0:
-            model = kin.model
-            terms["friction"] = gains.friction * friction_torque(state.v, model.viscous_friction, model.dry_friction)
-            total += terms["friction"]
+            terms["friction"] = gains.friction * kin.friction
         if self._adds_inertia:
             terms["inertia"] = jacobian_t.dot(self._inertia_force(state, kin, reference, gains, spring + damper))
-            total += terms["inertia"]
         if self._holds_posture:
             terms["posture"] = self._posture_torque(state, kin, reference, gains)
-            total += terms["posture"]
-        return Command(CommandMode.EFFORT, total)
+        return Command(CommandMode.EFFORT, total(terms))
 
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""
@@ -220,3 +202,29 @@ def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Arr
         raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")
     root = np.sqrt(ratio)[:, None] * modes
     return np.asarray(2.0 * (root * np.sqrt(np.maximum(squares, 0.0))).dot(root.T))
+
+
+def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:
+    """The part of a joint torque (n,) that doesn't accelerate the task: Nᵀ tau.
+
+    Nᵀ = I - Jᵀ Λ J M⁻¹ with Λ = (J M⁻¹ Jᵀ)⁻¹, the dynamically consistent projector:  J M⁻¹ Nᵀ tau = 0.
+
+    Args:
+        torque: (n,) [N·m].
+        jacobian: (m, n) of the task's axes; m may be 0; a row of zeros is no axis.
+        mass: (n, n) [kg·m²].
+        slack: (m,) or one number [1/kg], added to J M⁻¹ Jᵀ: 0 for an axis of the task, 1 with a row of zeros; between
+            the two an axis is faded out.
+
+    Source: O. Khatib, A unified approach for motion and force control of robot manipulators: the operational
+    space formulation, IEEE J. Robotics and Automation 3(1), 1987.
+    """
+    if jacobian.shape[0] == 0:
+        return torque
+    both = np.column_stack((jacobian.T, torque))
+    _, solved, _ = lapack.dposv(mass, both)  # M⁻¹ [Jᵀ tau]
+    mobility = jacobian @ solved
+    inverse_inertia = mobility[:, :-1]
+    inverse_inertia.flat[:: inverse_inertia.shape[1] + 1] += REGULARISATION + slack
+    _, force, _ = lapack.dposv(inverse_inertia, mobility[:, -1])
+    return np.asarray(torque - jacobian.T @ force)

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from ..core.gains import JOINT, gain
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
-from ..robot.friction import friction_torque
 from ..robot.model import RobotDynamics
 from .law import register
+from .terms import (
+    damping_gain,
+    damping_ratio_gain,
+    friction_gain,
+    gravity_gain,
+    joint_damping,
+    joint_stiffness_gain,
+    total,
+)
 
 
 @register("joint_impedance")
@@ -43,25 +49,12 @@ class JointImpedance:
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        stiffness: Array = gain(
-            50.0, size=JOINT, unit="N·m/rad", upper=5000.0, doc="Spring K to the reference; 0 lets the joint float."
-        )
-        damping_ratio: Array = gain(
-            1.0,
-            size=JOINT,
-            upper=2.0,
-            doc="Damping as a ratio of the critical one, from the stiffness and the joint's inertia.",
-        )
-        damping: Array = gain(
-            0.0,
-            size=JOINT,
-            unit="N·m·s/rad",
-            upper=500.0,
-            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
-        )
+        stiffness: Array = joint_stiffness_gain(50.0)
+        damping_ratio: Array = damping_ratio_gain(JOINT)
+        damping: Array = damping_gain(JOINT)
         feedforward: float = gain(True, doc="Feed forward the inertial and Coriolis torques of the reference's motion.")
-        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
-        friction: float = gain(False, doc="Compensate the modelled joint friction.")
+        gravity: float = gravity_gain()
+        friction: float = friction_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     reference: ClassVar[type[Reference]] = JointSpaceReference
@@ -77,19 +70,15 @@ class JointImpedance:
     ) -> Command:
         q, v, a = reference.q, reference.v, reference.a
         model = kin.model
-        damping = gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * kin.mass.diagonal())
         self.terms = terms = {
             "stiffness": gains.stiffness * wrap(q - state.q, model.cyclic),
-            "damping": damping * (v - state.v),
+            "damping": joint_damping(gains, kin.mass.diagonal()) * (v - state.v),
             "gravity": gains.gravity * kin.gravity,
         }
-        total = terms["stiffness"] + terms["damping"] + terms["gravity"]
         if gains.feedforward > 0.0 and (v.any() or a.any()):
             forwards = model.inverse_dynamics(state.q, state.v + v, 2.0 * a)
             backwards = model.inverse_dynamics(state.q, state.v - v, -2.0 * a)
             terms["feedforward"] = gains.feedforward * (forwards - backwards) / 4.0
-            total += terms["feedforward"]
         if gains.friction > 0.0:
-            terms["friction"] = gains.friction * friction_torque(state.v, model.viscous_friction, model.dry_friction)
-            total += terms["friction"]
-        return Command(CommandMode.EFFORT, total)
+            terms["friction"] = gains.friction * kin.friction
+        return Command(CommandMode.EFFORT, total(terms))

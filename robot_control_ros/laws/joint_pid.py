@@ -12,6 +12,7 @@ from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
+from .terms import gravity_gain, limited, total
 
 SERVO_PERIOD = 0.005  # s: the physics step that the gains of `joint_pid` are made for
 
@@ -56,13 +57,6 @@ class _Pid:
         self._integral = (self._integral + step) * (weight > 0.0)
         return np.asarray(weight * self._integral)
 
-    def _limited(self, terms: dict[str, Array], total: Array, limit: Array) -> Array:
-        """The terms' sum `total` within ±limit (n,); what that takes away becomes a term, too."""
-        sent = np.minimum(np.maximum(total, -limit), limit)
-        terms["limit"] = sent - total
-        self.terms = terms
-        return sent
-
 
 @register("joint_pid")
 class JointPid(_Pid):
@@ -92,7 +86,7 @@ class JointPid(_Pid):
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        profile: str = choice(
+        variant: str = choice(
             "current",
             ("legacy", "current"),
             doc="legacy: D on the change of the error, u per step; current: D on the velocity, u per 5 ms.",
@@ -118,15 +112,15 @@ class JointPid(_Pid):
     ) -> Command:
         model = kin.model
         error = wrap(reference.q - state.q, model.cyclic)
-        if gains.profile == "legacy":
+        if gains.variant == "legacy":
             rate, scale = self._rate(error, model.cyclic, dt), 1.0 / dt
         else:
             self._last_error, rate, scale = None, -state.v, 1.0 / SERVO_PERIOD
         limit = np.minimum(gains.velocity_limit, model.limits.velocity)
         terms = {"proportional": scale * gains.p * error, "derivative": scale * gains.d * rate}
-        others = terms["proportional"] + terms["derivative"]
-        terms["integral"] = self._integrate(error, scale * gains.i, others, gains.anti_windup, dt, limit)
-        return Command(CommandMode.VELOCITY, self._limited(terms, others + terms["integral"], limit))
+        terms["integral"] = self._integrate(error, scale * gains.i, total(terms), gains.anti_windup, dt, limit)
+        self.terms = terms
+        return Command(CommandMode.VELOCITY, limited(terms, limit))
 
 
 @register("joint_pid_effort")
@@ -155,7 +149,7 @@ class JointPidEffort(_Pid):
 
     @dataclass(frozen=True, eq=False)
     class Gains:
-        profile: str = choice(
+        variant: str = choice(
             "textbook",
             ("textbook", "spring_damper"),
             doc="textbook: D on the change of the error; spring_damper: D on the velocity, without I.",
@@ -169,7 +163,7 @@ class JointPidEffort(_Pid):
             doc="I, on the integral of the error; 0 empties it.",
         )
         d: Array = gain(10.0, size=JOINT, unit="N·m·s/rad", upper=500.0, doc="D, a damper's; 0 lets the arm swing.")
-        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
+        gravity: float = gravity_gain()
         anti_windup: float = gain(False, doc="Stop integrating in joints that are at their effort limit.")
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
@@ -179,7 +173,7 @@ class JointPidEffort(_Pid):
     ) -> Command:
         model = kin.model
         error = wrap(reference.q - state.q, model.cyclic)
-        if gains.profile == "textbook":
+        if gains.variant == "textbook":
             rate, weight = self._rate(error, model.cyclic, dt), gains.i
         else:
             self._last_error, rate, weight = None, -state.v, np.zeros_like(gains.i)
@@ -188,7 +182,7 @@ class JointPidEffort(_Pid):
             "derivative": gains.d * rate,
             "gravity": gains.gravity * kin.gravity,
         }
-        others = terms["proportional"] + terms["derivative"] + terms["gravity"]
         limit = model.limits.effort
-        terms["integral"] = self._integrate(error, weight, others, gains.anti_windup, dt, limit)
-        return Command(CommandMode.EFFORT, self._limited(terms, others + terms["integral"], limit))
+        terms["integral"] = self._integrate(error, weight, total(terms), gains.anti_windup, dt, limit)
+        self.terms = terms
+        return Command(CommandMode.EFFORT, limited(terms, limit))

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 
@@ -88,7 +88,8 @@ def law_class(name: str) -> type[Any]:
     plugin = next((entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name), None)
     module, colon, attribute = name.partition(":")
     if plugin is None and not colon:
-        raise ConfigError(f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class")
+        text = f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class"
+        raise ConfigError(text, name="law", value=name, bound=tuple(law_names()))
     try:
         found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
     except Exception as error:  # whatever a user's module raises when it is imported
@@ -102,5 +103,6 @@ def _checked(name: str, found: Any) -> type[Any]:
         raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")
     reference = getattr(found, "reference", Reference)
     if reference not in (Reference, JointSpaceReference):
-        raise ConfigError(f"law {name!r}: reference = {reference!r}; choices: Reference, JointSpaceReference")
+        rule = "choices: Reference, JointSpaceReference"
+        raise refused("reference", reference, rule, (Reference, JointSpaceReference), where=f"law {name!r}: ")
     return found

@@ -11,15 +11,90 @@ import numpy as np
 from ..core.gains import JOINT, choice, gain
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, JointPathFunction, JointSpaceReference, Reference, RobotState
-from ..robot.friction import friction_torque
-from ..robot.model import RobotDynamics, RobotModel
+from ..robot.model import RobotDynamics, RobotModel, friction_torque
 from .law import register
-from .master_axis import MasterAxis
+from .terms import damping_gain, damping_ratio_gain, joint_damping, joint_stiffness_gain, limited
 
 RAMP = 0.05  # s, with which the slaves go over to a new master
 LAG_FILTER = 4.0  # time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
 SMALL_LAG = 5e-4  # s: lags well below it aren't matched
+HYSTERESIS = 1.2  # times faster than the master a joint must move to replace it
+BACK, AHEAD = 0.2, 0.05  # s, from now, within which the look-up stays
+MAX_STEP = 0.02  # s, of one Newton step
+SLOWEST = 1e-3  # rad/s, of the master's reference, below which no Newton step is taken
 SLOW = 0.05  # rad/s, well below which a joint has no lag that could be measured
+
+
+class MasterAxis:
+    """The joint that leads, chosen by the largest commanded displacement per cycle, and the look-up of its position.
+
+    The choice has hysteresis while the reference moves. Once it has rested, the fastest joint becomes the master.
+
+    Attributes:
+        index: of the master; 0 until the reference moves, which makes the fastest joint the first master.
+        age: since the last change of the master [s]; infinite where there was none.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """No master was chosen, and nothing was looked up."""
+        self.index, self.age = 0, np.inf
+        self._chosen, self._rested = False, True
+        self._s: float | None = None
+
+    def choose(self, v_ref: Array, rest_speed: float, dt: float) -> bool:
+        """Choose the master for this cycle; True where it is another one.
+
+        Args:
+            v_ref: (n,) velocities of the reference [rad/s].
+            rest_speed: the reference rests where no joint is faster [rad/s].
+            dt: since the last cycle [s].
+        """
+        speeds = np.abs(v_ref)
+        fastest = int(speeds.argmax())
+        self.age += dt
+        if speeds[fastest] < rest_speed:
+            self._rested = True
+            return False
+        if not self._chosen:
+            self.index, self._chosen, self._rested = fastest, True, False
+            return False
+        margin = 1.0 if self._rested else HYSTERESIS
+        self._rested = False
+        if speeds[fastest] <= margin * speeds[self.index]:
+            return False
+        self.index, self.age = fastest, 0.0
+        self.forget()
+        return True
+
+    def forget(self) -> None:
+        """The next look-up begins at the present time."""
+        self._s = None
+
+    def look_up(
+        self, path: JointPathFunction, q_master: float, cyclic: Array, t: float, dt: float
+    ) -> tuple[Array, Array]:
+        """Reference (n,) [rad] and its velocity (n,) [rad/s] at the time s where its master is where the master is.
+
+        One Newton step for q_md(s) = q_m from the last s + dt, so two evaluations of the path.
+
+        Args:
+            path: (q, v, a) of the reference over time.
+            q_master: measured [rad].
+            cyclic: (n,) bool.
+            t, dt: now, and since the last cycle [s].
+        """
+        master = self.index
+        s = t if self._s is None else self._s + dt
+        q, v, _ = path(s)
+        if abs(v[master]) > SLOWEST:
+            ahead = wrap(q_master - q, cyclic)[master] / v[master]
+            s += min(max(ahead, -MAX_STEP), MAX_STEP)
+        self._s = s = min(max(s, t - BACK), t + AHEAD)
+        q, v, _ = path(s)
+        return q, v
 
 
 @register("position_domain_pd")
@@ -78,22 +153,9 @@ class PositionDomainPD:
             ("effort", "position"),
             doc="effort: torques; position: the looked-up joint positions, with feed-forward as a torque offset.",
         )
-        stiffness: Array = gain(
-            400.0, size=JOINT, unit="N·m/rad", upper=5000.0, doc="Spring K to the reference; 0 lets the joint float."
-        )
-        damping_ratio: Array = gain(
-            1.0,
-            size=JOINT,
-            upper=2.0,
-            doc="Damping as a ratio of the critical one, from the stiffness and the joint's inertia.",
-        )
-        damping: Array = gain(
-            0.0,
-            size=JOINT,
-            unit="N·m·s/rad",
-            upper=500.0,
-            doc="Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone.",
-        )
+        stiffness: Array = joint_stiffness_gain(400.0)
+        damping_ratio: Array = damping_ratio_gain(JOINT)
+        damping: Array = damping_gain(JOINT)
         feedforward: float = gain(
             1.0, doc="Share of the reference's inertial, Coriolis and friction torques that is fed forward; 0 none."
         )
@@ -150,7 +212,7 @@ class PositionDomainPD:
     ) -> Command:
         q_ref, v_ref, a_ref = reference.q, reference.v, reference.a
         model, inertia = kin.model, kin.mass.diagonal()
-        damping = gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * inertia)
+        damping = joint_damping(gains, inertia)
         lag_filter = LAG_FILTER * float((inertia / np.maximum(damping, 1e-6)).max())
         self._measure_lag(wrap(q_ref + self._shift[0] - state.q, model.cyclic), v_ref, dt / (lag_filter + dt))
         q_shift, v_shift = self._compensation(state, q_ref, v_ref, reference.path, model.cyclic, gains, dt)
@@ -158,20 +220,20 @@ class PositionDomainPD:
         ahead = (q_ref, v_ref, a_ref)
         if gains.feedforward_lead > 0.0 and reference.path is not None:
             ahead = reference.path(state.time + gains.feedforward_lead)
-        terms = {
+        self.terms = terms = {
             "feedforward": gains.feedforward * _motion_torque(model, *ahead),
             "gravity": gains.gravity * kin.gravity,
         }
         limit = np.minimum(gains.torque_limit, model.limits.effort)
         if gains.output == "position":
-            return Command(CommandMode.POSITION, q, feedforward=self._limited(terms, limit), velocity=v)
+            return Command(CommandMode.POSITION, q, feedforward=limited(terms, limit), velocity=v)
         terms["stiffness"] = gains.stiffness * wrap(q - state.q, model.cyclic)
         terms["damping"] = damping * (v - state.v)
-        return Command(CommandMode.EFFORT, self._limited(terms, limit))
+        return Command(CommandMode.EFFORT, limited(terms, limit))
 
-    def _measure_lag(self, error: Array, v_ref: Array, share: float) -> None:
-        """Take up `share` of the time (n,) [s] by which the joints are late behind their own references."""
-        self._lag += share * (error * v_ref / (v_ref * v_ref + SLOW**2) - self._lag)
+    def _measure_lag(self, error: Array, v_ref: Array, fraction: float) -> None:
+        """Take up `fraction` of the time (n,) [s] by which the joints are late behind their own references."""
+        self._lag += fraction * (error * v_ref / (v_ref * v_ref + SLOW**2) - self._lag)
 
     def _compensation(
         self,
@@ -194,9 +256,9 @@ class PositionDomainPD:
             speed = min(abs(v_ref[m]), math.copysign(v_s[m], v_s[m] * v_ref[m]))
             weight = min((speed - gains.rest_speed) / max(gains.full_speed - gains.rest_speed, 1e-3), 1.0)
         if weight > 0.0:
-            share = weight * self._follow(gains.domain)
-            shift[0] = share * wrap(q_s - q_ref, cyclic)
-            shift[1] = share * (v_s * (state.v[m] / v_s[m]) - v_ref)
+            fraction = weight * self._follow(gains.domain)
+            shift[0] = fraction * wrap(q_s - q_ref, cyclic)
+            shift[1] = fraction * (v_s * (state.v[m] / v_s[m]) - v_ref)
         else:
             self.master.forget()
         if (changed and gains.domain == "matched") or gains.domain != self._domain != "":
@@ -212,19 +274,11 @@ class PositionDomainPD:
         m, lag = self.master.index, self._lag
         if domain == "matched":
             later = 1.0 - lag * (lag[m] / (lag[m] ** 2 + SMALL_LAG**2))
-            share = np.minimum(np.maximum(later, 0.0), 1.0)
+            fraction = np.minimum(np.maximum(later, 0.0), 1.0)
         else:
-            share = np.full_like(lag, min(self.master.age / RAMP, 1.0))
-        share[m] = 0.0
-        return np.asarray(share)
-
-    def _limited(self, terms: dict[str, Array], limit: Array) -> Array:
-        """The sum of the terms within ±limit (n,); what that takes away becomes a term, too."""
-        total = sum(terms.values(), np.zeros_like(limit))
-        sent = np.minimum(np.maximum(total, -limit), limit)
-        terms["limit"] = sent - total
-        self.terms = terms
-        return np.asarray(sent)
+            fraction = np.full_like(lag, min(self.master.age / RAMP, 1.0))
+        fraction[m] = 0.0
+        return np.asarray(fraction)
 
 
 def _motion_torque(model: RobotModel, q: Array, v: Array, a: Array) -> Array:

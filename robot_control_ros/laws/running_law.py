@@ -49,7 +49,8 @@ class RunningLaw:
         known = law_names()
         unknown = [other for other in robot.law_gains if ":" not in other and other not in known]
         if unknown:
-            raise ConfigError(f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(known)}")
+            text = f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(known)}"
+            raise ConfigError(text, name="law_gains", value=unknown, bound=tuple(known))
         self.name = name
         self.law: ControlLaw = law_type()
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
@@ -93,7 +94,7 @@ class RunningLaw:
         robot.check_mode(command_mode(self.law, gains), self.name)
         for name in self._robot.profile.compensated_by_robot:
             if getattr(gains, name, 0.0) > 0.0:
+                text = f"{name} = true: {robot.description or robot.name} (profile {robot.profile_name}) "
                 raise ConfigError(
-                    f"{name} = true: {robot.description or robot.name} (profile {robot.profile_name}) "
-                    f"compensates {name} itself; must be false"
+                    text + f"compensates {name} itself; must be false", name=name, value=True, bound=False
                 )

@@ -12,6 +12,7 @@ from ..core.spatial import rotation_error_euler_xyz, rotation_log
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
+from .terms import gravity_gain, total
 
 ROTATION_ERRORS = {"so3_log": rotation_log, "euler_xyz": rotation_error_euler_xyz}
 
@@ -72,7 +73,7 @@ class TaskSpacePD:
             tuple(ROTATION_ERRORS),
             doc="Error of the orientation: the rotation vector, or x-y-z angles as the source has them.",
         )
-        gravity: float = gain(True, doc="Compensate gravity; off where the robot does it itself.")
+        gravity: float = gravity_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 
@@ -88,16 +89,15 @@ class TaskSpacePD:
         if gains is not self._adopted:
             self._adopted, self._rotation_error = gains, ROTATION_ERRORS[gains.rotation_error]
         jacobian_t = kin.jacobian.T
-        slip = -kin.twist if reference.twist is None else reference.twist - kin.twist
+        twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
         error = np.zeros(6)
         if reference.pose is not None:
             error[:3] = reference.pose[:3, 3] - kin.pose[:3, 3]
             error[3:] = self._rotation_error(reference.pose[:3, :3].dot(kin.pose[:3, :3].T))
         self.terms = terms = {
             "stiffness": jacobian_t.dot(gains.stiffness.dot(error)),
-            "damping": jacobian_t.dot(gains.damping.dot(slip)),
+            "damping": jacobian_t.dot(gains.damping.dot(twist_error)),
             "joint_damping": -gains.joint_damping * state.v,
             "gravity": gains.gravity * kin.gravity,
         }
-        total = terms["stiffness"] + terms["damping"] + terms["joint_damping"] + terms["gravity"]
-        return Command(CommandMode.EFFORT, total)
+        return Command(CommandMode.EFFORT, total(terms))

@@ -1,10 +1,8 @@
 """References over time: where the robot should be, for every time."""
 
-from .circle import Circle
-from .contours import CircleContour, Contour, ContourMove, Polyline, PolylineMove, TimedContour
+from .contours import Circle, CircleContour, Contour, ContourMove, Polyline, TimedContour
 from .jog import Jog
-from .joint import JointBrake, JointMove, JointPath
-from .minimum_jerk import MinimumJerk, Quintic
+from .joint import JointBrake, JointPath
 from .online_trajectory import OnlineJointTrajectory, OnlineTrajectory
 from .time_scaling import Chain, QuinticTimeScaling, TimeScaling, Trapezoid
 from .trajectory import Hold, Trajectory, is_moving
@@ -18,14 +16,10 @@ __all__ = [
     "Hold",
     "Jog",
     "JointBrake",
-    "JointMove",
     "JointPath",
-    "MinimumJerk",
     "OnlineJointTrajectory",
     "OnlineTrajectory",
     "Polyline",
-    "PolylineMove",
-    "Quintic",
     "QuinticTimeScaling",
     "TimeScaling",
     "TimedContour",

@@ -1,20 +1,20 @@
 """Paths of the tip as curves in space or in a plane, by the way along them; and moves along them.
 
-A contour doesn't know time: that comes from a profile. Points have d = 3 coordinates, or 2 in a plane.
+A contour doesn't know time: that comes from a time scaling. Points have d = 3 coordinates, or 2 in a plane.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import cross
 from ..core.types import Array, Reference
-from .time_scaling import Chain, QuinticTimeScaling, TimeScaling
+from .time_scaling import TimeScaling
 from .trajectory import check_positive
 
 NEAR = 1e-3  # m, from the pose that a move begins at to the contour
@@ -56,11 +56,12 @@ class Polyline:
     def __init__(self, points: Any) -> None:
         self.points = np.array(points, dtype=float)
         if self.points.ndim != 2 or len(self.points) < 2 or self.points.shape[1] not in (2, 3):
-            raise ConfigError(f"polyline: points of shape {self.points.shape}: must be (k, 2) or (k, 3), k >= 2")
+            shape = self.points.shape
+            raise refused("shape of points", shape, "must be (k, 2) or (k, 3), k >= 2", where="polyline: ")
         sides = np.diff(self.points, axis=0)
         self.lengths: Array = np.linalg.norm(sides, axis=1)
         if not (np.isfinite(self.lengths) & (self.lengths > 0.0)).all():
-            raise ConfigError(f"polyline: points {self.points.tolist()}: must be finite, each apart from the next")
+            raise refused("points", self.points, "must be finite, each apart from the next", where="polyline: ")
         self._directions = sides / self.lengths[:, None]
         self._knots = np.concatenate(([0.0], np.cumsum(self.lengths)))
         self.length = float(self._knots[-1])
@@ -111,12 +112,12 @@ class CircleContour:
         self.center = np.array(center, dtype=float)
         axis = np.asarray(normal, dtype=float)
         if self.center.shape not in ((2,), (3,)) or not np.isfinite(self.center).all():
-            raise ConfigError(f"circle: center = {self.center.tolist()}: must be 2 or 3 finite numbers")
+            raise refused("center", self.center, "must be 2 or 3 finite numbers", where="circle: ")
         if axis.shape != (3,) or not 0.0 < np.linalg.norm(axis) < math.inf:
-            raise ConfigError(f"circle: normal = {axis.tolist()}: must be 3 finite numbers, not all 0")
+            raise refused("normal", axis, "must be 3 finite numbers, not all 0", where="circle: ")
         d = len(self.center)
         if d == 2 and axis[:2].any():
-            raise ConfigError(f"circle: normal = {axis.tolist()}: must be along z where the center has 2 numbers")
+            raise refused("normal", axis, "must be along z where the center has 2 numbers", where="circle: ")
         axis = axis / np.linalg.norm(axis)
         helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
         first = helper - axis * (axis @ helper)
@@ -157,7 +158,7 @@ def along(
 
 
 class TimedContour:
-    """A contour passed by a profile, once.
+    """A contour passed by a time scaling, once.
 
     Args:
         contour: where.
@@ -172,7 +173,8 @@ class TimedContour:
 
     def __init__(self, contour: Contour, timing: TimeScaling) -> None:
         if not math.isclose(contour.length, timing.length, rel_tol=1e-9):
-            raise ConfigError(f"timing over {timing.length:g} m: must be over {contour.length:g} m, as the contour")
+            rule = f"must be {contour.length:g} m, as the contour"
+            raise refused("length of timing", timing.length, rule, contour.length, unit="m")
         self.contour, self._timing, self.duration = contour, timing, timing.duration
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
@@ -180,64 +182,77 @@ class TimedContour:
         return along(self.contour, *self._timing.at(t))
 
 
-class PolylineMove(TimedContour):
-    """A polyline, passed with a stop in every corner.
-
-    Args:
-        points: (k, 2) or (k, 3) [m].
-        duration: [s] of the whole, without the dwells; shared between the segments by length.
-        profile: of a segment, from its length and duration: QuinticTimeScaling or Trapezoid.lasting.
-        dwell: in the corners [s].
-
-    Raises:
-        ConfigError: see Polyline and the profiles.
-    """
-
-    def __init__(
-        self,
-        points: Any,
-        duration: float,
-        profile: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
-        dwell: float = 0.0,
-    ) -> None:
-        line = Polyline(points)
-        super().__init__(line, Chain.shared(line.lengths, duration, profile, dwell))
-
-
 class ContourMove:
     """Moves the tip along a contour, orientation kept.
 
     Args:
         contour: in the base, of three coordinates, beginning where the tip is.
-        timing: profile as long as the contour.
+        timing: time scaling as long as the contour.
         start: (4, 4) pose to begin at.
         time: of the start [s].
-        q: (n,) posture to name in the reference, or None.
 
     Raises:
         ConfigError: lengths that differ, a contour in a plane, or one that begins elsewhere.
     """
 
-    def __init__(
-        self, contour: Contour, timing: TimeScaling, start: Array, time: float, q: Array | None = None
-    ) -> None:
+    def __init__(self, contour: Contour, timing: TimeScaling, start: Array, time: float) -> None:
         self._path = TimedContour(contour, timing)
         begin = contour.point(0.0)
         if begin.shape != (3,):
-            raise ConfigError("contour move: a contour with 2 coordinates: must have 3")
+            raise ConfigError("contour move: a contour with 2 coordinates: must have 3", name="contour", bound=3)
         if not np.linalg.norm(begin - start[:3, 3]) <= NEAR:
-            raise ConfigError(
-                f"contour move: begins at {begin.tolist()}: must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
-            )
-        self._start, self._time, self._q = start, time, q
+            rule = f"must be within {NEAR} m of the tip, {start[:3, 3].tolist()}"
+            raise refused("beginning", begin, rule, NEAR, where="contour move: ")
+        self._start, self._time = start, time
         self.end = time + timing.duration
 
     def sample(self, t: float) -> Reference:
-        return tip_reference(self._start, self._path.at(t - self._time), self._q)
+        return tip_reference(self._start, self._path.at(t - self._time))
 
 
-def tip_reference(start: Array, motion: tuple[Array, Array, Array], q: Array | None) -> Reference:
+class Circle:
+    """A circle of the tip through the start pose, orientation kept, faded in so that it begins at rest; without end.
+
+    Args:
+        start: (4, 4) pose to begin at.
+        radius: [m].
+        period: of one turn [s].
+        time: of the start [s].
+        normal: (3,) axis of the circle in the base.
+        fade: time to reach full speed [s].
+    """
+
+    def __init__(
+        self,
+        start: Array,
+        radius: float,
+        period: float,
+        time: float = 0.0,
+        normal: Sequence[float] = (1.0, 0.0, 0.0),
+        fade: float = 1.0,
+    ) -> None:
+        check_positive("circle", radius=radius, period=period, fade=fade)
+        there = CircleContour((0.0, 0.0, 0.0), radius, normal).point(0.0)
+        self._contour = CircleContour(start[:3, 3] - there, radius, normal)
+        self._start, self._time = start, time
+        self._speed, self._fade = 2.0 * math.pi * radius / period, fade
+
+    def sample(self, t: float) -> Reference:
+        return tip_reference(self._start, along(self._contour, *self._way(t - self._time)))
+
+    def _way(self, t: float) -> tuple[float, float, float]:
+        """Way along the circle, speed and its derivative: the speed rises as 3 s² - 2 s³ over the fade."""
+        if t <= 0.0:
+            return 0.0, 0.0, 0.0
+        if t >= self._fade:
+            return self._speed * (t - self._fade / 2.0), self._speed, 0.0
+        s = t / self._fade
+        way = self._speed * self._fade * (s**3 - s**4 / 2.0)
+        return way, self._speed * (3.0 - 2.0 * s) * s**2, self._speed * 6.0 * s * (1.0 - s) / self._fade
+
+
+def tip_reference(start: Array, motion: tuple[Array, Array, Array]) -> Reference:
     """Reference with the orientation of `start` and the position, velocity and acceleration (3,) of `motion`."""
     pose, twist, acceleration = start.copy(), np.zeros(6), np.zeros(6)
     pose[:3, 3], twist[:3], acceleration[:3] = motion
-    return Reference(pose, twist, acceleration, None, q)
+    return Reference(pose, twist, acceleration)

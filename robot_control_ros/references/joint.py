@@ -1,57 +1,16 @@
-"""Moves of the joints. The pose, twist and acceleration that they mean for the tip come along."""
+"""Moves of the joints, with the pose, twist and acceleration of the tip that go with them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator, PPoly
 
-from ..core.errors import ConfigError
-from ..core.types import Array, Reference
+from ..core.errors import refused
+from ..core.types import Array, JointSample, Reference
 from ..robot.model import RobotModel
-from .time_scaling import QuinticTimeScaling, TimeScaling
 from .trajectory import Hold
-
-
-class JointMove:
-    """A move of the joints that begins and ends at rest; all start and stop together.
-
-    Args:
-        model: of the robot.
-        q0, goal: (n,) joint angles [rad].
-        time: of the start [s].
-        speed: (n,) largest joint speeds [rad/s].
-        acceleration: (n,) largest joint accelerations [rad/s²], or None: not limited.
-        profile: of the way from 0 to 1, from its length and its limits of speed and acceleration:
-            QuinticTimeScaling.within or Trapezoid, which needs an acceleration.
-    """
-
-    def __init__(
-        self,
-        model: RobotModel,
-        q0: Array,
-        goal: Array,
-        time: float,
-        speed: Array,
-        acceleration: Array | None = None,
-        profile: Callable[[float, float, float], TimeScaling] = QuinticTimeScaling.within,
-    ) -> None:
-        distance = np.abs(goal - q0)
-        limit = math.inf if acceleration is None else _share(distance, acceleration)
-        self._profile = profile(1.0, _share(distance, speed), limit)
-        self._model, self._time, self._q0, self._way = model, time, q0, goal - q0
-        self._rest = Hold(model.at(goal).pose, goal)
-        self.end = time + self._profile.duration
-
-    def path(self, t: float) -> tuple[Array, Array, Array]:
-        """Joint positions, velocities and accelerations, (n,) each, at any time t [s]."""
-        s, speed, acceleration = self._profile.at(t - self._time)
-        return self._q0 + s * self._way, speed * self._way, acceleration * self._way
-
-    def sample(self, t: float) -> Reference:
-        return self._rest.sample(t) if t >= self.end else joint_reference(self._model, *self.path(t))
 
 
 class JointPath:
@@ -83,12 +42,12 @@ class JointPath:
         start_velocity: Array | None = None,
     ) -> None:
         if not (np.isfinite(times).all() and np.isfinite(positions).all() and times[0] >= 0.0):
-            raise ConfigError(f"joint path: times {times.tolist()}: must be finite, from 0 s on, positions finite")
+            raise refused("times", times, "must be finite, from 0 s on, positions finite", where="joint path: ")
         begins_later = times[0] > 0.0
         knots = np.concatenate(([0.0], times if begins_later else times[1:]))
         points = np.vstack((q0, positions if begins_later else positions[1:]))
         if len(knots) < 2 or not (np.diff(knots) > 0.0).all():
-            raise ConfigError(f"joint path: times {times.tolist()}: must rise, the last one above 0 s")
+            raise refused("times", times, "must rise, the last one above 0 s", where="joint path: ")
         if velocities is None:
             slopes = PchipInterpolator(knots, points).derivative()(knots)
             slopes[-1] = 0.0
@@ -96,23 +55,22 @@ class JointPath:
             slopes = np.vstack((np.zeros_like(q0), velocities if begins_later else velocities[1:]))
         slopes[0] = 0.0 if start_velocity is None else start_velocity
         if not np.isfinite(slopes).all():
-            raise ConfigError("joint path: velocities must be finite")
+            raise refused("velocities", slopes, "must be finite", where="joint path: ")
         if slopes[-1].any():
-            raise ConfigError(f"joint path: velocities {slopes[-1].tolist()} at the end: must be 0")
+            raise refused("velocities at the end", slopes[-1], "must be 0", 0.0, where="joint path: ")
         self._position = CubicHermiteSpline(knots, points, slopes)
         self._velocity, self._acceleration = self._position.derivative(1), self._position.derivative(2)
         fastest = _fastest(self._velocity)
         if (fastest > speed).any():
             joint = int(np.argmax(fastest / speed))
-            raise ConfigError(
-                f"joint path: {model.joints[joint]} would move at {fastest[joint]:g} rad/s: "
-                f"must be at most {speed[joint]:g} rad/s"
-            )
+            rule, bound = f"must be at most {speed[joint]:g} rad/s", float(speed[joint])
+            name, value = f"velocity of {model.joints[joint]}", float(fastest[joint])
+            raise refused(name, value, rule, bound, where="joint path: ", unit="rad/s")
         self._model, self._time = model, time
         self._rest = Hold(model.at(points[-1]).pose, points[-1])
         self.end = time + float(knots[-1])
 
-    def path(self, t: float) -> tuple[Array, Array, Array]:
+    def path(self, t: float) -> JointSample:
         """Joint positions, velocities and accelerations, (n,) each, at any time t [s]; at rest outside its own."""
         at = min(max(t, self._time), self.end) - self._time
         moving = float(self._time <= t < self.end)
@@ -140,7 +98,7 @@ class JointBrake:
         self._rest = Hold(model.at(rest).pose, rest)
         self.end = time + float(self._lasting.max())
 
-    def path(self, t: float) -> tuple[Array, Array, Array]:
+    def path(self, t: float) -> JointSample:
         """Joint positions, velocities and accelerations, (n,) each, at any time t [s]."""
         since = max(t - self._time, 0.0)
         s = np.minimum(since, self._lasting)
@@ -158,9 +116,13 @@ def joint_reference(model: RobotModel, q: Array, v: Array, a: Array) -> Referenc
     return Reference(kin.pose, kin.twist, kin.jacobian @ a + kin.jdot_v, None, q, v, a)
 
 
-def _share(distance: Array, limits: Array) -> float:
-    """What share of their distances (n,) the joints, together, may go per second, each within its limit (n,)."""
-    return 1.0 / max(float((distance / limits).max()), 1e-9)
+def between(x: float, duration: float, first: JointSample, second: JointSample) -> JointSample:
+    """(q, v, a) at the fraction x of the time [s] between two samples: q on the cubic through both, v and a linear."""
+    (q0, v0, a0), (q1, v1, a1) = first, second
+    step = q1 - q0
+    bend0, bend1 = v0 * duration - step, step - v1 * duration
+    q = q0 + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
+    return q, v0 + x * (v1 - v0), a0 + x * (a1 - a0)
 
 
 def _fastest(velocity: PPoly) -> Array:

@@ -8,10 +8,11 @@ from collections import deque
 import numpy as np
 
 from ..core.spatial import pose_error
-from ..core.types import Array, JointSpaceReference, Reference
+from ..core.types import Array, JointSample, JointSpaceReference, Reference
 from ..robot.inverse_kinematics import POSTURE, TRACKING, DifferentialKinematics
 from ..robot.model import RobotModel
-from . import Trajectory
+from .joint import between
+from .trajectory import Trajectory
 
 REMEMBERED = 0.25  # s of the joints' way that can be looked up
 POSTURE_SPEED = 0.1  # share of the joints' velocity limits, at most, with which the null space goes to its posture
@@ -41,7 +42,7 @@ class JointReference:
         self._q, self._posture = q.copy(), q.copy()
         self._v: Array | None = None
         self._times: deque[float] = deque()
-        self._points: deque[tuple[Array, Array, Array]] = deque()
+        self._points: deque[JointSample] = deque()
 
     def complete(self, reference: Reference, trajectory: Trajectory, t: float, dt: float) -> JointSpaceReference:
         """The reference at time t [s], dt after the last one, with q, v, a and path."""
@@ -58,29 +59,26 @@ class JointReference:
         tip = reference.pose, reference.twist, reference.acceleration, reference.wrench
         return JointSpaceReference(*tip, path, q=q, v=v, a=a)
 
-    def _follow(self, pose: Array, twist_ref: Array | None, dt: float) -> tuple[Array, Array, Array]:
-        limits = self._model.limits
+    def _follow(self, pose: Array, twist_ref: Array | None, dt: float) -> JointSample:
         kin = self._model.at(self._q)
-        slow = POSTURE_SPEED * limits.velocity
+        slow = POSTURE_SPEED * self._model.limits.velocity
         posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
         error = pose_error(pose, kin.pose)
         twist = TRACKING * error
         if twist_ref is not None:  # which takes back by itself what the reference moves in dt
             twist = twist_ref + TRACKING * (error - dt * twist_ref)
-        v = self._kinematics.velocities(kin, twist, posture)
-        v *= min(1.0, 1.0 / max(float((np.abs(v) / limits.velocity).max()), 1e-9))
-        q = np.minimum(np.maximum(self._q + dt * v, limits.lower), limits.upper)
+        q = self._kinematics.step(kin, twist, posture, dt)
         v = (q - self._q) / dt
         return q, v, np.zeros_like(v) if self._v is None else (v - self._v) / dt
 
-    def _remember(self, t: float, point: tuple[Array, Array, Array]) -> None:
+    def _remember(self, t: float, point: JointSample) -> None:
         self._times.append(t)
         self._points.append(point)
         while self._times[0] < t - REMEMBERED:
             self._times.popleft()
             self._points.popleft()
 
-    def _recall(self, s: float) -> tuple[Array, Array, Array]:
+    def _recall(self, s: float) -> JointSample:
         """(q, v, a) at time s: between two samples the cubic through both, beyond the last one its parabola."""
         times, points = self._times, self._points
         at = bisect_right(times, s)
@@ -90,10 +88,5 @@ class JointReference:
             q, v, a = points[-1]
             ahead = min(s - times[-1], AHEAD)
             return q + ahead * v + ahead**2 / 2.0 * a, v + ahead * a, a
-        (q0, v0, a0), (q1, v1, a1) = points[at - 1], points[at]
         length = times[at] - times[at - 1]
-        x = (s - times[at - 1]) / length
-        step = q1 - q0
-        bend0, bend1 = v0 * length - step, step - v1 * length
-        q = q0 + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
-        return q, v0 + x * (v1 - v0), a0 + x * (a1 - a0)
+        return between((s - times[at - 1]) / length, length, points[at - 1], points[at])

@@ -9,10 +9,12 @@ from typing import Protocol
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array
-from .minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, SHORTEST
 from .trajectory import check_positive
+
+SHORTEST = 0.1  # s, of a quintic within limits
+PEAK_SPEED, PEAK_ACCELERATION = 15.0 / 8.0, 10.0 / math.sqrt(3.0)  # of a quintic over distance 1 in time 1
 
 
 class TimeScaling(Protocol):
@@ -54,7 +56,7 @@ class Trapezoid:
         """The trapezoid of given duration [s], of which each ramp takes the share `ramp`, above 0 to 0.5."""
         check_positive("trapezoid", duration=duration)
         if not 0.0 < ramp <= 0.5:
-            raise ConfigError(f"trapezoid: ramp = {ramp}: must be above 0, at most 0.5")
+            raise refused("ramp", ramp, "must be above 0, at most 0.5", (0.0, 0.5), where="trapezoid: ")
         speed = length / (duration * (1.0 - ramp))
         return cls(length, speed, speed / (duration * ramp))
 
@@ -72,7 +74,9 @@ class Trapezoid:
 
 
 class QuinticTimeScaling:
-    """Minimum jerk from rest to rest: the polynomial of :class:`Quintic` in one dimension.
+    """Minimum jerk from rest to rest, a polynomial of degree five.
+
+    Source: T. Flash, N. Hogan, The coordination of arm movements, J. Neuroscience 5(7), 1985.
 
     Args:
         length: of the path [m or rad].
@@ -83,15 +87,15 @@ class QuinticTimeScaling:
     """
 
     def __init__(self, length: float, duration: float) -> None:
-        check_positive("quintic profile", length=length, duration=duration)
+        check_positive("quintic scaling", length=length, duration=duration)
         self.length, self.duration = length, duration
 
     @classmethod
     def within(cls, length: float, speed: float, acceleration: float = math.inf) -> QuinticTimeScaling:
         """The shortest within limits of speed and acceleration; no shorter than SHORTEST seconds."""
-        check_positive("quintic profile", length=length, speed=speed)
+        check_positive("quintic scaling", length=length, speed=speed)
         if not acceleration > 0.0:
-            raise ConfigError(f"quintic profile: acceleration = {acceleration}: must be above 0")
+            raise refused("acceleration", acceleration, "must be above 0", (0.0, math.inf), where="quintic scaling: ")
         by_acceleration = math.sqrt(PEAK_ACCELERATION * length / acceleration)
         return cls(length, max(SHORTEST, PEAK_SPEED * length / speed, by_acceleration))
 
@@ -103,41 +107,42 @@ class QuinticTimeScaling:
 
 
 class Chain:
-    """Profiles one after another, at rest between them.
+    """Time scalings one after another, at rest between them.
 
     Args:
-        profiles: in order.
+        scalings: in order.
         dwell: rest between two of them [s].
 
     Raises:
-        ConfigError: no profile, or a dwell below 0.
+        ConfigError: no scaling, or a dwell below 0.
     """
 
-    def __init__(self, profiles: Sequence[TimeScaling], dwell: float = 0.0) -> None:
-        if not (profiles and 0.0 <= dwell < math.inf):
-            raise ConfigError(f"chain of {len(profiles)} profiles, dwell = {dwell}: must be 1 or more, 0 s or more")
-        self._profiles = tuple(profiles)
-        self._starts = tuple(accumulate((p.duration + dwell for p in profiles), initial=0.0))[:-1]
-        self.length = sum(p.length for p in profiles)
-        self.duration = self._starts[-1] + profiles[-1].duration
+    def __init__(self, scalings: Sequence[TimeScaling], dwell: float = 0.0) -> None:
+        if not (scalings and 0.0 <= dwell < math.inf):
+            rule = "must be 0 s or more, after 1 time scaling or more"
+            raise refused("dwell", dwell, rule, (0.0, math.inf), where=f"chain of {len(scalings)} time scalings: ")
+        self._scalings = tuple(scalings)
+        self._starts = tuple(accumulate((p.duration + dwell for p in scalings), initial=0.0))[:-1]
+        self.length = sum(p.length for p in scalings)
+        self.duration = self._starts[-1] + scalings[-1].duration
 
     @classmethod
     def shared(
         cls,
         lengths: Sequence[float] | Array,
         duration: float,
-        profile: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
+        scaling: Callable[[float, float], TimeScaling] = QuinticTimeScaling,
         dwell: float = 0.0,
     ) -> Chain:
-        """One profile for each length; the duration [s], without the dwells, is shared between them by length.
+        """One scaling for each length; the duration [s], without the dwells, is shared between them by length.
 
-        `profile` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
+        `scaling` makes one from a length and a duration: QuinticTimeScaling or Trapezoid.lasting.
         """
         total = sum(lengths)
-        return cls([profile(float(length), duration * float(length) / total) for length in lengths], dwell)
+        return cls([scaling(float(length), duration * float(length) / total) for length in lengths], dwell)
 
     def at(self, t: float | Array) -> tuple[Array, Array, Array]:
         t = np.asarray(t, dtype=float)
-        parts = [p.at(t - start) for p, start in zip(self._profiles, self._starts, strict=True)]
+        parts = [p.at(t - start) for p, start in zip(self._scalings, self._starts, strict=True)]
         s, speed, acceleration = (sum(part, np.zeros_like(t)) for part in zip(*parts, strict=True))
         return s, speed, acceleration

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.types import Array, Reference
 
 
@@ -56,4 +56,4 @@ def check_positive(what: str, **values: float) -> None:
     """Raise ConfigError for the first of the values that isn't a finite number above 0."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0.0):
-            raise ConfigError(f"{what}: {name} = {value}: must be a finite number above 0")
+            raise refused(name, value, "must be a finite number above 0", (0.0, math.inf), where=f"{what}: ")

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.gains import VECTOR, ParameterSet, gain
 from ..core.types import Array
 from .jog import ramp_time, reach
 
 FAR = 5.0  # m; a bound as far away as this is none
 _MARGIN = 1e-6  # m that a jog rests before a wall: the shortest ramp isn't shorter than a millisecond
-_RESOLUTION = 2**-10  # of the share of a twist that is taken up
+_RESOLUTION = 2**-10  # of the fraction of a twist that is taken up
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +64,9 @@ class Workspace:
         box = self.settings.target
         for axis, value, low, high in zip("xyz", position, box.lower, box.upper, strict=True):
             if not low <= value <= high:
-                raise ConfigError(
-                    f"the tip's target {axis} = {value:g} m: must be within [{low:g}, {high:g}] m, the workspace "
-                    "(parameters workspace.lower, workspace.upper)"
-                )
+                rule = f"must be within [{low:g}, {high:g}] m, the workspace (workspace.lower, workspace.upper)"
+                bound = float(low), float(high)
+                raise refused(axis, float(value), rule, bound, where="the tip's target ", unit="m")
 
     def slowed(
         self, twist: Array, before: Array, position: Array, acceleration: Sequence[float], lasting: float
@@ -91,12 +90,12 @@ class Workspace:
         room = np.where(way > 0.0, ahead, back) - np.maximum(way * before[:3], 0.0) * rise / 2.0  # gone meanwhile
         fastest = np.maximum(room, 0.0) / (max(lasting, rise) + ramp_time(twist, acceleration) / 2.0)
         slower = np.concatenate((way * np.minimum(np.abs(linear), fastest), twist[3:]))
-        return slower * _largest_share(
-            lambda share: bool((reach(share * slower, before, acceleration) <= (ahead, back)).all())
+        return slower * _largest_fraction(
+            lambda fraction: bool((reach(fraction * slower, before, acceleration) <= (ahead, back)).all())
         )
 
 
-def _largest_share(fits: Callable[[float], bool]) -> float:
+def _largest_fraction(fits: Callable[[float], bool]) -> float:
     """The largest number from 0 to 1 that fits, within a resolution; 0 where none does."""
     fitting, beyond = 0.0, 2.0
     while beyond - fitting > _RESOLUTION and fitting < 1.0:
@@ -113,4 +112,5 @@ def is_bounded(lower: Array, upper: Array) -> bool:
 def _check_order(box: WorkspaceSettings) -> None:
     for axis, low, high in zip("xyz", box.lower, box.upper, strict=True):
         if not low < high:
-            raise ConfigError(f"workspace.lower {axis} = {low:g} m: must be below workspace.upper {axis} = {high:g} m")
+            rule = f"must be below workspace.upper {axis} = {high:g} m"
+            raise refused(f"workspace.lower {axis}", float(low), rule, (-FAR, float(high)), unit="m")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT
 from ..core.types import CommandMode
 from .files import config_names, read_extended, share_directory
@@ -22,13 +22,13 @@ from .schema import SOME, entry, errors_at, read_entries
 
 def _different(joints: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(joints)) != len(joints):
-        raise ConfigError(f"joints = {list(joints)}: must be different names")
+        raise refused("joints", list(joints), "must be different names")
     return joints
 
 
 def _not_all_0(axes: tuple[float, ...]) -> tuple[float, ...]:
     if not any(axes):
-        raise ConfigError(f"axes = {list(axes)}: must not be 0 all")
+        raise refused("axes", list(axes), "must not be 0 all")
     return axes
 
 
@@ -118,10 +118,9 @@ class RobotConfig:
         """
         if mode not in self.profile.commands:
             offered = ", ".join(m.value for m in self.profile.commands)
-            raise ConfigError(
-                f"law {law} commands {mode.value}, but {self.description or self.name} (profile {self.profile_name}) "
-                f"takes only: {offered}. {self.profile.remedy}".rstrip()
-            )
+            robot = f"{self.description or self.name} (profile {self.profile_name})"
+            text = f"law {law} commands {mode.value}, but {robot} takes only: {offered}. {self.profile.remedy}"
+            raise ConfigError(text.rstrip(), name=law, value=mode, bound=self.profile.commands)
 
 
 def robot_names() -> list[str]:
@@ -172,7 +171,7 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
 def _profiles(path: Path, data: Any) -> dict[str, Any]:
     profiles = data.get("profiles") if isinstance(data, dict) else None
     if not isinstance(profiles, dict):
-        raise ConfigError(f"{path}: profiles = {profiles!r}: must be a mapping of names to entries")
+        raise refused("profiles", profiles, "must be a mapping of names to entries", where=f"{path}: ")
     return profiles
 
 
@@ -181,4 +180,4 @@ def _found(urdf: Path, folders: list[Path]) -> Path:
     for path in candidates:
         if path.is_file():
             return path
-    raise ConfigError(f"urdf = {str(urdf)!r}: no such file; tried: {', '.join(map(str, candidates))}")
+    raise refused("urdf", str(urdf), f"no such file; tried: {', '.join(map(str, candidates))}", tuple(candidates))

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from .schema import errors_at
 
 PACKAGE = "robot_control_ros"
@@ -64,12 +64,13 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
     if name.endswith((".yaml", ".yml")):
         path = (beside or Path()) / Path(name).expanduser()
         if not path.is_file():
-            raise ConfigError(f"{kind} {str(path)!r}: no such file")
+            raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name)
     elif name in (known := config_names(folder)):
         path = share_directory() / "config" / folder / f"{name}.yaml"
     else:
         plural = "topologies" if kind == "topology" else f"{kind}s"
-        raise ConfigError(f"unknown {kind} {name!r}; {plural}: {', '.join(known)}, or a path ending in .yaml")
+        text = f"unknown {kind} {name!r}; {plural}: {', '.join(known)}, or a path ending in .yaml"
+        raise ConfigError(text, name=kind, value=name, bound=tuple(known))
     try:
         return path, yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -88,7 +89,7 @@ def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:
         with errors_at(f"{path}: extends"):
             path, base = read_config(kind, str(data["extends"]), beside=path.parent)
         if path.resolve() in [each.resolve() for each in paths]:
-            raise ConfigError(f"{paths[0]}: extends = {data['extends']!r}: files extend each other")
+            raise refused("extends", data["extends"], "files extend each other", where=f"{paths[0]}: ")
         if not isinstance(base, dict):
             raise ConfigError(f"{path}: must be a mapping: {paths[-1]} extends it")
         paths.append(path)

@@ -60,6 +60,16 @@ class DifferentialKinematics:
         v = jacobian.T.dot(force)
         return np.asarray(v if posture_rate is None else posture_rate + v)
 
+    def step(self, kin: RobotDynamics, twist: Array, posture_rate: Array, dt: float) -> Array:
+        """Joint angles (n,) [rad] `dt` seconds later, within the joints' velocity and position limits.
+
+        Too fast a motion is slowed down as a whole; see :meth:`velocities`.
+        """
+        limits = kin.model.limits
+        v = self.velocities(kin, twist, posture_rate)
+        v = v / max(float((np.abs(v) / limits.velocity).max()), 1.0)
+        return np.minimum(np.maximum(kin.q + dt * v, limits.lower), limits.upper)
+
     @staticmethod
     def _damping(square: Array, rank: int) -> float:
         """λ² from the smallest of the singular values that needn't be 0; their number is `rank`, which may be 0."""
@@ -98,7 +108,5 @@ def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = N
         square.flat[:: model.n + 1] += 0.5 * size * size + 1e-12
         _, step, _ = lapack.dposv(square, jacobian.T.dot(error))
         q = np.clip(q + step, model.limits.lower, model.limits.upper)
-    raise ConfigError(
-        f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
-        f"{size:.2g} (m, rad) are left"
-    )
+    text = f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
+    raise ConfigError(text + f"{size:.2g} (m, rad) are left", name="pose", value=size, bound=tolerance)

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from ..core.errors import ConfigError, ModelError
+from ..core.errors import ModelError, refused, unknown
 from ..core.types import Array
 from .configuration import RobotConfig
 
+SMOOTHING = 0.01  # rad/s over which Coulomb friction changes sign
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -30,58 +32,65 @@ class JointLimits:
     lower: Array
     upper: Array
 
+    def check(self, joints: Sequence[str], q: Array, where: str) -> None:
+        """Refuse joint angles q (n,) [rad] beyond the limits; `where` is the text before the joint's name.
+
+        Raises:
+            ConfigError: names the joint, its value and the bounds.
+        """
+        for name, value, low, high in zip(joints, q.tolist(), self.lower, self.upper, strict=True):
+            if not low <= value <= high:
+                rule = f"must be within [{low:g}, {high:g}]"
+                raise refused(name, value, rule, (float(low), float(high)), where=where, unit="rad")
+
     def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
         """The same, where no tighter ones are given for ``effort`` or ``velocity``."""
         tighter = {name: np.minimum(getattr(self, name), np.array(values)) for name, values in limits.items()}
         return replace(self, **tighter)
 
 
+@dataclass(eq=False)
 class RobotDynamics:
-    """What is known at one state; the dear parts are computed when first asked for.
+    """What is known at one state; the expensive parts are computed when first used.
 
     Attributes (base axes, tip origin; see :mod:`robot_control_ros.core.spatial`):
-        pose: (4, 4) tip in base.
-        jacobian: (6, n).
-        twist: (6,) J v.
-        gravity: (n,) torques that hold the robot at rest [N·m].
-        coriolis: (n,) C(q, v) v [N·m].
-        mass: (n, n) joint-space inertia [kg·m²].
-        jdot_v: (6,) J̇ v [m/s², rad/s²].
         model: the :class:`RobotModel` it came from.
         q, v: (n,) the state.
+        pose: (4, 4) tip in base.
+        jacobian: (6, n).
+        gravity: (n,) torques that hold the robot at rest [N·m].
+        twist: (6,) J v.
     """
 
-    __slots__ = ("_coriolis", "_jdot_v", "_mass", "gravity", "jacobian", "model", "pose", "q", "twist", "v")
+    model: RobotModel
+    q: Array
+    v: Array
+    pose: Array
+    jacobian: Array
+    gravity: Array
 
-    def __init__(self, model: RobotModel, q: Array, v: Array, pose: Array, jacobian: Array, gravity: Array) -> None:
-        self.model = model
-        self.q = q
-        self.v = v
-        self.pose = pose
-        self.jacobian = jacobian
-        self.twist: Array = jacobian.dot(v)
-        self.gravity = gravity
-        self._coriolis: Array | None = None
-        self._mass: Array | None = None
-        self._jdot_v: Array | None = None
+    def __post_init__(self) -> None:
+        self.twist: Array = self.jacobian.dot(self.v)
 
-    @property
+    @cached_property
     def coriolis(self) -> Array:
-        if self._coriolis is None:
-            self._coriolis = self.model.bias(self.q, self.v) - self.gravity
-        return self._coriolis
+        """C(q, v) v (n,) [N·m]."""
+        return self.model.bias(self.q, self.v) - self.gravity
 
-    @property
+    @cached_property
     def mass(self) -> Array:
-        if self._mass is None:
-            self._mass = self.model.mass(self.q)
-        return self._mass
+        """Joint-space inertia (n, n) [kg·m²]."""
+        return self.model.mass(self.q)
+
+    @cached_property
+    def jdot_v(self) -> Array:
+        """J̇ v (6,) [m/s², rad/s²]."""
+        return self.model.jdot_v(self.q, self.v)
 
     @property
-    def jdot_v(self) -> Array:
-        if self._jdot_v is None:
-            self._jdot_v = self.model.jdot_v(self.q, self.v)
-        return self._jdot_v
+    def friction(self) -> Array:
+        """Torques (n,) that the modelled friction takes from the joints [N·m]."""
+        return friction_torque(self.v, self.model.viscous_friction, self.model.dry_friction)
 
 
 class RobotModel:
@@ -123,7 +132,7 @@ class RobotModel:
         self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         for frame in (base, tip):
             if frame not in self._frame_ids:
-                raise ModelError(unknown_frame(frame, self.frames()))
+                raise unknown("frame", frame, self._frame_ids, ModelError)
         self._tip_id = self._frame_ids[tip]
         _move_origin(model, self._frame_ids[base], np.asarray(gravity, dtype=float))
         self._model = model
@@ -148,11 +157,7 @@ class RobotModel:
         text = robot.urdf() if urdf is None else urdf
         model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
         model.limits = model.limits.tightened(robot.profile.limits)
-        for name, home, low, high in zip(robot.joints, robot.home, model.limits.lower, model.limits.upper, strict=True):
-            if not low <= home <= high:
-                raise ConfigError(
-                    f"robot {robot.name}: home of {name} = {home:g} rad: must be within [{low:g}, {high:g}]"
-                )
+        model.limits.check(robot.joints, np.array(robot.home), f"robot {robot.name}: home of ")
         return model
 
     def update(self, q: Array, v: Array) -> RobotDynamics:
@@ -170,7 +175,7 @@ class RobotModel:
             ModelError: unknown frame; lists the frames.
         """
         if frame not in self._frame_ids:
-            raise ModelError(unknown_frame(frame, self.frames()))
+            raise unknown("frame", frame, self._frame_ids, ModelError)
         placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])
         return np.asarray(placement.homogeneous)
 
@@ -185,7 +190,7 @@ class RobotModel:
     def bias(self, q: Array, v: Array) -> Array:
         """C(q, v) v + g(q), (n,) [N·m]."""
         b = pin.nonLinearEffects(self._model, self._aside, self._configuration(q), self._velocity(v))
-        return np.array(b if self._order is None else b[self._order])
+        return self._per_joint(b)
 
     def mass(self, q: Array) -> Array:
         """Joint-space inertia (n, n)."""
@@ -196,20 +201,20 @@ class RobotModel:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
         x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
         tau = pin.rnea(self._model, self._aside, x, w, b)
-        return np.array(tau if self._order is None else tau[self._order])
+        return self._per_joint(tau)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
         x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
         a = pin.aba(self._model, self._aside, x, w, t)
-        return np.array(a if self._order is None else a[self._order])
+        return self._per_joint(a)
 
     def coriolis_transposed(self, q: Array, v: Array) -> Array:
         """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
         w = self._velocity(v)
         c = pin.computeCoriolisMatrix(self._model, self._aside, self._configuration(q), w)
         b = c.T.dot(w)
-        return np.asarray(b if self._order is None else b[self._order])
+        return self._per_joint(b)
 
     def jdot_v(self, q: Array, v: Array) -> Array:
         """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
@@ -233,7 +238,8 @@ class RobotModel:
         names = list(model.names)[1:]
         missing = [name for name in self.joints if name not in names]
         if missing:
-            raise ModelError(f"joints {missing} are not in the robot description; joints: {', '.join(names)}")
+            text = f"joints {missing} are not in the robot description; joints: {', '.join(names)}"
+            raise ModelError(text, name=missing[0], bound=tuple(names))
         locked = [model.getJointId(name) for name in names if name not in self.joints]
         if locked:
             model = pin.buildReducedModel(model, locked, pin.neutral(model))
@@ -278,9 +284,18 @@ class RobotModel:
         at = self._q_index[self._scalar]
         lower[self._scalar] = np.array(self._model.lowerPositionLimit)[at]
         upper[self._scalar] = np.array(self._model.upperPositionLimit)[at]
-        effort = self._per_joint(self._model.upperEffortLimit)
-        velocity = self._per_joint(self._model.upperVelocityLimit)
+        effort, velocity = (self._per_joint(x) for x in (self._model.upperEffortLimit, self._model.upperVelocityLimit))
         return JointLimits(effort, velocity, lower, upper)
+
+
+def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
+    """Torque (n,) [N·m] that friction takes from the joints: b v + f tanh(v / 0.01 rad/s).
+
+    Args:
+        v: (n,) joint velocities [rad/s].
+        viscous, dry: (n,) b [N·m·s/rad] and f [N·m], as in the description's <dynamics>.
+    """
+    return np.asarray(viscous * v + dry * np.tanh(v / SMOOTHING))
 
 
 def bare_calls(model: RobotModel) -> Callable[[Array], None]:
@@ -304,11 +319,6 @@ def _parse(urdf: str) -> Any:
         return pin.buildModelFromXML(urdf)
     except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
         raise ModelError(f"the robot description can't be read: {error}") from error
-
-
-def unknown_frame(frame: str, frames: Sequence[str]) -> str:
-    """The words for a frame that isn't there."""
-    return f"unknown frame {frame!r}; frames: {', '.join(frames)}"
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> None:

@@ -130,9 +130,10 @@ def extended_profile(profiles: Mapping[str, Any], name: str, where: str) -> Any:
     while name:
         place = f"{where}: profiles: {chain[-1]}: extends" if chain else where
         if name not in profiles:
-            raise ConfigError(f"{place}: unknown profile {name!r}; profiles: {', '.join(profiles)}")
+            text = f"{place}: unknown profile {name!r}; profiles: {', '.join(profiles)}"
+            raise ConfigError(text, name="profile", value=name, bound=tuple(profiles))
         if name in chain:
-            raise ConfigError(f"{place} = {name!r}: profiles extend each other")
+            raise ConfigError(f"{place} = {name!r}: profiles extend each other", name="extends", value=name)
         chain.append(name)
         own = profiles[name]
         found = merge(own, found) if len(chain) > 1 else own

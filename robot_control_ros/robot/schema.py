@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT
 
 REQUIRED = MISSING
@@ -32,31 +32,41 @@ _KEY = "robot_control_entry"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EntrySpec:
-    """What one entry is; see :func:`entry`.
+    """What one entry of a file is.
 
     Attributes:
-        name: of the field.
-        key: in the file.
-        type: of the value in the file.
+        default: the field's value where the file lacks the entry; without it a file must have the entry.
+        doc: one sentence for people.
+        unit: SI unit.
+        size: of a list: a number of values, JOINT (one per joint; a default number stands for all) or SOME.
+        lower, above, upper: bounds of a number, or of each; `above` itself is refused, the others are valid.
+        choices: the valid values.
+        keys: of a mapping: the valid keys.
+        key: name of the entry in the file, where it differs from the field's.
+        of: type of the entry in the file, where it differs from the field's annotation.
+        convert: makes the field's value from the file's; may raise ConfigError.
+        only_with: another entry and its values; the entry is refused with others, and needed unless it has a default.
+        inline: the entries of the field's dataclass, or of `of`, stand in the same mapping.
+        name: of the field; :func:`entry_specs` fills it in, and completes `key` and `of`.
     """
 
-    name: str
-    key: str
-    type: Any
-    default: Any
+    default: Any = REQUIRED
     doc: str
-    unit: str
-    size: int | str | None
-    lower: float
-    above: float
-    upper: float
-    choices: tuple[Any, ...]
-    keys: Sequence[Any]
-    only_with: tuple[str, Sequence[str]] | None
-    inline: bool
-    convert: Callable[[Any], Any] | None
+    unit: str = ""
+    size: int | str | None = None
+    lower: float = -math.inf
+    above: float = -math.inf
+    upper: float = math.inf
+    choices: Iterable[Any] = ()
+    keys: Sequence[Any] = ()
+    key: str = ""
+    of: Any = None
+    convert: Callable[[Any], Any] | None = None
+    only_with: tuple[str, Sequence[str]] | None = None
+    inline: bool = False
+    name: str = ""
 
     @property
     def required(self) -> bool:
@@ -65,13 +75,13 @@ class EntrySpec:
 
     def valid(self, hint: Any) -> tuple[Any, ...]:
         """The valid choices of a value of this type; empty where there are no choices."""
-        return tuple(each.value for each in hint) if is_enum(hint) else self.choices
+        return tuple(each.value for each in hint) if is_enum(hint) else tuple(self.choices)
 
     def expected(self, hint: Any) -> str:
-        """What is valid for a value of this type, in words."""
+        """What is valid for a value of this type, as text."""
         if get_origin(hint) is tuple:
-            words = {None: "", JOINT: " of one per joint", SOME: " of one or more"}
-            count = f" of {self.size}" if isinstance(self.size, int) else words[self.size]
+            counts = {None: "", JOINT: " of one per joint", SOME: " of one or more"}
+            count = f" of {self.size}" if isinstance(self.size, int) else counts[self.size]
             return f"a list{count}, each {self.expected(get_args(hint)[0])}"
         if self.valid(hint):
             return f"one of: {', '.join(map(str, self.valid(hint)))}"
@@ -83,7 +93,7 @@ class EntrySpec:
         return {bool: "true or false", str: "a text"}.get(hint, "a mapping of names to entries")
 
     def bounds(self) -> str:
-        """The bounds of a number, in words; empty where there are none."""
+        """The bounds of a number as text; empty where there are none."""
         if self.above > -math.inf:
             upper = f" and up to {_number(self.upper)}" if self.upper < math.inf else ""
             return f" above {_number(self.above)}{upper}"
@@ -101,47 +111,13 @@ class EntrySpec:
         return isinstance(value, hint)
 
 
-def entry(
-    default: Any = REQUIRED,
-    *,
-    doc: str,
-    unit: str = "",
-    size: int | str | None = None,
-    lower: float = -math.inf,
-    above: float = -math.inf,
-    upper: float = math.inf,
-    choices: Iterable[Any] = (),
-    keys: Sequence[Any] = (),
-    key: str = "",
-    of: Any = None,
-    convert: Callable[[Any], Any] | None = None,
-    only_with: tuple[str, Sequence[str]] | None = None,
-    inline: bool = False,
-) -> Any:
-    """Declare a field that is an entry of a file.
-
-    Args:
-        default: the field's value where the file lacks the entry; without it a file must have the entry.
-        doc: one sentence for people.
-        unit: SI unit.
-        size: of a list: a number of values, JOINT (one per joint; a default number stands for all) or SOME.
-        lower, above, upper: bounds of a number, or of each; `above` itself is refused, the others are valid.
-        choices: the valid values.
-        keys: of a mapping: the valid keys.
-        key: name of the entry in the file, where it differs from the field's.
-        of: type of the entry in the file, where it differs from the field's annotation.
-        convert: makes the field's value from the file's; may raise ConfigError.
-        only_with: another entry and its values; the entry is refused with others, and needed unless it has a default.
-        inline: the entries of the field's dataclass, or of `of`, stand in the same mapping.
-    """
-    spec = EntrySpec(
-        "", key, of, default, doc, unit, size, lower, above, upper, tuple(choices), keys, only_with, inline, convert
-    )
-    metadata = {_KEY: spec}
-    if default is REQUIRED or (size == JOINT and isinstance(default, float)):
+def entry(default: Any = REQUIRED, **declared: Any) -> Any:
+    """Declare a field that is an entry of a file; `declared` are the attributes of :class:`EntrySpec`."""
+    metadata = {_KEY: (spec := EntrySpec(default=default, **declared))}
+    if default is REQUIRED or (spec.size == JOINT and isinstance(default, float)):
         return field(metadata=metadata)
     if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata=metadata)
+        return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -152,9 +128,8 @@ def entry_specs(cls: type) -> tuple[EntrySpec, ...]:
     for item in fields(cls):
         if _KEY in item.metadata:
             spec: EntrySpec = item.metadata[_KEY]
-            values = vars(spec) | {"name": item.name, "key": spec.key or item.name}
-            values["type"] = hints[item.name] if spec.type is None else spec.type
-            found.append(EntrySpec(**values))
+            of = hints[item.name] if spec.of is None else spec.of
+            found.append(replace(spec, name=item.name, key=spec.key or item.name, of=of))
     return tuple(found)
 
 
@@ -162,7 +137,7 @@ def file_entries(cls: type) -> Iterator[EntrySpec]:
     """The declarations of what stands in one mapping of the file, without repeated keys."""
     known = set()
     for spec in entry_specs(cls):
-        for each in file_entries(spec.type) if spec.inline else (spec,):
+        for each in file_entries(spec.of) if spec.inline else (spec,):
             if each.key not in known:
                 known.add(each.key)
                 yield each
@@ -191,26 +166,27 @@ def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str,
     specs = tuple(file_entries(cls))
     valid = ", ".join(spec.key for spec in specs)
     if not isinstance(data, dict):
-        raise ConfigError(f"{where} = {data!r}: must be a mapping with the entries {valid}")
+        raise ConfigError(f"{where} = {data!r}: must be a mapping with the entries {valid}", value=data)
     unknown = sorted(str(key) for key in data if key not in {spec.key for spec in specs})
     missing = [spec.key for spec in specs if spec.required and spec.key not in data]
     if unknown or missing:
         problem = f"unknown {unknown}" if unknown else f"missing {missing}"
-        raise ConfigError(f"{where}: {problem}; entries: {valid}")
+        keys = tuple(spec.key for spec in specs)
+        raise ConfigError(f"{where}: {problem}; entries: {valid}", name=(unknown or missing)[0], bound=keys)
     ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)  # their partners are checked then
     return {spec.name: _field(cls, spec, data, where, joints) for spec in ordered}
 
 
 def _field(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints: int) -> Any:
     if spec.inline:
-        own = {each.key for each in file_entries(spec.type)}
-        made = read(spec.type, {key: value for key, value in data.items() if key in own}, where, joints)
+        own = {each.key for each in file_entries(spec.of)}
+        made = read(spec.of, {key: value for key, value in data.items() if key in own}, where, joints)
         return spec.convert(made) if spec.convert else made
     if spec.key not in data:
         return _absent(cls, spec, data, where, joints)
     if spec.only_with and not _applies(cls, spec, data):
-        raise ConfigError(f"{where}: {spec.key} has no meaning here: {_partner(spec)}")
-    value = _value(spec, spec.type, f"{where}: {spec.key}", data[spec.key], joints)
+        raise ConfigError(f"{where}: {spec.key} has no meaning here: {_partner(spec)}", name=spec.key)
+    value = _value(spec, spec.of, f"{where}: {spec.key}", data[spec.key], joints)
     with errors_at(where):
         return spec.convert(value) if spec.convert else value
 
@@ -219,8 +195,8 @@ def _absent(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints
     if spec.default is not REQUIRED:
         return (spec.default,) * joints if spec.size == JOINT and isinstance(spec.default, float) else spec.default
     if _applies(cls, spec, data):
-        raise ConfigError(f"{where}: {spec.key} is missing: {_partner(spec)}")
-    return spec.type()
+        raise ConfigError(f"{where}: {spec.key} is missing: {_partner(spec)}", name=spec.key)
+    return spec.of()
 
 
 def _applies(cls: type, spec: EntrySpec, data: dict[str, Any]) -> bool:
@@ -248,8 +224,16 @@ def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
     if get_origin(hint) is Mapping:
         return _mapping(spec, hint, what, raw, joints)
     if not spec.accepts(hint, raw):
-        raise ConfigError(f"{what} = {shown(raw)}: must be {spec.expected(hint)}")
+        raise _refused(spec, hint, what, raw)
     return hint(raw)
+
+
+def _refused(spec: EntrySpec, hint: Any, what: str, raw: Any) -> ConfigError:
+    bound: Any = spec.valid(hint) or None
+    if bound is None and hint in (int, float):
+        bound = (max(spec.lower, spec.above), spec.upper)
+    message = f"{what} = {shown(raw)}: must be {spec.expected(hint)}"
+    return ConfigError(message, name=spec.key, value=raw, bound=bound)
 
 
 def _choose(members: Sequence[Any], raw: Any) -> Any:
@@ -266,24 +250,25 @@ def _items(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> tupl
     single = inner is float and not isinstance(raw, (list, dict, str))  # a single number needs no list
     values = [raw] if single else raw
     if not isinstance(values, list) or (spec.size == SOME and not values):
-        raise ConfigError(f"{what} = {raw!r}: must be {spec.expected(hint)}")
+        raise _refused(spec, hint, what, raw)
     count = joints if spec.size == JOINT else spec.size if isinstance(spec.size, int) else len(values)
     if len(values) != count:
-        raise ConfigError(f"{what} has {len(values)} values {values}: must have {count}")
+        message = f"{what} has {len(values)} values {values}: must have {count}"
+        raise ConfigError(message, name=spec.key, value=raw, bound=count)
     alone = inner is float and len(values) == 1
     places = (what if alone else f"{what}[{i}]{_title(value)}" for i, value in enumerate(values))
     return tuple(_value(spec, inner, place, value, joints) for place, value in zip(places, values, strict=True))
 
 
 def _title(value: Any) -> str:
-    """What somebody calls an item of a list: its joint or its name."""
+    """The joint or the name of an item of a list, for messages."""
     title = (value.get("joint") or value.get("name")) if isinstance(value, dict) else None
     return f" ({title})" if isinstance(title, str) else ""
 
 
 def _mapping(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> dict[Any, Any]:
     if not isinstance(raw, dict):
-        raise ConfigError(f"{what} = {raw!r}: must be {spec.expected(hint)}")
+        raise _refused(spec, hint, what, raw)
     key_type, inner = get_args(hint)
     found = {}
     for key, value in raw.items():
@@ -298,7 +283,8 @@ def _key(spec: EntrySpec, hint: Any, what: str, key: Any) -> Any:
     if hint is int:
         whole(f"{what}: key", key, valid[0], valid[-1])
     elif valid and key not in valid:
-        raise ConfigError(f"{what}: unknown {key!r}; entries: {', '.join(valid)}")
+        message = f"{what}: unknown {key!r}; entries: {', '.join(valid)}"
+        raise ConfigError(message, name=spec.key, value=key, bound=tuple(valid))
     return hint(key)
 
 
@@ -320,14 +306,15 @@ def is_enum(hint: Any) -> bool:
 def whole(what: str, value: Any, low: int, high: int) -> int:
     """A whole number within bounds, or ConfigError."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ConfigError(f"{what} = {shown(value)}: must be a whole number from {shown(low)} to {shown(high)}")
+        message = f"{what} = {shown(value)}: must be a whole number from {shown(low)} to {shown(high)}"
+        raise ConfigError(message, name=what, value=value, bound=(low, high))
     return value
 
 
 def choice(what: str, value: Any, choices: Iterable[str]) -> str:
-    """One of some words, or ConfigError."""
+    """One of the choices, or ConfigError."""
     if value not in (valid := tuple(choices)):
-        raise ConfigError(f"{what} = {value!r}: must be one of: {', '.join(valid)}")
+        raise refused(what, value, f"must be one of: {', '.join(valid)}", valid)
     return str(value)
 
 
@@ -347,4 +334,4 @@ def errors_at(where: str) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{where}: {error}", name=error.name, value=error.value, bound=error.bound) from error

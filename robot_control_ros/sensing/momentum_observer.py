@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..core.types import Array, RobotState
-from ..robot.friction import friction_torque
 from ..robot.inverse_kinematics import ROTATION_LENGTH
 from ..robot.model import RobotDynamics
 
@@ -58,8 +57,7 @@ class MomentumObserver:
         """
         model, v = kin.model, state.v
         momentum = kin.mass.dot(v)
-        drift = model.coriolis_transposed(kin.q, v) - kin.gravity
-        drift -= friction_torque(v, model.viscous_friction, model.dry_friction)
+        drift = model.coriolis_transposed(kin.q, v) - kin.gravity - kin.friction
         if self.time is None:
             self.torque = np.zeros(model.n)
         elif state.time > self.time:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import skew
 from ..core.types import Array, RobotState
 from ..robot.model import RobotDynamics
@@ -65,12 +65,14 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
     if rotations.shape != (count, 3, 3) or wrenches.shape != (count, 6):
         raise ConfigError(f"payload: rotations {rotations.shape}, wrenches {wrenches.shape}: must be (k, 3, 3), (k, 6)")
     if count < FEWEST_POSES:
-        raise ConfigError(f"payload: {count} poses: must be at least {FEWEST_POSES}")
+        text = f"payload: {count} poses: must be at least {FEWEST_POSES}"
+        raise ConfigError(text, name="poses", value=count, bound=FEWEST_POSES)
     if not (np.isfinite(rotations).all() and np.isfinite(wrenches).all()):
         raise ConfigError("payload: rotations and wrenches must be finite")
     size = float(np.linalg.norm(gravity))
     if not (math.isfinite(size) and size > 0.0):
-        raise ConfigError(f"payload: gravity = {gravity.tolist()} m/s²: must be finite and not 0: nothing has a weight")
+        rule = "must be finite and not 0: nothing has a weight"
+        raise refused("gravity", gravity, rule, where="payload: ", unit="m/s²")
     down = np.einsum("kji,j->ki", rotations, gravity / size)
     ones = np.tile(np.eye(3), (count, 1))
     of_force = np.hstack((down.reshape(-1, 1), ones))
@@ -79,29 +81,27 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
     (weight, *force_bias), force_residual = _least_squares(of_force, wrenches[:, :3])
     moment, torque_residual = _least_squares(of_torque, wrenches[:, 3:])
     if weight < SMALLEST_MASS * size:
-        raise ConfigError(
-            f"payload: mass = {weight / size:.3g} kg: must be at least {SMALLEST_MASS} kg; "
-            "is the convention (on_robot, by_robot) that of the sensor?"
-        )
+        rule = f"must be at least {SMALLEST_MASS} kg; is the convention (on_robot, by_robot) that of the sensor?"
+        raise refused("mass", float(weight / size), rule, SMALLEST_MASS, where="payload: ", unit="kg")
     for name, unit, residual, bound in (
         ("force", "N", force_residual, MAX_FORCE_RESIDUAL),
         ("torque", "N·m", torque_residual, MAX_TORQUE_RESIDUAL),
     ):
         if residual > bound:
-            raise ConfigError(
+            text = (
                 f"payload: {residual:.3g} {unit} rms of the {name} are unexplained: must be at most {bound:g} {unit}; "
-                "did anything touch the robot, or wasn't it at rest?"
             )
+            text += "did anything touch the robot, or wasn't it at rest?"
+            raise ConfigError(text, name=name, value=residual, bound=bound)
     center = moment[:3] / weight
     return Payload(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
 
 
 def _check_spread(condition: float) -> None:
     if not condition <= MAX_CONDITION:
-        raise ConfigError(
-            f"payload: condition number {condition:.3g} of the poses: must be at most {MAX_CONDITION:g}; they are "
-            "too alike: tilt the sensor against gravity to several sides, by 30 degrees or more"
-        )
+        text = f"payload: condition number {condition:.3g} of the poses: must be at most {MAX_CONDITION:g}; they are "
+        text += "too alike: tilt the sensor against gravity to several sides, by 30 degrees or more"
+        raise ConfigError(text, name="condition", value=condition, bound=MAX_CONDITION)
 
 
 def _least_squares(regressors: Array, values: Array) -> tuple[Array, float]:
@@ -141,10 +141,12 @@ class PayloadIdentification:
             raise ConfigError("payload: no wrench has arrived")
         check_wrench(sample, kin.model)
         if self._rotations and sample.frame != self._frame:
-            raise ConfigError(f"payload: sensor frame {sample.frame!r}: must be {self._frame!r} as in the poses before")
+            text = f"payload: sensor frame {sample.frame!r}: must be {self._frame!r} as in the poses before"
+            raise ConfigError(text, name="frame", value=sample.frame, bound=self._frame)
         speed = float(np.abs(state.v).max())
         if not speed <= AT_REST:
-            raise ConfigError(f"payload: a joint moves with {speed:.3g} rad/s: must be at most {AT_REST} rad/s")
+            text = f"payload: a joint moves with {speed:.3g} rad/s: must be at most {AT_REST} rad/s"
+            raise ConfigError(text, name="velocity", value=speed, bound=AT_REST)
         self._frame, self._gravity = sample.frame, kin.model.gravity
         self._rotations.append(kin.model.frame_pose(sample.frame)[:3, :3])
         self._wrenches.append(self._sign * np.concatenate((sample.force, sample.torque)))

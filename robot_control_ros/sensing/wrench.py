@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, ModelError, RobotControlError
+from ..core.errors import ConfigError, ModelError, RobotControlError, refused, unknown
 from ..core.gains import VECTOR, ParameterSet, choice, gain
 from ..core.spatial import skew, wrench_at
 from ..core.types import Array, RobotState, Wrench
-from ..robot.model import RobotDynamics, RobotModel, unknown_frame
+from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
 
 SIGNS = {"on_robot": 1.0, "by_robot": -1.0}
@@ -77,11 +77,11 @@ def check_wrench(wrench: Wrench, model: RobotModel) -> None:
     """
     for name, values in (("force", wrench.force), ("torque", wrench.torque)):
         if values.shape != (3,) or not math.isfinite(values.dot(values)):
-            raise ConfigError(f"wrench: {name} = {values.tolist()}: must be 3 finite numbers")
+            raise refused(name, values, "must be 3 finite numbers", where="wrench: ")
     if wrench.time is not None and not math.isfinite(wrench.time):
-        raise ConfigError(f"wrench: time = {wrench.time}: must be finite")
+        raise refused("time", wrench.time, "must be finite", where="wrench: ")
     if not model.has_frame(wrench.frame):
-        raise ModelError("wrench: " + unknown_frame(wrench.frame, model.frames()))
+        raise unknown("frame", wrench.frame, model.frames(), ModelError)
 
 
 class WrenchPipeline:
@@ -126,10 +126,8 @@ class WrenchPipeline:
 
     def _validate(self, settings: WrenchSettings) -> None:
         if settings.source == "joint_effort" and not self._joint_torques:
-            raise ConfigError(
-                "source = joint_effort: this robot's joint states have no torques (motor currents, or nothing); "
-                "choices: sensor"
-            )
+            text = "source = joint_effort: this robot's joint states have no torques (motor currents, or nothing); "
+            raise ConfigError(text + "choices: sensor", name="source", value=settings.source, bound=("sensor",))
 
     def reset(self) -> None:
         """Forget all samples; settings and tare stay."""
@@ -236,8 +234,8 @@ class WrenchPipeline:
         if -bound <= age <= bound:  # a stamp ahead of the robot's clock is of another clock
             return True
         if math.isfinite(age):
-            words = f"the last wrench is {age:.3f} s old: must be at most max_age = {bound:g} s"
-            self.reason = f"{self.reason}; {words}" if self.reason else words
+            late = f"the last wrench is {age:.3f} s old: must be at most max_age = {bound:g} s"
+            self.reason = f"{self.reason}; {late}" if self.reason else late
         return False
 
     def _smooth(self, wrench: Array, time: float) -> Array:

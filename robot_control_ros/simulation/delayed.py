@@ -6,7 +6,7 @@ import math
 from collections import deque
 
 from ..control.plant import Plant
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Command, RobotState
 
 
@@ -32,9 +32,12 @@ class DelayedPlant:
 
     def __init__(self, plant: Plant, plant_rate: float, *, rate: float, delay: float) -> None:
         if not (0.0 < rate <= plant_rate < math.inf and _is_whole(plant_rate / rate)):
-            raise ConfigError(f"rate = {rate}: must be {plant_rate:g} Hz, the plant's, divided by a whole number")
+            raise refused(
+                "rate", rate, f"must be {plant_rate:g} Hz, the plant's, divided by a whole number", plant_rate
+            )
         if not (0.0 <= delay < math.inf and _is_whole(delay * plant_rate)):
-            raise ConfigError(f"delay = {delay}: must be 0 or a multiple of {1.0 / plant_rate:g} s, the plant's period")
+            period = 1.0 / plant_rate
+            raise refused("delay", delay, f"must be 0 or a multiple of {period:g} s, the plant's period", period)
         self._plant = plant
         self._every, self._late = round(plant_rate / rate), round(delay * plant_rate)
         self._sample = 0

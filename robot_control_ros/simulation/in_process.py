@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..control.loop import ControlLoop
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array, Command
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
-from .log import Log, LogWriter
+from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
 
@@ -85,7 +85,7 @@ def simulate(
     around = load_scene(scene) if isinstance(scene, str) else scene
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
     if not 0.0 < duration < float("inf"):
-        raise ConfigError(f"duration = {duration}: must be above 0 s")
+        raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
@@ -97,50 +97,42 @@ def _run(
     plant: MujocoPlant,
     loop: ControlLoop,
     reference: Trajectory | Start | None,
-    samples: int,
+    count: int,
     push: Push | None,
     intervene: Intervention | None,
 ) -> Log:
-    writer = LogWriter(config.joints, loop.running.mode)
+    mode = loop.running.mode
+    samples: list[LogSample] = []
     plant.open()
     try:
-        for _ in range(samples):
+        for _ in range(count):
             if push is not None:
                 _apply(push, plant, config.tip)
             if intervene is not None:
                 intervene(plant)
             command = loop.tick(plant.read())
-            if len(writer) == 0 and reference is not None:
+            if not samples and reference is not None:
                 loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
             plant.write(command)
-            _record(writer, plant, loop, command)
+            samples.append(_sample(plant, loop, command))
     finally:
         plant.close()
-    return writer.log()
+    return Log.of(config.joints, mode, samples)
 
 
-def _record(writer: LogWriter, plant: MujocoPlant, loop: ControlLoop, command: Command) -> None:
+def _sample(plant: MujocoPlant, loop: ControlLoop, command: Command) -> LogSample:
     state, kin = loop.state, loop.kin
     assert state is not None
     assert kin is not None
-    writer.add(
-        state.time,
-        state.q,
-        state.v,
-        state.effort,
-        kin.pose,
-        loop.pose_error(),
-        kin.twist,
-        state.wrench_on_tip,
-        command.values,
-        None if plant.scene is None else plant.contact_wrench(),
-    )
+    wrench, contact = state.wrench_on_tip, None if plant.scene is None else plant.contact_wrench()
+    tip = kin.pose, loop.pose_error(), kin.twist
+    return LogSample(state.time, state.q, state.v, state.effort, *tip, wrench, command.values, contact)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:
     q = np.array(q0, dtype=float)
     if q.shape != (config.n,) or not np.isfinite(q).all():
-        raise ConfigError(f"q0 = {q.tolist()}: must be {config.n} finite numbers")
+        raise refused("q0", q, f"must be {config.n} finite numbers", config.n)
     return q
 
 

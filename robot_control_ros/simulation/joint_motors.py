@@ -3,12 +3,57 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ..core.types import Array, Command, CommandMode, RobotState
-from .joint_law import JointLaw
+from ..core.errors import refused
+from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..laws.running_law import RunningLaw
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotModel
 from .mujoco_robot import MujocoRobot
+
+
+class JointLaw:
+    """Turns the position commands of a controller into torques or velocities, at the pace of the physics.
+
+    The law's reference is the command: its positions, its velocities (zeros where it has none), no acceleration, no
+    pose. It sees neither the controller's gains nor a wrench.
+
+    Every command mode is valid, and the law may compensate gravity. It needs a model of its own.
+
+    Raises:
+        ConfigError: the law or a gain is refused, or it needs a wrench.
+    """
+
+    def __init__(
+        self, robot: RobotConfig, model: RobotModel, name: str, gains: Mapping[str, Any] | None, period: float
+    ) -> None:
+        motor = replace(robot.profile, commands=tuple(CommandMode), gravity_by_robot=False)
+        self._running = RunningLaw(replace(robot, profile=motor), name, gains)
+        if self._running.needs_wrench:
+            raise refused("joint_law", name, "it needs a wrench, and the joints have none")
+        self.name = name
+        self._model, self._period = model, period
+        self._rest = np.zeros(robot.n)
+        self._fresh = True
+
+    def reset(self) -> None:
+        """Begin anew at the next call."""
+        self._fresh = True
+
+    def command(self, state: RobotState, wanted: Command) -> Command:
+        """The motors' command in this physics step; `wanted` is the controller's last command, of positions."""
+        kin = self._model.update(state.q, state.v)
+        if self._fresh:
+            self._running.law.reset(state, kin)
+            self._fresh = False
+        velocity = self._rest if wanted.velocity is None else wanted.velocity
+        reference = Reference(q=wanted.values, v=velocity, a=self._rest)
+        return self._running.law.compute(state, kin, reference, self._running.gains.current, self._period)
 
 
 class JointMotors:
@@ -20,9 +65,6 @@ class JointMotors:
         bandwidth: of the servos in position and velocity mode [rad/s].
         timeout: [s] of simulated time after which the joints hold without a new command; 0 never does.
         joint_law: drives the motors instead of the servo; None for the servo.
-
-    Attributes:
-        joint_law: as given.
     """
 
     def __init__(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,21 @@ from ..core.gains import AXES
 from ..core.types import Array, CommandMode
 
 _BLUES = ("#1f5fa8", "#e07b39", "#3b9e5f")
+
+
+class LogSample(NamedTuple):
+    """One sample, in the shapes of :class:`Log` without the N; None where there is no sensor or no scene."""
+
+    t: float
+    q: Array
+    v: Array
+    effort: Array
+    pose: Array
+    pose_error: Array
+    twist: Array
+    wrench: Array | None
+    command: Array
+    contact: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +59,19 @@ class Log:
     wrench: Array
     command: Array
     contact: Array
+
+    @classmethod
+    def of(cls, joints: tuple[str, ...], mode: CommandMode, samples: Sequence[LogSample]) -> Log:
+        """The log of samples in the order of time.
+
+        Raises:
+            ConfigError: there are none.
+        """
+        if not samples:
+            raise ConfigError("the log is empty: no sample was taken")
+        missing = np.full(6, np.nan)
+        rows = [[missing if value is None else value for value in sample] for sample in samples]
+        return cls(joints, mode, *(np.array(column) for column in zip(*rows, strict=True)))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -91,44 +120,6 @@ class Log:
         target = Path(path)
         figure.savefig(target, dpi=120)
         return target
-
-
-class LogWriter:
-    """Collects samples and makes a :class:`Log` of them."""
-
-    def __init__(self, joints: tuple[str, ...], mode: CommandMode) -> None:
-        self._joints, self._mode = joints, mode
-        self._rows: list[tuple[float, Array, Array, Array, Array, Array, Array, Array, Array, Array]] = []
-
-    def add(
-        self,
-        t: float,
-        q: Array,
-        v: Array,
-        effort: Array,
-        pose: Array,
-        pose_error: Array,
-        twist: Array,
-        wrench: Array | None,
-        command: Array,
-        contact: Array | None = None,
-    ) -> None:
-        """One sample, in the shapes of :class:`Log` without the N."""
-        wrench, contact = (np.full(6, np.nan) if given is None else given for given in (wrench, contact))
-        self._rows.append((t, q, v, effort, pose, pose_error, twist, wrench, command, contact))
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def log(self) -> Log:
-        """Everything so far.
-
-        Raises:
-            ConfigError: nothing was added.
-        """
-        if not self._rows:
-            raise ConfigError("the log is empty: no sample was taken")
-        return Log(self._joints, self._mode, *(np.array(column) for column in zip(*self._rows, strict=True)))
 
 
 def figure_class() -> Any:

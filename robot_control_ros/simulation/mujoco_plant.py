@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, HardwareFault
+from ..core.errors import ConfigError, HardwareFault, refused
 from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
-from .joint_law import JointLaw
-from .joint_motors import JointMotors
-from .mujoco_model import compile_model
+from .joint_motors import JointLaw, JointMotors
 from .mujoco_robot import MujocoRobot
-from .mujoco_scene import SceneState
+from .mujoco_scene import SceneState, compile_model
 from .scene import Contact, Scene
 
 PHYSICS_STEP = 0.001  # s
@@ -77,7 +75,7 @@ class MujocoPlant:
         rate = robot.profile.rate if rate is None else rate
         for name, value, unit in (("rate", rate, "Hz"), ("physics_step", physics_step, "s")):
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}: must be above 0 {unit}")
+                raise refused(name, value, f"must be above 0 {unit}", (0.0, math.inf))
         self._mujoco = _import_mujoco()
         self._robot, self.scene = robot, scene
         text = robot.urdf() if urdf is None else urdf
@@ -190,9 +188,8 @@ class MujocoPlant:
             raise ConfigError(f"{command.mode.value} command: joint_law {law.name} takes position only")
         for values in (command.values, command.feedforward, command.velocity):
             if values is not None and (values.shape != (n,) or not np.isfinite(values).all()):
-                raise ConfigError(
-                    f"{command.mode.value} command {values.tolist()}: must be {n} finite numbers, one per joint"
-                )
+                rule = f"must be {n} finite numbers, one per joint"
+                raise refused(f"{command.mode.value} command", values, rule, n)
         self._motors.take(command)
 
     def push(self, link: str, force: Array, torque: Array) -> None:

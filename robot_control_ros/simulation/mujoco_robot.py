@@ -9,24 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, ModelError
-from ..core.spatial import cross
+from ..core.errors import ModelError, refused, unknown
+from ..core.spatial import cross, make_pose
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from ..robot.model import unknown_frame
-from .mujoco_model import LOCK_PREFIX
-from .mujoco_scene import is_link
+from .mujoco_scene import LOCK_PREFIX, is_link
 
 
 class MujocoRobot:
     """Finds joints and links of a robot by name, and moves nothing by itself.
 
-    Args:
-        mujoco, model, data: the simulation.
-        robot: its configuration.
-
     Attributes:
-        model, data: as given.
+        model, data: MuJoCo's.
         q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
     """
 
@@ -58,13 +52,9 @@ class MujocoRobot:
         return np.asarray(self._mass[self._chosen])
 
     def body(self, link: str) -> int:
-        """Number of a link's body.
-
-        Raises:
-            ModelError: unknown link; lists the links.
-        """
+        """Number of a link's body, or ModelError."""
         if link not in self._bodies:
-            raise ModelError(unknown_frame(link, [name for name in self._bodies if name != "world"]))
+            raise unknown("frame", link, (name for name in self._bodies if name != "world"), ModelError)
         return self._bodies[link]
 
     def link_rotation(self, link: str) -> Array:
@@ -78,15 +68,10 @@ class MujocoRobot:
         self._locked = [False] * self._config.n
 
     def push(self, link: str, force: Array, torque: Array) -> None:
-        """Let a force [N] and torque [N·m] (3,) each, in base axes, push a link at its origin; zeros end it.
-
-        Raises:
-            ConfigError: numbers that aren't finite.
-            ModelError: unknown link; lists the links.
-        """
+        """See :meth:`.mujoco_plant.MujocoPlant.push`."""
         wrench = np.concatenate((force, torque))
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
-            raise ConfigError(f"push {wrench.tolist()}: must be 3 + 3 finite numbers")
+            raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
         body = self.body(link)
         rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
         self.data.xfrc_applied[body] = 0.0
@@ -114,15 +99,11 @@ class MujocoRobot:
         self._locked = locked
 
     def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """MuJoCo's own inertia (n, n), bias C v + g (n,) and tip pose in base (4, 4): to compare models with."""
+        """See :meth:`.mujoco_plant.MujocoPlant.dynamics`."""
         data = self._mujoco.MjData(self.model)
         data.qpos[self.q_index], data.qvel[self.v_index] = q, v
         self._mujoco.mj_forward(self.model, data)
         self._mujoco.mj_fullM(self.model, data, self._mass)
-        poses = []
-        for name in (self._config.base, self._config.tip):
-            pose = np.eye(4)
-            pose[:3, :3] = data.xmat[self.body(name)].reshape(3, 3)
-            pose[:3, 3] = data.xpos[self.body(name)]
-            poses.append(pose)
-        return self._mass[self._chosen].copy(), data.qfrc_bias[self.v_index], np.linalg.inv(poses[0]) @ poses[1]
+        bodies = (self.body(name) for name in (self._config.base, self._config.tip))
+        base, tip = (make_pose(data.xpos[body], data.xmat[body].reshape(3, 3)) for body in bodies)
+        return self._mass[self._chosen].copy(), data.qfrc_bias[self.v_index], np.linalg.inv(base) @ tip

@@ -1,4 +1,4 @@
-"""A scene in MuJoCo: how its objects become bodies, and what they exert on the robot.
+"""From a description and a scene to MuJoCo's compiled model, and what the scene's objects exert on the robot.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
@@ -9,25 +9,68 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, ModelError
+from ..core.errors import ConfigError, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from ..robot.model import unknown_frame
 from .scene import Contact, Scene, SceneObject, Shape
 
 _PREFIX = "scene/"  # no link of a description is called so
 _AXES = np.eye(3)
+LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
+_LOCK = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
+_COMPILER = (
+    '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
+)
 
 
-def add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
+def compile_model(mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene: Scene) -> Any:
+    """MuJoCo's model of a description (`urdf`, its text) within a scene, with a sensor at the robot's wrench frame.
+
+    Joints that the configuration doesn't name are fixed. The physics has steps of `step` [s].
+
+    Raises:
+        ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
+    """
+    at = urdf.rfind("</robot>")
+    try:
+        spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
+        for joint in spec.joints:
+            if joint.name not in robot.joints:
+                spec.delete(joint)
+        for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
+            spec.joint(name).armature = inertia
+            kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
+            spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **_LOCK)
+        for geom in spec.geoms:
+            if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+                spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
+            else:
+                geom.contype, geom.conaffinity = 1, 0
+        for mesh in spec.meshes:
+            spec.delete(mesh)
+        sensor_body = spec.body(robot.wrench_frame)
+        if sensor_body is None:
+            raise unknown("frame", robot.wrench_frame, (body.name for body in spec.bodies), ModelError)
+        _add_scene(mujoco, spec, scene, robot)
+        sensor_body.add_site(name="wrench")
+        for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
+            spec.add_sensor(name=f"wrench_{int(kind)}", type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrench")
+        spec.option.timestep = step
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        return spec.compile()
+    except ValueError as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
+
+
+def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
     """Build a scene into a model that is not compiled yet.
 
     Objects are children of the robot's base, so that everything is in its axes. A free one therefore gets three slides
     and a ball joint: MuJoCo has free joints in the world only.
-
-    Raises:
-        ModelError: the tool's link isn't there; lists the links.
     """
     base = spec.body(robot.base)
     for item in scene.objects.values():
@@ -37,7 +80,7 @@ def add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
         body = spec.body(link)
         if body is None:
             links = [other.name for other in spec.bodies if other.name != "world" and is_link(other.name)]
-            raise ModelError(unknown_frame(link, links))
+            raise unknown("frame", link, links, ModelError)
         geom = _add_geom(mujoco, body, scene.tool, scene.tool.pose)
         geom.mass, geom.contype, geom.conaffinity = 0.0, 1, 0
     for name in robot.joints:
@@ -106,12 +149,7 @@ def _place(element: Any, pose: Array) -> None:
 
 
 class SceneState:
-    """The objects of a running simulation.
-
-    Args:
-        mujoco, model, data: the simulation.
-        robot, scene: what it was made of.
-    """
+    """The objects of a running simulation, and what they exert on the robot."""
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene) -> None:
         self._mujoco, self._model, self._data, self._scene = mujoco, model, data, scene
@@ -130,20 +168,21 @@ class SceneState:
         return found - set(self._object_of)
 
     def pose(self, name: str) -> Array:
-        """Pose (4, 4) of an object in the base."""
+        """See :meth:`.mujoco_plant.MujocoPlant.object_pose`."""
         data, body = self._data, self._body_of[self._known(name)]
         rotation_t = data.xmat[self._base].reshape(3, 3).T
         position = rotation_t @ (data.xpos[body] - data.xpos[self._base])
         return make_pose(position, rotation_t @ data.xmat[body].reshape(3, 3))
 
     def move(self, name: str, position: Array) -> None:
-        """Pull an object on slides to a position (3,) in the base."""
+        """See :meth:`.mujoco_plant.MujocoPlant.move_object`."""
         item = self._scene.objects[self._known(name)]
         if item.motion != "slides":
             movable = [other.name for other in self._scene.objects.values() if other.motion == "slides"]
-            raise ConfigError(f"{name!r} is {item.motion}; objects on slides: {', '.join(movable) or 'none'}")
+            text = f"{name!r} is {item.motion}; objects on slides: {', '.join(movable) or 'none'}"
+            raise ConfigError(text, name=name, value=item.motion, bound=tuple(movable))
         if np.shape(position) != (3,) or not np.isfinite(position).all():
-            raise ConfigError(f"position of {name} = {np.asarray(position).tolist()}: must be 3 finite numbers")
+            raise refused(name, np.asarray(position), "must be 3 finite numbers", 3, where="position of ")
         for axis, way in zip("xyz", position - item.shape.pose[:3, 3], strict=True):
             self._data.actuator(f"{_PREFIX}{name}/{axis}").ctrl = way
 
@@ -187,5 +226,5 @@ class SceneState:
 
     def _known(self, name: str) -> str:
         if name not in self._scene.objects:
-            raise ConfigError(f"unknown object {name!r}; objects: {', '.join(self._scene.objects) or 'none'}")
+            raise unknown("object", name, self._scene.objects)
         return name

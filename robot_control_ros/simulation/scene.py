@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import make_pose, rotation_exp
 from ..core.types import Array
 from ..robot.files import config_names, read_config
@@ -65,8 +65,8 @@ class Shape:
     def __post_init__(self) -> None:
         meaning = SHAPES[self.kind]
         if len(self.size) != len(meaning):
-            words = f"{len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
-            raise ConfigError(f"size = {list(self.size)}: must be {words}")
+            rule = f"must be {len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
+            raise refused("size", list(self.size), rule, len(meaning))
 
     def check_bounded(self) -> None:
         """Refuse what may not move.
@@ -75,7 +75,7 @@ class Shape:
             ConfigError: it is a plane.
         """
         if self.kind == "plane":
-            raise ConfigError(f"shape = 'plane': must be one of: {', '.join(BOUNDED)}")
+            raise refused("shape", self.kind, f"must be one of: {', '.join(BOUNDED)}", BOUNDED)
 
 
 @dataclass(frozen=True, eq=False)

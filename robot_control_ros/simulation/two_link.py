@@ -58,11 +58,6 @@ class TwoLink:
         h11, h12, h22, _ = self._inertias(float(q[1]))
         return np.array([[h11, h12], [h12, h22]])
 
-    def coriolis(self, q: Pair, v: Pair) -> Array:
-        """Coriolis and centrifugal torques c (2,) [N·m]."""
-        h = self._inertias(float(q[1]))[3]
-        return np.array([-h * v[1] * (2.0 * v[0] + v[1]), h * v[0] * v[0]])
-
     def gravity_torque(self, q: Pair) -> Array:
         """What holds the arm at rest, G (2,) [N·m]."""
         return np.array(self._weights(float(q[0]), float(q[1])))
@@ -73,9 +68,7 @@ class TwoLink:
 
     def forward(self, q: Pair, v: Pair, tau: Pair) -> Array:
         """q̈ (2,) [rad/s²] under joint torques tau (2,) [N·m]."""
-        return np.array(
-            self._acceleration(float(q[0]), float(q[1]), float(v[0]), float(v[1]), float(tau[0]), float(tau[1]))
-        )
+        return np.array(self._acceleration(*map(float, (*q, *v, *tau))))
 
     def advance(
         self, q: Pair, v: Pair, tau: Pair, dt: float, steps: int = 1, *, taylor: bool = False
@@ -84,13 +77,12 @@ class TwoLink:
 
         Semi-implicit Euler: v += a dt, then q += v dt. With `taylor`: q += v dt + a dt² / 2, then v += a dt.
         """
-        t1, t2, w1, w2 = float(q[0]), float(q[1]), float(v[0]), float(v[1])
-        tau1, tau2 = float(tau[0]), float(tau[1])
-        share = 0.5 if taylor else 1.0  # of a dt² that the position sees
+        t1, t2, w1, w2, tau1, tau2 = map(float, (*q, *v, *tau))
+        fraction = 0.5 if taylor else 1.0  # of a dt² that the position sees
         for _ in range(steps):
             a1, a2 = self._acceleration(t1, t2, w1, w2, tau1, tau2)
-            t1 += dt * (w1 + share * dt * a1)
-            t2 += dt * (w2 + share * dt * a2)
+            t1 += dt * (w1 + fraction * dt * a1)
+            t2 += dt * (w2 + fraction * dt * a2)
             w1 += dt * a1
             w2 += dt * a2
         return np.array([t1, t2]), np.array([w1, w2])
@@ -115,9 +107,9 @@ class TwoLink:
         x, y = float(point[0]), float(point[1])
         cosine = (x * x + y * y) / (2.0 * self.length * self.length) - 1.0
         if not cosine <= 1.0:
-            raise ConfigError(
-                f"point ({x:g}, {y:g}) is {math.hypot(x, y):g} m away: must be within {2.0 * self.length:g} m"
-            )
+            away, reach = math.hypot(x, y), 2.0 * self.length
+            text = f"point ({x:g}, {y:g}) is {away:g} m away: must be within {reach:g} m"
+            raise ConfigError(text, name="point", value=away, bound=reach)
         t2 = math.acos(cosine)
         return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
 

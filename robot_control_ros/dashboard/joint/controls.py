@@ -13,7 +13,7 @@ from ..turns import Turns
 
 PID, BRAKING, TRAPEZOIDAL = "PID", "P, square-root braking", "trapezoidal velocity"
 USED = {  # controls by law; a user's own has none of them
-    PID: ("profile", "p", "i", "d", "anti_windup"),
+    PID: ("variant", "p", "i", "d", "anti_windup"),
     BRAKING: ("p", "acceleration"),
     TRAPEZOIDAL: ("acceleration",),
 }
@@ -93,8 +93,8 @@ class JointControls:
             self._take.visible = not self._take.visible
 
     def _make_gains(self) -> None:
-        profile = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
-        self._dropdown("profile", "Profile", ("legacy", "current"), "legacy", profile)
+        variant = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
+        self._dropdown("variant", "Variant", ("legacy", "current"), "legacy", variant)
         self._slider("p", "P", (0.0, 2.0, 0.01), 0.1, "Share of the error that is taken back per step; 0 lets go.")
         self._slider("i", "I [1/s]", (0.0, 20.0, 0.1), 2.0, "On the sum of all errors times T; 0 empties it.")
         self._slider("d", "D [s]", (0.0, 0.01, 0.00005), 0.0, "On the rate of the error; 0 leaves it out.")
@@ -137,7 +137,7 @@ class JointControls:
         if line is None:
             return
         p, i, d = line.pid
-        values = {"law": PID, "profile": "legacy", "p": p, "i": i, "d": d, "anti_windup": False}
+        values = {"law": PID, "variant": "legacy", "p": p, "i": i, "d": d, "anti_windup": False}
         values |= {"start": 0.0, "target": STEP, "cyclic": False, "duration": 1.0, "dt": "5"}
         values["limited"] = line.limit is not None
         if line.limit is not None:

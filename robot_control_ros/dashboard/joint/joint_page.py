@@ -152,7 +152,7 @@ class JointPage:
         """Its name with gains, itself, what can be said of it, and what is wrong with it."""
         gains, acceleration = settings.gains, settings.acceleration
         if settings.law == PID:
-            loop = Loop(gains["p"], gains["i"], gains["d"], settings.step.dt, gains["profile"])
+            loop = Loop(gains["p"], gains["i"], gains["d"], settings.step.dt, gains["variant"])
             title = f"PID ({gains['p']:g}, {gains['i']:g}, {gains['d']:g})"
             verdict = [loop.verdict()]
             return title, Pid(gains), (verdict if loop.stable else []) + loop.notes(), [] if loop.stable else verdict

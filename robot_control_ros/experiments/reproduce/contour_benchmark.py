@@ -12,7 +12,8 @@ import numpy as np
 from ...core.gains import make_gains
 from ...core.types import Array, JointPathFunction, JointSpaceReference, RobotState
 from ...laws.position_domain_pd import PositionDomainPD
-from ...references.contours import CircleContour, ContourMove, Polyline, PolylineMove, TimedContour
+from ...references.contours import CircleContour, ContourMove, Polyline, TimedContour
+from ...references.joint import between
 from ...references.time_scaling import Chain, Trapezoid
 from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
@@ -53,11 +54,14 @@ class JointPathOf:
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
         at = min(max(t / DT, 0.0), self.samples - 1e-9)
         k = int(at)
-        x = at - k
-        step = self.q[k + 1] - self.q[k]
-        bend0, bend1 = self.v[k] * DT - step, step - self.v[k + 1] * DT
-        q = self.q[k] + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
-        return q, (1.0 - x) * self.v[k] + x * self.v[k + 1], (1.0 - x) * self.a[k] + x * self.a[k + 1]
+        first, second = ((self.q[i], self.v[i], self.a[i]) for i in (k, k + 1))
+        return between(at - k, DT, first, second)
+
+
+def _polyline_move(points: list[tuple[float, float]], duration: float) -> TimedContour:
+    """A polyline in `duration` seconds, by minimum jerk with a stop in every corner."""
+    line = Polyline(points)
+    return TimedContour(line, Chain.shared(line.lengths, duration))
 
 
 def _solve(matrices: Array, vectors: Array) -> Array:
@@ -128,13 +132,13 @@ class ContourRun:
 def cases() -> dict[str, Case]:
     """The lines of the benchmark by name."""
 
-    def line(duration: float) -> PolylineMove:
-        return PolylineMove([(0.6, 0.4), (1.4, 1.0)], duration)
+    def line(duration: float) -> TimedContour:
+        return _polyline_move([(0.6, 0.4), (1.4, 1.0)], duration)
 
     circle = CircleContour((1.0, 0.6), 0.3)
-    rectangle = PolylineMove([(0.8, 0.4), (1.3, 0.4), (1.3, 0.8), (0.8, 0.8), (0.8, 0.4)], 4.0)
-    diamond = PolylineMove([(1.3, 0.6), (1.0, 0.9), (0.7, 0.6), (1.0, 0.3), (1.3, 0.6)], 4.0)
-    zigzag = PolylineMove([(0.6, 0.5), (0.8, 0.8), (1.0, 0.5), (1.2, 0.8), (1.4, 0.5)], 4.0)
+    rectangle = _polyline_move([(0.8, 0.4), (1.3, 0.4), (1.3, 0.8), (0.8, 0.8), (0.8, 0.4)], 4.0)
+    diamond = _polyline_move([(1.3, 0.6), (1.0, 0.9), (0.7, 0.6), (1.0, 0.3), (1.3, 0.6)], 4.0)
+    zigzag = _polyline_move([(0.6, 0.5), (0.8, 0.8), (1.0, 0.5), (1.2, 0.8), (1.4, 0.5)], 4.0)
     full, limit = {"feedforward": 1.0}, {"torque_limit": LIMIT}
     listed = (
         Case("line", line(2.0), (4.752, 2.915, 0.959, 0.604)),

@@ -153,7 +153,7 @@ def _stability_rows() -> list[Row]:
     def growth(d: float) -> float:
         """Error after 2 s over that after 1 s, of a step so small that no limit is met."""
         size = 1e-6
-        error = step({"profile": "legacy", "p": 0.1, "d": d}, duration=2.0, size=size).angle - size
+        error = step({"variant": "legacy", "p": 0.1, "d": d}, duration=2.0, size=size).angle - size
         return abs(float(error[400] / error[200]))
 
     low, high = 0.004, 0.006
@@ -170,7 +170,7 @@ def _stability_rows() -> list[Row]:
 
 def _reset_rows() -> list[Row]:
     """Commands for a constant error e: (P e + I S) / T with S = k T e at the k-th call."""
-    gains = {"profile": "legacy", "p": 0.1, "i": 2.0, "d": 0.001}
+    gains = {"variant": "legacy", "p": 0.1, "i": 2.0, "d": 0.001}
     law, target = Held(JointPid(), gains), math.radians(STEP)
     begun = [law.call(target) for _ in range(10)]
     law.reset()
@@ -193,7 +193,7 @@ def _reset_rows() -> list[Row]:
 
 def _cyclic_rows() -> list[Row]:
     """The error that the law sees: with P = T the command is e / s."""
-    gains = {"profile": "legacy", "p": T}
+    gains = {"variant": "legacy", "p": T}
     endless = Held(JointPid(), gains, RobotModel.of(load_robot("gen3")))
     limited = Held(JointPid(), gains)
     rows = []
@@ -210,10 +210,10 @@ def _cyclic_rows() -> list[Row]:
 def _formula_rows() -> list[Row]:
     """Whole runs against their difference equations, in the error [deg]."""
     p, i, d, fine = 0.1, 2.0, 0.002, 0.001
-    proportional = step({"profile": "legacy", "p": p}).angle
-    integral = step({"profile": "legacy", "p": p, "i": i}).angle
-    quick = step({"profile": "current", "p": p}, dt=fine).angle
-    damped = step({"profile": "current", "p": p, "d": d}, dt=fine).angle
+    proportional = step({"variant": "legacy", "p": p}).angle
+    integral = step({"variant": "legacy", "p": p, "i": i}).angle
+    quick = step({"variant": "current", "p": p}, dt=fine).angle
+    damped = step({"variant": "current", "p": p, "d": d}, dt=fine).angle
     pi = [STEP, (1.0 - p - i * T) * STEP]
     while len(pi) < integral.size:
         pi.append((2.0 - p - i * T) * pi[-1] - (1.0 - p) * pi[-2])
@@ -239,8 +239,8 @@ def _effort_rows() -> list[Row]:
     count, (p, i, d) = 1000, (120.0, 30.0, 4.0)
     targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
     gains = {"p": p, "i": i, "d": d}
-    textbook = Held(JointPidEffort(), {**gains, "profile": "textbook"})
-    spring = Held(JointPidEffort(), {**gains, "profile": "spring_damper"})
+    textbook = Held(JointPidEffort(), {**gains, "variant": "textbook"})
+    spring = Held(JointPidEffort(), {**gains, "variant": "spring_damper"})
     torques = np.array([(textbook.call(*at), spring.call(*at)) for at in zip(targets, q, v, strict=True)]).T
     e = targets - q
     formula = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T

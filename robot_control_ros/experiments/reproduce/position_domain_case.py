@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ...core.types import Array
-from ...laws.master_axis import MasterAxis
+from ...laws.position_domain_pd import MasterAxis
 from ...simulation.two_link import TwoLink
 from .case import Result, Row
 from .contour_benchmark import (

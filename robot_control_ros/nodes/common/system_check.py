@@ -14,8 +14,6 @@ from .controller_manager import ControllerManager
 from .findings import Finding, error, ok, warning
 
 COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
-# what the law pulls to is where it held
-HOLD = "after ros2 service call /controller/hold std_srvs/srv/Trigger where the arm has moved since"
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
 
 UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet
@@ -80,12 +78,12 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     switch = "ros2 control switch_controllers --strict"
     if conflicting:
         command = f"{switch} --deactivate {' '.join(conflicting)} --activate {wanted}"
-        return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", f"Let it give way, {HOLD}", command)]
+        return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", "Let it give way", command)]
     state = found[wanted].state
     if state == "inactive" and follows:
         return [ok(f"{wanted} is inactive, and is activated next")]
     if state == "inactive":
-        return [warning(f"{wanted} is inactive", f"Activate it, {HOLD}", f"{switch} --activate {wanted}")]
+        return [warning(f"{wanted} is inactive", "Activate it", f"{switch} --activate {wanted}")]
     if state != "active":
         return [warning(f"{wanted} is {state}", *_how_to_load(robot, mode))]
     return [ok(f"{wanted} is active")]

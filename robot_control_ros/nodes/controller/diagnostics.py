@@ -29,7 +29,7 @@ class LoopMonitor:
     MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
 
     def __init__(self, loop: Controller, simulated: bool) -> None:
-        self._loop, self._simulated = loop, simulated
+        self._loop, self._simulated, self._rest_reason = loop, simulated, ""
         self._responses, self._ages = np.zeros(self.SIZE), np.zeros(self.SIZE)
         self.restart()
 
@@ -53,6 +53,10 @@ class LoopMonitor:
         """Something was refused."""
         self._refusal, self._refused_at = str(error), time.monotonic()
         self._refusals += 1
+
+    def rests(self, reason: str) -> None:
+        """The law rests for a reason; empty where it doesn't."""
+        self._rest_reason = reason
 
     def restarted(self, reason: str) -> None:
         """The loop has started anew."""
@@ -88,6 +92,8 @@ class LoopMonitor:
             return DiagnosticStatus.WARN, self._restart
         if rate == 0.0:
             return DiagnosticStatus.WARN, "no joint states"
+        if self._rest_reason:
+            return DiagnosticStatus.WARN, f"the law rests: {self._rest_reason}"
         if rate < 0.9 * nominal:
             return DiagnosticStatus.WARN, f"{rate:.0f} Hz where {nominal:.0f} Hz are nominal"
         return DiagnosticStatus.OK, "running"

@@ -24,12 +24,23 @@ class LoopEvents:
 
     def __init__(self, node: Node, loop: Controller, monitor: LoopMonitor) -> None:
         self._log, self._loop, self._monitor = node.get_logger(), loop, monitor
-        self._fault_at, self._restarts = -math.inf, 0
+        self._fault_at, self._restarts, self._rest_reason = -math.inf, 0, ""
 
     def refuse(self, error: Exception) -> None:
         """Report what was refused."""
         self._monitor.refused(error)
         self._log.error(str(error), throttle_duration_sec=1.0)
+
+    def rests(self, reason: str, active: bool) -> None:
+        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`."""
+        self._monitor.rests(reason)
+        if not active or reason == self._rest_reason:
+            return
+        self._rest_reason, law = reason, f"law {self._loop.running.name}"
+        if reason:
+            self._log.warning(f"{law} rests: {reason}")
+        else:
+            self._log.info(f"{law} begins where the robot is: its commands are executed")
 
     def cycle(self, now: float) -> None:
         """After a cycle: report a fault at its begin, from time to time, and its end; each start anew.

@@ -12,7 +12,6 @@ from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
 
 from ...control.controller import Controller
 from ...core.errors import ConfigError, RobotControlError
@@ -20,8 +19,9 @@ from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
 from ..common.ros_params import TunedParameters
-from ..common.running import LATCHED_QOS, STATE_QOS
+from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from .command_execution import CommandExecution
 from .commands import make_commands
 from .diagnostics import LoopMonitor
 from .events import LoopEvents
@@ -74,7 +74,6 @@ class ControllerRuntime:
         self._payload = PayloadServices(node, loop)
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
-        self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
@@ -84,7 +83,6 @@ class ControllerRuntime:
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         loop, entities, payload = self._loop, self._entities, self._payload
-        profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings)
         entities.tuned(parameters, "workspace", loop.workspace.settings)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._events.refuse)
@@ -93,17 +91,16 @@ class ControllerRuntime:
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
-        if profile.running_topic:
-            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
-        Targets(entities, loop, lambda callback: self._report_errors(self._when_executing(callback)))
+        self._execution = CommandExecution(entities, loop, self._on_execution)
+        Targets(entities, loop, lambda callback: self._report_errors(self._execution.needed_for(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
             ("add_payload_sample", payload.add_sample),
             ("identify_payload", payload.identify),
-            ("hold", loop.motion.hold),
             ("go_home", loop.motion.go_home),
         ):
-            entities.trigger(f"~/{name}", self._when_active(self._when_executing(action)))
+            entities.trigger(f"~/{name}", self._when_active(self._execution.needed_for(action)))
+        entities.trigger("~/hold", self._when_active(self._hold))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
@@ -114,6 +111,7 @@ class ControllerRuntime:
         self._monitor.restart()
         self._heard, self._stale = None, False
         self.active = True
+        self._events.rests(self._execution.reason, True)
 
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
@@ -163,6 +161,7 @@ class ControllerRuntime:
         if law is not self._loop.running:
             law.gains.finish()  # what was changed while it didn't run needs no fading
             self._loop.switch_law(law)
+            self._execution.update()
 
     def close(self) -> None:
         """Take the topics back."""
@@ -175,10 +174,10 @@ class ControllerRuntime:
             return
         arrived = time.monotonic()
         try:
-            state = self._input.read(message, arrived, self._executing)
+            state = self._input.read(message, arrived, not self._execution.reason)
             if state is None:
                 return
-            command = self._loop.tick(state) if self._executing else self._loop.idle(state)
+            command = self._loop.idle(state) if self._execution.reason else self._loop.tick(state)
         except RobotControlError as error:
             self._stop(error)
             return
@@ -190,15 +189,18 @@ class ControllerRuntime:
             self._goals.cycle()
             self._telemetry.cycle(command)
 
-    def _on_running(self, message: Bool) -> None:
-        """While the robot executes no commands the law rests; then it begins where the robot is."""
-        if message.data != self._executing:
-            text = "the robot executes commands again" if message.data else "the robot stands still: the law rests"
-            self._node.get_logger().warning(text)
-            self._executing = message.data
-            self._input.allow_rest(time.monotonic())
-            if self.active and not message.data:
-                self._goals.abort(text)
+    def _on_execution(self, reason: str) -> None:
+        """While nobody executes its commands the law rests; then it begins where the robot is."""
+        self._input.allow_rest(time.monotonic())
+        self._events.rests(reason, self.active)
+        if reason and self.active:
+            self._goals.abort(reason)
+
+    def _hold(self) -> str | None:
+        if self._execution.reason:
+            return f"the law rests: {self._execution.reason}; it begins where the robot is"
+        self._loop.motion.hold()
+        return None
 
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
@@ -259,14 +261,6 @@ class ControllerRuntime:
             if not self.active:
                 raise ConfigError("the controller is not active: activate it first")
             return action()
-
-        return checked
-
-    def _when_executing(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(*arguments: Any) -> Any:
-            if not self._executing:
-                raise ConfigError(f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says")
-            return action(*arguments)
 
         return checked
 

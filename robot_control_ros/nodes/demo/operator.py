@@ -11,7 +11,7 @@ from ...core.types import Array
 from ...laws import law_class
 from ...references import Circle
 from ...robot.configuration import RobotConfig
-from ...simulation.log import Log, LogWriter
+from ...simulation.log import Log, LogSample
 from ..common.messages import fill_pose
 from .spectator import Spectator
 
@@ -31,14 +31,15 @@ class Operator(Spectator):
     """Runs the demonstration over topics alone.
 
     Attributes:
-        log: the telemetry, sample by sample.
+        samples: of the telemetry.
     """
 
     length = LENGTH
 
     def __init__(self, robot: RobotConfig, law: str) -> None:
         super().__init__()
-        self.log = LogWriter(robot.joints, law_class(law).mode)
+        self.samples: list[LogSample] = []
+        self._mode = law_class(law).mode
         self._robot = robot
         self._circle: Circle | None = None
         self._was_pushing = False
@@ -54,6 +55,10 @@ class Operator(Spectator):
     def note(self) -> str:
         return "pushing" if self._pushing(self.elapsed) else ""
 
+    def log(self) -> Log:
+        """The telemetry so far."""
+        return Log.of(self._robot.joints, self._mode, self.samples)
+
     def pushed(self, log: Log) -> Array:
         """In which of the log's samples something pushed the robot, (N,) bool."""
         return np.array([self._pushing(t) for t in log.t])
@@ -66,17 +71,9 @@ class Operator(Spectator):
         blocks = self.latest
         if blocks is None:
             return
-        self.log.add(
-            self.elapsed,
-            blocks["position"],
-            blocks["velocity"],
-            blocks["effort"],
-            pose_from_rows(blocks["pose"]),
-            blocks["pose_error"],
-            blocks["twist"],
-            blocks["wrench"],
-            blocks["command"],
-        )
+        names = "position", "velocity", "effort", "pose_error", "twist", "wrench", "command"
+        q, v, effort, *others = (blocks[name] for name in names)
+        self.samples.append(LogSample(self.elapsed, q, v, effort, pose_from_rows(blocks["pose"]), *others))
 
     def _act(self) -> None:
         if self.latest is None:

@@ -141,17 +141,17 @@ class WatchdogNode(Node):
         now, takeover = time.monotonic(), self._takeover
         heard = self._hear(now)
         if not self._executing:  # it may be moved by hand: what was commanded before counts no more
-            takeover.forget()
+            takeover.disarm()
             self._acting = False
             return False
         state = self._latest_state()
         if state is not None:
             self._state_at = now
-            self._send(takeover.answer(state, now), "no command", now)
+            self._send(takeover.on_state(state, now), "no command", now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
-        self._send(takeover.look(now, clock), "neither joint state nor command", now)
+        self._send(takeover.poll(now, clock), "neither joint state nor command", now)
         if self._done_here(now) and self._fallback.taken(now):
-            takeover.forget()  # the fallback controller has the robot now, and may move it
+            takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting = False
         return takeover.active or (state is not None and not heard)
 
@@ -173,7 +173,7 @@ class WatchdogNode(Node):
         for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
             take, reader = self._new_commands[mode]
             living = [command for command in map(reader.read, take()) if command is not None]
-            heard |= bool(living) and self._takeover.hear(living[-1], now - 0.5 * WATCH_PERIOD)
+            heard |= bool(living) and self._takeover.on_command(living[-1], now - 0.5 * WATCH_PERIOD)
         if heard and self._acting:
             self._acting = False
             self.get_logger().info(f"somebody commands again, after {now - self._since:.3f} s: the watchdog yields")
@@ -203,7 +203,7 @@ class WatchdogNode(Node):
             self.get_logger().error(self._reason)
 
     def _leave(self) -> None:
-        command = self._takeover.leave()
+        command = self._takeover.final_command()
         if command is not None:
             publisher = self._commands[command.mode]
             publisher.publish(self._writer.write(command.values))

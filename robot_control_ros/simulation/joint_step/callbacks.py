@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, refused
 from ...core.gains import make_gains
 from ...core.types import JointSpaceReference, RobotState
 from ...laws.joint_pid import JointPid
 from ...robot.model import RobotModel
-from .faults import fault
-from .response import Callback, JointInput
+from .response import Callback, JointInput, fault
 
 _URDF = """<robot name="joint"><link name="base"/><link name="lever"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -110,7 +109,7 @@ def load(name: str) -> Callback:
     """
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        raise ConfigError(f"callback = {name!r}: must be package.module:function")
+        raise refused("callback", name, "must be package.module:function")
     try:
         importlib.invalidate_caches()
         known = sys.modules.get(module)

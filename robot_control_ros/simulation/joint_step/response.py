@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...core.types import Array
-from .faults import definition, fault
 
 T = 0.005  # s, the physics step
 SIMULATION_STEP = 0.05  # s: the callback is called at each physics step within
@@ -174,9 +177,30 @@ def _call(callback: Callback, joint: JointInput) -> tuple[float, str]:
         return 0.0, fault(error)
     if isinstance(wanted, Real) and math.isfinite(wanted):
         return float(wanted), ""
-    return 0.0, f"{definition(callback)}: it gave {wanted!r}: must be a finite velocity [rad/s]"
+    return 0.0, f"{_definition(callback)}: it gave {wanted!r}: must be a finite velocity [rad/s]"
 
 
 def _way(error: float, turn: float, cyclic: bool) -> float:
     """An angle, in a cyclic joint within half a turn."""
     return (error + turn / 2.0) % turn - turn / 2.0 if cyclic else error
+
+
+def fault(error: BaseException) -> str:
+    """Of an exception as it was caught where the user's code is called: the innermost line of the code called first."""
+    inner = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if not _imports(frame.filename)]
+    own = [frame for frame in inner if frame.filename == inner[0].filename]
+    message = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError) or not own:  # it names its line itself; or the call itself was wrong
+        return message
+    return f"{Path(own[-1].filename).name}, line {own[-1].lineno}: {message}: {own[-1].line}"
+
+
+def _imports(file: str) -> bool:
+    """Whether it is what Python imports modules with."""
+    return file.startswith("<frozen importlib") or file == importlib.__file__
+
+
+def _definition(callback: Callable[..., Any]) -> str:
+    """Where a callback is defined."""
+    code = getattr(callback, "__code__", None) or getattr(type(callback).__call__, "__code__", None)
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}" if code else repr(callback)

@@ -15,7 +15,7 @@ from ...laws.joint_pid import SERVO_PERIOD
 class Loop:
     """P, I and D with an ideal velocity servo within its limit, at steps of dt [s].
 
-    The error follows, with s = 1 in the profile `legacy` and dt / 5 ms in `current`,
+    The error follows, with s = 1 in the variant `legacy` and dt / 5 ms in `current`,
 
         z³ - (2 - s P - s I dt - s D / dt) z² + (1 - s P - 2 s D / dt) z + s D / dt = 0,
 
@@ -27,7 +27,7 @@ class Loop:
     i: float
     d: float
     dt: float
-    profile: str = "legacy"
+    variant: str = "legacy"
 
     @property
     def roots(self) -> Array:
@@ -52,7 +52,7 @@ class Loop:
 
     @property
     def _share(self) -> float:
-        return 1.0 if self.profile == "legacy" else self.dt / SERVO_PERIOD
+        return 1.0 if self.variant == "legacy" else self.dt / SERVO_PERIOD
 
     @property
     def _scaled(self) -> tuple[float, float, float]:
@@ -91,7 +91,7 @@ class Loop:
 
     @property
     def _textbook(self) -> bool:
-        return self.profile == "legacy" and self.i == 0.0
+        return self.variant == "legacy" and self.i == 0.0
 
 
 def _root(root: complex) -> str:

@@ -1,0 +1,103 @@
+"""How stiff an effort law may be when joint states come late or seldom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..core.gains import JOINT, gain_specs
+from ..core.types import Array, CommandMode, RobotState
+from ..laws.running_law import RunningLaw
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotDynamics
+
+SPRING = 0.5 * 0.42  # K τ² / Λ with critical damping: half of what is stable, as docs/stability.md advises
+DAMPER = 2.0 * SPRING**0.5  # D τ / Λ there
+SMOOTHING = 0.1  # s: time constant of the delay
+USUAL = 2.0  # periods of delay that every gain is taken to bear
+SPRING_UNITS, DAMPER_UNITS = ("N/m", "N·m/rad"), ("N·s/m", "N·m·s/rad")
+SOFTEST = 1.0 / 16.0  # fraction of the stiffness below which the law doesn't run
+
+
+class LateSamples:
+    """Softens an effort law by as much as the delay of its samples needs.
+
+    A torque that answers late drives the arm instead of braking it. The delay is τ = age + interval / 2, smoothed over
+    0.1 s. Up to two nominal periods nothing is changed. Beyond, each spring K and damper D must keep
+
+        K ≤ 0.21 Λ / τ²,   D ≤ 0.92 Λ / τ,
+
+    with the inertia Λ of the tip or of the joints, along the axis that bears least. Twice that stiffness is the limit of
+    Λ ẍ(t) + D ẋ(t - τ) + K x(t - τ) = 0 with critical damping, see docs/stability.md. All springs are scaled by the smallest fraction that this needs, and all dampers by
+    its square root. Below 1/16 the law can't run. Springs are the gains in N/m or N·m/rad, dampers those in N·s/m or
+    N·m·s/rad.
+
+    Args:
+        robot: its configuration.
+
+    Attributes:
+        message: what is softened, and why; empty where nothing is.
+        fault: why the law can't run; empty where it can.
+        delay: τ [s].
+    """
+
+    def __init__(self, robot: RobotConfig) -> None:
+        self._robot, self.delay = robot, 0.0
+        self._gains: type | None = None
+        self.message = self.fault = ""
+
+    def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
+        """The gains that a law may have at a sample, `interval` [s] after the last one."""
+        delay = state.age + interval / 2.0
+        self.delay += (delay - self.delay) * min(interval / SMOOTHING, 1.0)
+        self.message = self.fault = ""
+        if self.delay <= USUAL * self._robot.period or running.mode is not CommandMode.EFFORT:
+            return gains
+        self._sort(type(gains))
+        fraction = self._fraction(gains, kin)
+        if fraction >= 1.0:
+            return gains
+        text = (
+            f"joint states act {self.delay * 1e3:.0f} ms late ({1.0 / interval:.0f} Hz, {state.age * 1e3:.0f} ms old by "
+            f"their stamps): the gains of {running.name} bear {self.delay * fraction**0.5 * 1e3:.0f} ms"
+        )
+        if fraction < SOFTEST:
+            self.fault = text
+        else:
+            self.message = f"{text}; its stiffness is reduced to {fraction:.0%}"
+        return self._scaled(gains, fraction)
+
+    def _sort(self, kind: type) -> None:
+        """Which gains are springs and dampers: their names, and whether they act on the joints."""
+        if kind is not self._gains:
+            specs = gain_specs(kind)
+            self._gains = kind
+            self._springs = {spec.name: spec.size == JOINT for spec in specs if spec.unit.startswith(SPRING_UNITS)}
+            self._dampers = {spec.name: spec.size == JOINT for spec in specs if spec.unit.startswith(DAMPER_UNITS)}
+
+    def _fraction(self, gains: Any, kin: RobotDynamics) -> float:
+        """Of the springs, that the delay allows; single values, as of the posture, don't count."""
+        joints, tau = np.linalg.inv(kin.mass), self.delay
+        tip = kin.jacobian @ joints @ kin.jacobian.T
+        used = 1.0
+        for name, of_joints in self._springs.items():
+            used = max(used, _max_rate(getattr(gains, name), joints if of_joints else tip) * tau**2 / SPRING)
+        for name, of_joints in self._dampers.items():
+            used = max(used, (_max_rate(getattr(gains, name), joints if of_joints else tip) * tau / DAMPER) ** 2)
+        return 1.0 / used
+
+    def _scaled(self, gains: Any, fraction: float) -> Any:
+        scales = dict.fromkeys(self._springs, fraction) | dict.fromkeys(self._dampers, fraction**0.5)
+        return replace(gains, **{name: getattr(gains, name) * scale for name, scale in scales.items()})
+
+
+def _max_rate(gain: Any, mobility: Array) -> float:
+    """The largest eigenvalue of gain times mobility Λ⁻¹; 0 for a single value."""
+    values = np.asarray(gain, dtype=float)
+    if values.ndim == 0:
+        return 0.0
+    root = np.linalg.cholesky(mobility + 1e-12 * np.eye(len(mobility)))
+    matrix = values if values.ndim == 2 else np.diag(values)
+    return float(np.linalg.eigvalsh(root.T @ matrix @ root)[-1])

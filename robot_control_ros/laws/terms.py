@@ -1,0 +1,58 @@
+"""What several laws share: declarations of gains, and how their terms become a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.gains import JOINT, TASK, gain
+from ..core.types import Array
+
+
+def joint_stiffness_gain(default: float) -> Any:
+    """Spring of each joint."""
+    doc = "Spring K to the reference; 0 lets the joint float."
+    return gain(default, size=JOINT, unit="N·m/rad", upper=5000.0, doc=doc)
+
+
+def damping_ratio_gain(size: str) -> Any:
+    """Damping of a spring by ratio, of the tip (TASK) or of each joint (JOINT)."""
+    inertia = "the operational-space inertia" if size == TASK else "the joint's inertia"
+    doc = f"Damping as a ratio of the critical one, from the stiffness and {inertia}."
+    return gain(1.0, size=size, upper=2.0, doc=doc)
+
+
+def damping_gain(size: str) -> Any:
+    """Damping that is added to that by ratio, of the tip (TASK) or of each joint (JOINT)."""
+    unit, upper = ("N·s/m, N·m·s/rad", 2000.0) if size == TASK else ("N·m·s/rad", 500.0)
+    doc = "Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone."
+    return gain(0.0, size=size, unit=unit, upper=upper, doc=doc)
+
+
+def gravity_gain() -> Any:
+    """Switch of the gravity compensation."""
+    return gain(True, doc="Compensate gravity; off where the robot does it itself.")
+
+
+def friction_gain() -> Any:
+    """Switch of the friction compensation."""
+    return gain(False, doc="Compensate the modelled joint friction.")
+
+
+def joint_damping(gains: Any, inertia: Array) -> Array:
+    """D_0 + 2 ζ √(K M_ii) (n,) [N·m·s/rad] of gains with `stiffness`, `damping_ratio` and `damping` of each joint."""
+    return np.asarray(gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * inertia))
+
+
+def total(terms: dict[str, Array]) -> Array:
+    """The sum (n,) of the terms, in their order."""
+    return np.asarray(sum(terms.values()))
+
+
+def limited(terms: dict[str, Array], limit: Array) -> Array:
+    """The sum of the terms within ±limit (n,); what that takes away becomes the term `limit`."""
+    wanted = total(terms)
+    sent = np.minimum(np.maximum(wanted, -limit), limit)
+    terms["limit"] = sent - wanted
+    return np.asarray(sent)

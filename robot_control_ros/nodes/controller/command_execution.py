@@ -1,0 +1,121 @@
+"""Whether the robot executes our commands: its program runs, and the forward controller that takes them is active."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from std_msgs.msg import Bool
+
+from ...control.controller import Controller
+from ...core.errors import ConfigError
+from ...core.types import CommandMode
+from ...robot.profile import HardwareProfile
+from ..common.controller_manager import manager_services
+from ..common.entities import Entities
+from ..common.running import LATCHED_QOS
+
+PERIOD = 0.5  # s between two questions to the controller manager
+
+
+class ForwardController:
+    """Follows the states of the controllers, without waiting for an answer.
+
+    The manager publishes changes on ``<manager>/activity`` from Jazzy on; ``<manager>/list_controllers`` is called
+    besides. Nothing is known where controller_manager_msgs isn't installed, or the profile has no manager.
+
+    Args:
+        entities: where the subscription and the client belong.
+        profile: names the manager, and the controller for each mode.
+        on_change: called after each change of states.
+    """
+
+    def __init__(self, entities: Entities, profile: HardwareProfile, on_change: Callable[[], None]) -> None:
+        self._profile, self._on_change = profile, on_change
+        self._states: dict[str, str] | None = None
+        self._pending: Any = None
+        self._client: Any = None
+        services = manager_services()
+        if services is None or not profile.controller_manager or profile.joint_commands:
+            return
+        node, manager = entities.node, profile.controller_manager
+        messages = importlib.import_module("controller_manager_msgs.msg")
+        self._kind: Any = services.ListControllers
+        client: Any = node.create_client(self._kind, f"{manager}/list_controllers")
+        entities.on_close(lambda: node.destroy_client(client))
+        self._client = client
+        activity = getattr(messages, "ControllerManagerActivity", None)
+        if activity is not None:
+            entities.subscription(activity, f"{manager}/activity", self._on_activity, LATCHED_QOS)
+        entities.timer(PERIOD, self._ask)
+
+    def inactive(self, mode: CommandMode) -> str:
+        """Why commands of a mode reach no joint; empty where they do, or where nothing is known."""
+        name = self._profile.controllers[mode]
+        state = "active" if self._states is None else self._states.get(name, "not loaded")
+        return "" if state == "active" else f"{name} is {state}"
+
+    def _on_activity(self, message: Any) -> None:
+        self._update({each.name: each.state.label for each in message.controllers})
+
+    def _ask(self) -> None:
+        if not self._client.service_is_ready():
+            self._pending = None
+            self._update(None)
+        elif self._pending is None or self._pending.done():
+            self._pending = self._client.call_async(self._kind.Request())
+            self._pending.add_done_callback(self._on_answer)
+
+    def _on_answer(self, future: Any) -> None:
+        if future is self._pending and (answer := future.result()) is not None:
+            self._update({each.name: each.state for each in answer.controller})
+
+    def _update(self, states: dict[str, str] | None) -> None:
+        if states != self._states:
+            self._states = states
+            self._on_change()
+
+
+class CommandExecution:
+    """Why the robot doesn't execute our commands, where it doesn't. The law rests then.
+
+    Args:
+        entities: where the subscriptions belong.
+        loop: whose robot and law it is.
+        on_change: called with each new reason.
+
+    Attributes:
+        reason: empty where commands are executed, or where nothing is known.
+    """
+
+    def __init__(self, entities: Entities, loop: Controller, on_change: Callable[[str], None]) -> None:
+        self.reason = ""
+        self._loop, self._on_change, self._program_runs = loop, on_change, True
+        profile = loop.robot.profile
+        if profile.running_topic:
+            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        self._forward = ForwardController(entities, profile, self.update)
+
+    def update(self) -> None:
+        """Judge anew, as after another law has taken over."""
+        reason = self._forward.inactive(self._loop.running.mode)
+        if not self._program_runs:
+            reason = f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says"
+        if reason != self.reason:
+            self.reason = reason
+            self._on_change(reason)
+
+    def needed_for(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        """The action, refused by ConfigError while the law rests."""
+
+        def checked(*arguments: Any) -> Any:
+            if self.reason:
+                raise ConfigError(f"the law rests: {self.reason}")
+            return action(*arguments)
+
+        return checked
+
+    def _on_running(self, message: Bool) -> None:
+        self._program_runs = message.data
+        self.update()

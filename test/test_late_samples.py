@@ -1,0 +1,133 @@
+"""Joint states that come late or seldom: the law softens by what stability needs, and never throws the arm about."""
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+
+from robot_control_ros.control.late_samples import LateSamples
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.types import RobotState
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+
+pytestmark = pytest.mark.sim
+
+UR5 = load_robot("ur5")
+HOME = np.array(UR5.home)
+STEP = 0.002  # s of the physics between two looks
+EFFORT_LAWS = [
+    ("impedance", {}),
+    ("task_space_pd", {}),
+    ("joint_impedance", {}),
+    ("position_domain_pd", {"output": "effort"}),
+    ("joint_pid", {"output": "effort"}),
+]
+
+
+def laws_of_effort():
+    for name, gains in EFFORT_LAWS:
+        try:
+            RunningLaw(UR5, name, gains)
+        except ValueError:
+            gains = {}
+        if RunningLaw(UR5, name, gains).mode == "effort":
+            yield pytest.param(name, gains, id=name)
+
+
+def settled(running, kin, interval, age):
+    """What softens a law whose samples have come like this for a second."""
+    late = LateSamples(UR5)
+    state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=age)
+    for _ in range(round(1.0 / interval)):
+        gains = late.soften(running, running.gains.current, state, kin, interval)
+    return late, gains
+
+
+@pytest.fixture(scope="module")
+def kin():
+    return RobotModel.of(UR5).update(HOME, np.zeros(6))
+
+
+@pytest.mark.parametrize("interval", [0.002, 0.004])
+def test_samples_as_often_and_as_fresh_as_usual_change_nothing(kin, interval):
+    running = RunningLaw(UR5, "impedance", {"stiffness": [9000.0] * 3 + [2000.0] * 3})
+    late, gains = settled(running, kin, interval, age=0.001)
+    assert gains is running.gains.current
+    assert (late.message, late.fault) == ("", "")
+
+
+@pytest.mark.parametrize("age", [0.02, 0.04])
+def test_the_stiffness_is_what_the_delay_allows_for_the_weakest_axis(kin, age):
+    """Half of K = 0.42 Λ / τ², along the axis that bears least: that of the fastest oscillation of K on Λ."""
+    running = RunningLaw(UR5, "impedance")
+    late, gains = settled(running, kin, 0.004, age)
+    jacobian, mass = kin.jacobian, kin.mass
+    inertia = np.linalg.inv(jacobian @ np.linalg.solve(mass, jacobian.T))
+    stiffness = running.gains.current.stiffness
+    fastest = np.linalg.eigvals(np.linalg.solve(inertia, np.diag(stiffness))).real.max()  # 1/s²
+    fraction = 0.21 / (fastest * (age + 0.004 / 2.0) ** 2)
+    assert 1.0 / 16.0 < fraction < 1.0
+    assert gains.stiffness == pytest.approx(stiffness * fraction, rel=1e-3)
+    assert late.fault == ""
+    assert f"{fraction:.0%}" in late.message
+
+
+def test_what_no_stiffness_bears_is_a_fault(kin):
+    late, _ = settled(RunningLaw(UR5, "impedance"), kin, 1.0 / 75.0, age=0.3)
+    assert late.fault
+
+
+def test_position_laws_are_left_alone(kin):
+    running = RunningLaw(load_robot("ur5", "mock"), "position_domain_pd")
+    assert settled(running, kin, 1.0 / 75.0, age=0.3)[1] is running.gains.current
+
+
+def starved(name, gains, interval, age, aware):
+    """What becomes of an arm that is pushed: how far the tip goes [m], the fastest joint, and that after 4 s [rad/s].
+
+    Args:
+        name, gains: of the law.
+        interval, age: of the samples [s].
+        aware: whether the age is told with the samples.
+    """
+    plant = MujocoPlant(UR5, rate=1.0 / STEP)
+    loop = ControlLoop(UR5, name, gains, model=RobotModel.of(UR5))
+    late = deque([plant.read()], maxlen=round(age / STEP) + 1)
+    home, due, furthest, fastest = loop.model.at(HOME).pose[:3, 3], 0.0, 0.0, 0.0
+    for k in range(round(4.0 / STEP)):
+        if plant.time >= due:
+            sample = late[0]
+            plant.write(loop.tick(replace(sample, time=plant.time - age, age=age if aware else 0.0)))
+            due += interval
+        pushed = 0.2 <= k * STEP < 0.3
+        plant.push("tool0", np.array([0.0, 20.0 * pushed, 0.0]), np.zeros(3))
+        late.append(plant.read())
+        furthest = max(furthest, np.linalg.norm(loop.model.at(late[-1].q).pose[:3, 3] - home))
+        fastest = max(fastest, np.abs(late[-1].v).max())
+    return furthest, fastest, np.abs(late[-1].v).max()
+
+
+@pytest.fixture(scope="module")
+def weightless():
+    """The same push on an arm of which only the weight is borne."""
+    return starved("gravity_compensation", {}, 0.002, 0.0, aware=True)
+
+
+@pytest.mark.parametrize("age", [0.03, 0.08])
+@pytest.mark.parametrize(("name", "gains"), laws_of_effort())
+def test_a_starved_law_moves_the_arm_little_more_than_the_push_does(name, gains, age, weightless):
+    """75 Hz where 500 Hz are nominal."""
+    furthest, fastest, last = starved(name, gains, 1.0 / 75.0, age, aware=True)
+    assert furthest < weightless[0]
+    assert fastest < 1.5 * weightless[1]
+    assert last < 0.1
+
+
+def test_a_law_that_does_not_know_it_would_throw_the_arm_about():
+    assert starved("impedance", {}, 1.0 / 75.0, 0.08, aware=False)[1] > 2.0
