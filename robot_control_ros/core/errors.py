@@ -31,7 +31,7 @@ class ConfigError(RobotControlError, ValueError):
 
 
 class ModelError(RobotControlError, ValueError):
-    """The robot description doesn't hold what was asked of it (a joint, a frame)."""
+    """The robot description lacks a joint or a frame."""
 
 
 class StaleStateError(RobotControlError, TimeoutError):

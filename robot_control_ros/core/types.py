@@ -20,7 +20,7 @@ JointPathFunction = Callable[[float], JointSample]
 
 
 class CommandMode(str, Enum):
-    """What the numbers of a command are; the value is the word used in topics and files."""
+    """What the numbers of a command are; the value is its name in topics and files."""
 
     EFFORT = "effort"  # N·m
     POSITION = "position"  # rad
