@@ -1,9 +1,10 @@
 """Following a target that may move at any time, as a person drags it or a program streams it.
 
 Position and rotation of a pose, and each joint of a posture, follow in the same way, each on its own. The wanted
-velocity points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law near the
-target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So velocity is
-continuous whatever the target does, the speed limit is never passed, and at constant target there is no overshoot.
+velocity points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law
+near the target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So
+velocity is continuous whatever the target does, the speed limit is never passed, and at constant target there is no
+overshoot.
 """
 
 from __future__ import annotations
