@@ -11,11 +11,17 @@ from scipy.spatial.transform import Rotation
 
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.robot.files import read_extended
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.profile import HardwareProfile
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 NO_MOUNT = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+def profile_names(robot: str) -> list[str]:
+    """Names of the profiles of a robot of the package."""
+    return list(read_extended("robot", robot)[1]["profiles"])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arms import Chain
+from arms import Chain, profile_names
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.safety import Safety
@@ -16,7 +16,7 @@ from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.references import Circle
-from robot_control_ros.robot.configuration import load_robot, profile_names, robot_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 

@@ -7,11 +7,12 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import yaml
+from arms import profile_names
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.robot.configuration import load_robot, profile_names, robot_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 
 URDF = """<robot name="pendulum">

@@ -6,9 +6,10 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import xacro
 import yaml
+from arms import profile_names
 
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.robot.configuration import load_robot, profile_names, robot_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.files import share_directory
 from robot_control_ros.robot.profile import CONTROLLERS
 

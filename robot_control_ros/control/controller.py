@@ -81,7 +81,8 @@ class Controller(Protocol):
         robot, model, running, workspace: its configuration, its model, the law that runs, the box for targets.
         state, kin, reference: of the last cycle; state and kin are None before the first.
         repeats: samples in a row that brought no new time.
-        restarts, restart_reason: how often a stamp made the loop start anew, and why it did so last.
+        restarts: how often a stamp made the loop start anew.
+        restart_reason: why it did so last, and what that ended; empty where it never did.
     """
 
     publishes_commands: bool

@@ -27,19 +27,17 @@ from .safety import Safety
 from .transition import BumplessTransition
 
 MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
-# Nor may stamps stand still for longer than this, counted in samples: then nothing tells how much time passes.
 
 
 class ControlLoop:
     """A robot under a law.
 
-    The owner of time calls :meth:`tick` once per sample. Gains, references and the rest may be changed between two
-    ticks, and never make the command jump.
+    The owner of time calls :meth:`tick` once per sample. Gains and references may change between two ticks, and never
+    make the command jump.
 
-    Time is that of the stamps. A sample with the stamp of the one before brings no new time: it gets the last command
-    again, and nothing else happens. ros2_control sends such samples in simulated time. A stamp that goes back, or comes
-    more than 0.1 s later, restarts the loop where the robot is. Stamps that stand still for 0.1 s of samples are a
-    fault.
+    Time is that of the stamps. A sample with the stamp of the one before gets the last command again; ros2_control
+    sends such samples in simulated time. A stamp that goes back, or comes more than 0.1 s later, starts the loop anew
+    where the robot is. Stamps that stand still for 0.1 s of samples are a fault.
 
     Args:
         robot: its configuration.
@@ -49,14 +47,10 @@ class ControlLoop:
         gain_time_constant: [s] with which changed gains are taken over.
 
     Attributes:
-        publishes_commands: see :class:`~.controller.Controller`.
-        running: the law with its gains.
         motion: the commands that move the reference.
         state, kin: of the last tick, with the wrench; a joint that turns without end is counted on from the last state.
         late_samples: softens effort laws whose samples come late or seldom.
-        repeats: samples in a row that brought no new time.
-        restarts: how often a stamp made the loop start anew.
-        restart_reason: why it did so last, and what that ended; empty where it never did.
+        The others: see :class:`~.controller.Controller`.
 
     Raises:
         ConfigError: the law, a gain, or the pairing of law and robot is refused.

@@ -38,8 +38,7 @@ class MotionCommands:
     Each command goes on from the present reference, and never makes the loop's command jump.
 
     Args:
-        robot: its configuration.
-        model: of the robot.
+        robot, model: the robot's configuration and its model.
         workspace: the box that targets stay in.
         transition: where a command asks the law to begin anew.
         known: gives the last state and its dynamics; raises ConfigError where the loop has none to start from.
@@ -191,9 +190,7 @@ class MotionCommands:
     def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None:
         """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none.
 
-        Args:
-            wrench: as above.
-            lasting: [s] without a newer one after which it ends.
+        It ends after `lasting` seconds without a newer one.
         """
         self.feedforward_wrench = wrench
         self._wrench_until = self._time + lasting

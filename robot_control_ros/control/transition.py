@@ -49,12 +49,7 @@ class BumplessTransition:
 
         A transition begins where it was requested, or where the mode or the variant of the law has changed.
 
-        Args:
-            command: of the law. One that safety refuses is given back as it is.
-            variant: of the law.
-            safety: knows the last command.
-            state, kin: of this sample.
-            dt: [s] since the last sample.
+        A command that safety refuses is returned as it is. `safety` knows the last command; dt [s] is the time since.
         """
         last, self._variant = self._variant, variant
         changed = safety.mode is not None and (safety.mode is not command.mode or variant != last)

@@ -119,7 +119,7 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
     if spec.choices:
         if not isinstance(value, str) or value not in spec.choices:
             raise refused(spec.name, value, spec.bounds(), spec.choices)
-        return spec.choices[spec.choices.index(value)]  # plain, where a word of an Enum was given
+        return spec.choices[spec.choices.index(value)]  # a plain text, where an Enum was given
     if spec.switch and not (
         isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
     ):

@@ -34,7 +34,7 @@ class Impedance:
         M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
         solved together with tau, so that nothing is differentiated.
         An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
-        three rotations are free, the exact gradient leaves them a share of at most |e| |K e| / 2, second order in e.)
+        three rotations are free, the exact gradient leaves them a part of at most |e| |K e| / 2, second order in e.)
     Closed loop:
         (Λ + M)(a - a_ref) + D (v - v_ref) + K (x - x_ref) = w_ext + w_ref at small errors and low speed. With the
         reference at rest, s_c = 0, M = 0 and no null-space term the energy V = q̇ᵀ M_q q̇ / 2 + eᵀ K e / 2 obeys

@@ -92,7 +92,7 @@ class JointPid(_Pid):
             doc="legacy: D on the change of the error, u per step; current: D on the velocity, u per 5 ms.",
         )
         p: Array = gain(
-            0.1, size=JOINT, unit="rad/rad", upper=2.0, doc="P: share of the error taken back per step; 0 lets go."
+            0.1, size=JOINT, unit="rad/rad", upper=2.0, doc="P: fraction of the error taken back per step; 0 lets go."
         )
         i: Array = gain(0.0, size=JOINT, unit="1/s", upper=100.0, doc="I, on the integral of the error; 0 empties it.")
         d: Array = gain(0.0, size=JOINT, unit="s", upper=0.1, doc="D, on the rate of the error; 0 leaves it out.")

@@ -157,7 +157,7 @@ class PositionDomainPD:
         damping_ratio: Array = damping_ratio_gain(JOINT)
         damping: Array = damping_gain(JOINT)
         feedforward: float = gain(
-            1.0, doc="Share of the reference's inertial, Coriolis and friction torques that is fed forward; 0 none."
+            1.0, doc="Fraction of the reference's inertial, Coriolis and friction torques that is fed forward; 0 none."
         )
         feedforward_lead: float = gain(
             0.0,

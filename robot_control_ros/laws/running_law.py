@@ -56,7 +56,6 @@ class RunningLaw:
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
         self._robot = robot
-        self._described: object = None  # the gains that the variant was made of
         self._choices = [spec.name for spec in gain_specs(law_type.Gains) if spec.choices]
         self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
@@ -71,10 +70,7 @@ class RunningLaw:
     def variant(self) -> LawVariant:
         """Its name with the present values of its choices."""
         gains = self.gains.current
-        if gains is not self._described:
-            self._described = gains
-            self._variant = LawVariant(self.name, tuple(getattr(gains, name) for name in self._choices))
-        return self._variant
+        return LawVariant(self.name, tuple(getattr(gains, name) for name in self._choices))
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
         robot, specs = self._robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}
@@ -82,17 +78,17 @@ class RunningLaw:
         if "axes" in specs:
             defaults["axes"] = robot.axes
         if "output" in specs and specs["output"].default not in robot.profile.commands:
-            offered = [word for word in specs["output"].choices if word in robot.profile.commands]
+            offered = [output for output in specs["output"].choices if output in robot.profile.commands]
             if offered:
                 defaults["output"] = offered[0]
         defaults.update(robot.law_gains.get(self.name, {}))
-        defaults.update({name: False for name in self._robot.profile.compensated_by_robot if name in specs})
+        defaults.update({name: False for name in robot.profile.compensated_by_robot if name in specs})
         return defaults
 
     def _validate(self, gains: Any) -> None:
         robot = self._robot
         robot.check_mode(command_mode(self.law, gains), self.name)
-        for name in self._robot.profile.compensated_by_robot:
+        for name in robot.profile.compensated_by_robot:
             if getattr(gains, name, 0.0) > 0.0:
                 text = f"{name} = true: {robot.description or robot.name} (profile {robot.profile_name}) "
                 raise ConfigError(

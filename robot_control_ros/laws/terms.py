@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def joint_damping(gains: Any, inertia: Array) -> Array:
 
 def total(terms: dict[str, Array]) -> Array:
     """The sum (n,) of the terms, in their order."""
-    return np.asarray(sum(terms.values()))
+    return reduce(np.add, terms.values())
 
 
 def limited(terms: dict[str, Array], limit: Array) -> Array:

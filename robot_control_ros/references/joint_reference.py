@@ -15,7 +15,7 @@ from .joint import between
 from .trajectory import Trajectory
 
 REMEMBERED = 0.25  # s of the joints' way that can be looked up
-POSTURE_SPEED = 0.1  # share of the joints' velocity limits, at most, with which the null space goes to its posture
+POSTURE_SPEED = 0.1  # fraction of the joints' velocity limits, at most, with which the null space goes to its posture
 AHEAD = 0.05  # s, at most, that it is continued into the future
 
 

@@ -1,9 +1,10 @@
-"""Following a target that may be moved at any time, as a person drags it or a program streams it.
+"""Following a target that may move at any time, as a person drags it or a program streams it.
 
-Position and rotation of a pose, and each joint of a posture, are pursued alike, each on its own. The wanted velocity
-points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law near the
-target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So velocity is
-continuous whatever the target does, the speed limit is never passed, and at constant target there is no overshoot.
+Position and rotation of a pose, and each joint of a posture, follow in the same way, each on its own. The wanted
+velocity points at the target, with the speed min(k x, sqrt(2 b (x - b / 2 k²)), v_max) at distance x: a linear law
+near the target, joined smoothly to braking with b. The acceleration is 4 k times the velocity error, bounded. So
+velocity is continuous whatever the target does, the speed limit is never passed, and at constant target there is no
+overshoot.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .trajectory import beginning
 
 GAIN = 8.0  # 1/s, from distance to speed near the target: a moving target is followed 1/8 s behind
 RESPONSE = 4.0 * GAIN  # 1/s, from speed error to acceleration: near the target critically damped, poles at -16/s
-BRAKING = 0.6  # share of the acceleration limit that braking is planned with; the rest is for following the plan
+BRAKING = 0.6  # fraction of the acceleration limit that braking is planned with; the rest is for following the plan
 STEP = 0.005  # s, longest step of integration
 ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
@@ -115,7 +116,7 @@ class OnlineTrajectory(_OnlineTrajectory):
         acceleration: Sequence[float],
         q: Array | None = None,
     ) -> None:
-        self._pose, twist = beginning(start, "a pursuit")
+        self._pose, twist = beginning(start, "an online trajectory")
         self._q = q
         super().__init__(target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
 
@@ -150,7 +151,7 @@ class OnlineJointTrajectory(_OnlineTrajectory):
         self, model: RobotModel, start: Reference, goal: Array, time: float, speed: Array, acceleration: Array
     ) -> None:
         if start.q is None:
-            raise ConfigError("a pursuit of joint angles needs reference joint angles to start from")
+            raise ConfigError("an online trajectory of joints needs reference joint angles to start from")
         self._model, self._q = model, start.q
         v = np.zeros_like(start.q) if start.v is None else start.v
         super().__init__(goal, time, v[:, None], speed, acceleration)

@@ -53,7 +53,7 @@ class Trapezoid:
 
     @classmethod
     def lasting(cls, length: float, duration: float, ramp: float = 0.1) -> Trapezoid:
-        """The trapezoid of given duration [s], of which each ramp takes the share `ramp`, above 0 to 0.5."""
+        """The trapezoid of given duration [s], of which each ramp takes the fraction `ramp`, above 0 to 0.5."""
         check_positive("trapezoid", duration=duration)
         if not 0.0 < ramp <= 0.5:
             raise refused("ramp", ramp, "must be above 0, at most 0.5", (0.0, 0.5), where="trapezoid: ")

@@ -128,19 +128,6 @@ def robot_names() -> list[str]:
     return config_names("robots")
 
 
-def profile_names(robot: str) -> list[str]:
-    """Names of a robot's profiles.
-
-    Args:
-        robot: a robot of the package, or the path of a YAML file.
-
-    Raises:
-        ConfigError: unknown robot, or a file without profiles.
-    """
-    paths, data = read_extended("robot", robot)
-    return list(_profiles(paths[0], data))
-
-
 def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     """Read a robot configuration.
 
@@ -156,8 +143,10 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     if isinstance(data, dict):
         count = len(data["joints"]) if isinstance(data.get("joints"), list) else 0
         if "profiles" in data:
-            chosen = extended_profile(_profiles(paths[0], data), profile, where)
-            data = data | {"profiles": {profile: chosen}}
+            profiles = data["profiles"]
+            if not isinstance(profiles, dict):
+                raise refused("profiles", profiles, "must be a mapping of names to entries", where=f"{where}: ")
+            data = data | {"profiles": {profile: extended_profile(profiles, profile, where)}}
     values = read_entries(RobotConfig, data, where, count)
     system = values["profile"][profile]
     values |= {"profile_name": profile, "profile": system, "wrench_frame": values["wrench_frame"] or values["tip"]}
@@ -166,13 +155,6 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     with errors_at(where):
         values["urdf_path"] = _found(values["urdf_path"], [path.parent for path in paths])
         return RobotConfig(**values)
-
-
-def _profiles(path: Path, data: Any) -> dict[str, Any]:
-    profiles = data.get("profiles") if isinstance(data, dict) else None
-    if not isinstance(profiles, dict):
-        raise refused("profiles", profiles, "must be a mapping of names to entries", where=f"{path}: ")
-    return profiles
 
 
 def _found(urdf: Path, folders: list[Path]) -> Path:

@@ -150,9 +150,7 @@ class RobotModel:
     def of(cls, robot: RobotConfig, urdf: str | None = None) -> RobotModel:
         """The model of a robot configuration, from its own description or from a given one.
 
-        Raises:
-            ConfigError: home is beyond the joint limits.
-            ModelError: see the class.
+        Raises ConfigError where home is beyond the joint limits, ModelError as the class does.
         """
         text = robot.urdf() if urdf is None else urdf
         model = cls(text, robot.joints, robot.base, robot.tip, robot.rotor_inertia)
@@ -169,11 +167,7 @@ class RobotModel:
         return self._kinematics(self._aside, q, np.zeros(self.n) if v is None else v)
 
     def frame_pose(self, frame: str) -> Array:
-        """Pose (4, 4) of a frame in the base, at the state of the last :meth:`update`.
-
-        Raises:
-            ModelError: unknown frame; lists the frames.
-        """
+        """Pose (4, 4) of a frame in the base, at the last :meth:`update`; ModelError where the frame is unknown."""
         if frame not in self._frame_ids:
             raise unknown("frame", frame, self._frame_ids, ModelError)
         placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])

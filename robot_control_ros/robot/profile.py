@@ -1,7 +1,7 @@
 """Profiles: what a system in front of a robot offers. One entry of `profiles` in config/robots/<name>.yaml each.
 
-A simulator, a vendor's driver, Gazebo: the same arm behind each of them has other rates, other command interfaces that
-really work, other topics, and somebody else who compensates gravity.
+A simulator, a vendor's driver, Gazebo: behind each the same arm has other rates, other command interfaces that really
+work, and other topics; and not each compensates gravity.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class MomentumObserver:
     acceleration nor M⁻¹. It is computed as the exact solution of that equation over one sample, in which tau_ext is
     constant: so it is stable for every K and dt, and no integral grows.
 
-    It begins with r = 0. tau is the whole torque at the joints, gravity's share included; what the robot
+    It begins with r = 0. tau is the whole torque at the joints, with that against gravity; what the robot
     description gets wrong (friction above all) is taken for an external torque, and a push that dry friction holds at
     rest is not seen.
 

@@ -77,7 +77,7 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
     ones = np.tile(np.eye(3), (count, 1))
     of_force = np.hstack((down.reshape(-1, 1), ones))
     of_torque = np.hstack((-np.concatenate([skew(u) for u in down]), ones))
-    _check_spread(max(float(np.linalg.cond(of_force)), float(np.linalg.cond(of_torque))))
+    _check_spread(of_force, of_torque)
     (weight, *force_bias), force_residual = _least_squares(of_force, wrenches[:, :3])
     moment, torque_residual = _least_squares(of_torque, wrenches[:, 3:])
     if weight < SMALLEST_MASS * size:
@@ -88,16 +88,15 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
         ("torque", "N·m", torque_residual, MAX_TORQUE_RESIDUAL),
     ):
         if residual > bound:
-            text = (
-                f"payload: {residual:.3g} {unit} rms of the {name} are unexplained: must be at most {bound:g} {unit}; "
-            )
-            text += "did anything touch the robot, or wasn't it at rest?"
+            text = f"payload: {residual:.3g} {unit} rms of the {name} are unexplained: must be at most {bound:g} {unit}"
+            text += "; did anything touch the robot, or wasn't it at rest?"
             raise ConfigError(text, name=name, value=residual, bound=bound)
     center = moment[:3] / weight
     return Payload(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
 
 
-def _check_spread(condition: float) -> None:
+def _check_spread(*regressors: Array) -> None:
+    condition = max(float(np.linalg.cond(each)) for each in regressors)
     if not condition <= MAX_CONDITION:
         text = f"payload: condition number {condition:.3g} of the poses: must be at most {MAX_CONDITION:g}; they are "
         text += "too alike: tilt the sensor against gravity to several sides, by 30 degrees or more"
@@ -106,7 +105,7 @@ def _check_spread(condition: float) -> None:
 
 def _least_squares(regressors: Array, values: Array) -> tuple[Array, float]:
     """The unknowns, and the rms of what is left."""
-    solution: Array = np.asarray(np.linalg.lstsq(regressors, values.ravel(), rcond=None)[0], dtype=float)
+    solution = np.asarray(np.linalg.lstsq(regressors, values.ravel(), rcond=None)[0], dtype=np.float64)
     left = values.ravel() - regressors @ solution
     return solution, math.sqrt(left.dot(left) / left.size)
 
@@ -132,9 +131,8 @@ class PayloadIdentification:
     def add(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present pose; `kin` is that of the model's last update.
 
-        Raises:
-            ConfigError: no usable wrench, an arm that moves, another sensor frame than before.
-            ModelError: unknown sensor frame.
+        Raises ConfigError where there is no usable wrench, the arm moves, or the frame is another than before;
+        ModelError where the frame is unknown.
         """
         sample = state.wrench
         if sample is None:
@@ -152,12 +150,6 @@ class PayloadIdentification:
         self._wrenches.append(self._sign * np.concatenate((sample.force, sample.torque)))
 
     def result(self) -> Payload:
-        """The payload.
-
-        Raises:
-            ConfigError: see :func:`identify`.
-        """
-        count = len(self)
-        return identify(
-            np.array(self._rotations).reshape(count, 3, 3), np.array(self._wrenches).reshape(count, 6), self._gravity
-        )
+        """The payload; for its errors see :func:`identify`."""
+        rotations, wrenches = np.array(self._rotations), np.array(self._wrenches)
+        return identify(rotations.reshape(-1, 3, 3), wrenches.reshape(-1, 6), self._gravity)

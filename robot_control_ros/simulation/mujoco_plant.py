@@ -195,9 +195,7 @@ class MujocoPlant:
     def push(self, link: str, force: Array, torque: Array) -> None:
         """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until changed; zeros end it.
 
-        Raises:
-            ConfigError: numbers that aren't finite.
-            ModelError: unknown link; lists the links.
+        Raises ConfigError for numbers that aren't finite, ModelError for an unknown link.
         """
         self._arm.push(link, force, torque)
 
@@ -210,18 +208,13 @@ class MujocoPlant:
         return self._objects.wrench()
 
     def object_pose(self, name: str) -> Array:
-        """Pose (4, 4) of an object in the base, as of the last physics step.
-
-        Raises:
-            ConfigError: unknown object; lists the objects.
-        """
+        """Pose (4, 4) of an object in the base, as of the last physics step; ConfigError where it is unknown."""
         return self._objects.pose(name)
 
     def move_object(self, name: str, position: Array) -> None:
         """Move an object on its slides to a position (3,) in the base [m].
 
-        Raises:
-            ConfigError: unknown object, or one that isn't on slides (lists them); numbers that aren't finite.
+        Raises ConfigError for an unknown object, one that isn't on slides, and numbers that aren't finite.
         """
         self._objects.move(name, position)
 
@@ -235,12 +228,9 @@ class MujocoPlant:
 
     def _check(self) -> None:
         if self.data.warning.number.any():
-            raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {self._warnings()}")
-
-    def _warnings(self) -> str:
-        kinds = self._mujoco.mjtWarning
-        found = [kinds(i).name for i, warning in enumerate(self.data.warning) if warning.number]
-        return ", ".join(found)
+            kinds = self._mujoco.mjtWarning
+            found = [kinds(i).name for i, warning in enumerate(self.data.warning) if warning.number]
+            raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {', '.join(found)}")
 
 
 def _start(robot: RobotConfig, model: RobotModel, scene: Scene | None) -> Array:

@@ -137,7 +137,7 @@ def _add_geom(mujoco: Any, body: Any, shape: Shape, pose: Array) -> Any:
     size = np.zeros(3)
     size[: len(shape.size)] = np.multiply(shape.size, halves[: len(shape.size)])
     if shape.kind == "plane":
-        size[2] = 1.0  # of its grid, which nobody sees
+        size[2] = 1.0  # of its grid, which stays invisible
     geom = body.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{shape.kind.upper()}"), size=size)
     _place(geom, pose)
     return geom

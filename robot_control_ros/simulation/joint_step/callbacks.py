@@ -41,9 +41,8 @@ class Pid:
     def __call__(self, joint: JointInput) -> float:
         q, dt = np.array([joint.position]), joint.step_size
         if joint.init:
-            self._model = RobotModel(
-                _URDF.format("continuous" if joint.cyclic else "revolute"), ["joint"], "base", "lever"
-            )
+            urdf = _URDF.format("continuous" if joint.cyclic else "revolute")
+            self._model = RobotModel(urdf, ["joint"], "base", "lever")
             self._gains = replace(self._given, velocity_limit=np.array([joint.velocity_limit]))
             self._last = q
         v, self._last = (q - self._last) / dt, q
@@ -60,7 +59,7 @@ class Braking:
     """P as in the PID, but never faster than what can still be braked: |v| <= sqrt(2 a |e|). It starts with a jump.
 
     Args:
-        p: share of the error taken back per step.
+        p: fraction of the error taken back per step.
         acceleration: of the braking a [rad/s²].
     """
 
@@ -69,9 +68,8 @@ class Braking:
 
     def __call__(self, joint: JointInput) -> float:
         size = abs(joint.error)
-        return math.copysign(
-            min(self._p * size / joint.step_size, math.sqrt(2.0 * self._acceleration * size)), joint.error
-        )
+        fastest = math.sqrt(2.0 * self._acceleration * size)
+        return math.copysign(min(self._p * size / joint.step_size, fastest), joint.error)
 
 
 class Trapezoidal:

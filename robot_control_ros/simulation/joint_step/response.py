@@ -23,7 +23,7 @@ DURATION = 1.0  # s
 
 @dataclass(frozen=True)
 class JointInput:
-    """What a callback is told at a physics step, as a simulator's joint callback is.
+    """What a callback gets at a physics step, as a simulator's joint callback does.
 
     Attributes:
         init: whether this is the first call.
@@ -62,7 +62,7 @@ Callback = Callable[[JointInput], float]  # gives the velocity command [rad/s]
 
 @dataclass(frozen=True)
 class Step:
-    """What is asked of the joint.
+    """The step of the joint.
 
     Attributes:
         start, target: [deg].
@@ -91,7 +91,7 @@ class StepRun:
 
     Attributes:
         size: of the step [deg], with its sign.
-        problem: why it ended early, in words.
+        problem: why it ended early.
     """
 
     time: Array
@@ -138,7 +138,7 @@ class StepRun:
 def respond(callback: Callback, step: Step) -> StepRun:
     """The step of a joint whose servo has the commanded velocity, within its limit, from the call on: q += v dt.
 
-    What the callback raises, or gives that is no number, ends the run; its `problem` then says where and what.
+    An exception of the callback, or a value that is no number, ends the run; `problem` then says where and what.
     """
     limit, target = math.radians(step.velocity_limit), math.radians(step.target)
     passes = max(1, round(SIMULATION_STEP / step.dt))
@@ -170,7 +170,7 @@ def respond(callback: Callback, step: Step) -> StepRun:
 
 
 def _call(callback: Callback, joint: JointInput) -> tuple[float, str]:
-    """The velocity [rad/s], and what is wrong with it, in words."""
+    """The velocity [rad/s], and what is wrong with it."""
     try:
         wanted = callback(joint)
     except Exception as error:  # whatever a user's callback raises

@@ -48,16 +48,16 @@ class Loop:
     def d_limit(self) -> float:
         """D [s] with a root z = -1; above it the error flips and grows. In `legacy` with I = 0 it is dt (2 - P) / 2."""
         p, i, _ = self._scaled
-        return self.dt * (4.0 - 2.0 * p - i) / 4.0 / self._share
+        return self.dt * (4.0 - 2.0 * p - i) / 4.0 / self._scale
 
     @property
-    def _share(self) -> float:
+    def _scale(self) -> float:
         return 1.0 if self.variant == "legacy" else self.dt / SERVO_PERIOD
 
     @property
     def _scaled(self) -> tuple[float, float, float]:
         """P, I dt and D / dt per step."""
-        return self._share * self.p, self._share * self.i * self.dt, self._share * self.d / self.dt
+        return self._scale * self.p, self._scale * self.i * self.dt, self._scale * self.d / self.dt
 
     @property
     def stable(self) -> bool:
@@ -65,33 +65,30 @@ class Loop:
         return self.growth < 1.0 - 1e-9
 
     def verdict(self) -> str:
-        """How the error goes on, in words."""
+        """How the error goes on."""
         growth, turn = self.growth, abs(float(np.angle(self.roots[0])))
         if self.p == self.i == 0.0:
             return "P = I = 0: nothing pulls towards the target"
         if growth > 1.0 + 1e-9:
-            words = f"unstable: the error grows {growth:.4g}-fold per step"
+            found = f"unstable: the error grows {growth:.4g}-fold per step"
         elif not self.stable:
-            words = "at the limit of stability: the error stays"
+            found = "at the limit of stability: the error stays"
         elif growth < 1e-6:
             return "stable: there in one step"
         else:
-            words = f"stable: the error falls to 1/e in {-1e3 * self.dt / math.log(growth):.3g} ms"
-        return words + (f", oscillating at {turn / (2.0 * math.pi * self.dt):.3g} Hz" if turn > 1e-6 else "")
+            found = f"stable: the error falls to 1/e in {-1e3 * self.dt / math.log(growth):.3g} ms"
+        return found + (f", oscillating at {turn / (2.0 * math.pi * self.dt):.3g} Hz" if turn > 1e-6 else "")
 
     def notes(self) -> list[str]:
-        """Roots, and the limit of D, in words."""
+        """Roots, and the limit of D, as text."""
         shown = ", ".join(dict.fromkeys(_root(each) for each in self.roots))
-        return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", self._limit_words()]
+        return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", self._limit_text()]
 
-    def _limit_words(self) -> str:
+    def _limit_text(self) -> str:
         if self.d_limit <= 0.0:
             return "no D makes it stable"
-        return f"D must stay below {self.d_limit:.4g} s" + (" = T (2 - P) / 2" if self._textbook else "")
-
-    @property
-    def _textbook(self) -> bool:
-        return self.variant == "legacy" and self.i == 0.0
+        textbook = self.variant == "legacy" and self.i == 0.0
+        return f"D must stay below {self.d_limit:.4g} s" + (" = T (2 - P) / 2" if textbook else "")
 
 
 def _root(root: complex) -> str:
