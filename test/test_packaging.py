@@ -337,6 +337,16 @@ def test_command_line_program_is_installed(installation, command):
     assert os.access(installation.prefix / "bin" / command, os.X_OK)
 
 
+def test_the_bench_is_not_installed_and_its_command_says_so(installation, tmp_path):
+    assert not any(name.startswith("bench/") for name in installation.names_in_wheel)
+    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
+    command = [sys.executable, "-m", f"{NAME}.cli", "bench", "--no-ros"]
+    settings = {**os.environ, "PYTHONPATH": str(modules)}
+    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    assert ended.returncode == 1
+    assert ended.stderr == "robot_control: bench is part of the repository and is not installed: run it in a checkout\n"
+
+
 def test_ament_index_finds_the_package(installation, monkeypatch):
     packages = pytest.importorskip("ament_index_python.packages")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(installation.prefix))

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 _PROGRAMS = (
     ("emulate", "..ethercat.emulation.program", "an arm in MuJoCo on an emulated bus"),
     ("demo", "..experiments.ethercat_demo", "position-domain PD along a contour on an emulated bus"),
-    (
-        "faults",
-        "..experiments.ethercat_faults.fault_report",
-        "every fault on an emulated bus; takes minutes",
-    ),
+    ("faults", "..experiments.ethercat_faults.table", "every fault on an emulated bus; takes minutes"),
 )
 
 

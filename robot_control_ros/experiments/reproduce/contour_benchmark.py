@@ -13,6 +13,7 @@ from ...core.gains import make_gains
 from ...core.types import Array, JointPathFunction, JointSpaceReference, RobotState
 from ...laws.position_domain_pd import PositionDomainPD
 from ...references.contours import CircleContour, ContourMove, Polyline, PolylineMove, TimedContour
+from ...references.joint_reference import cubic_between
 from ...references.time_scaling import Chain, Trapezoid
 from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
@@ -53,11 +54,8 @@ class JointPathOf:
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
         at = min(max(t / DT, 0.0), self.samples - 1e-9)
         k = int(at)
-        x = at - k
-        step = self.q[k + 1] - self.q[k]
-        bend0, bend1 = self.v[k] * DT - step, step - self.v[k + 1] * DT
-        q = self.q[k] + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
-        return q, (1.0 - x) * self.v[k] + x * self.v[k + 1], (1.0 - x) * self.a[k] + x * self.a[k + 1]
+        first, second = ((self.q[i], self.v[i], self.a[i]) for i in (k, k + 1))
+        return cubic_between(first, second, DT, at - k)
 
 
 def _solve(matrices: Array, vectors: Array) -> Array:
@@ -88,7 +86,7 @@ class Case:
     reference: tuple[float, float, float, float] | None = None
     gains: Mapping[str, Any] = field(default_factory=dict)
     coulomb: tuple[float, float] = (0.0, 0.0)
-    pulse: tuple[float, float, float] | None = None
+    pulse: tuple[float, float, float] = (0.0, 0.0, 0.0)
     held: float = math.inf
 
 
@@ -173,19 +171,19 @@ def drive(case: Case, domain: str, path: JointPathFunction | None = None) -> Con
         master = law.master.index
         angles[k], torques[k] = q, command.values
         torque = command.values + _pulse(case, time)
-        q, v = (
-            _held(arm, q, v, torque) if time >= case.held else arm.advance(q, v, torque, DT / PLANT_STEPS, PLANT_STEPS)
-        )
-    error, _ = case.move.contour.distance(_tips(arm, angles))
+        if time < case.held:
+            q, v = arm.advance(q, v, torque, DT / PLANT_STEPS, PLANT_STEPS)
+        else:
+            q, v = _held(arm, q, v, torque)
+    error, _ = case.move.contour.distance(np.array([arm.tip(q) for q in angles]))
     return ContourRun(np.linspace(0.0, DT * (count - 1), count), 1e3 * error, angles, torques, switches)
 
 
 def _pulse(case: Case, time: float) -> Array:
-    torque = np.zeros(2)
-    if case.pulse is not None:
-        start = case.pulse[0] * case.move.duration
-        torque[MASTER] = case.pulse[2] if start <= time < start + case.pulse[1] else 0.0
-    return torque
+    """Torques (2,) on the joints [N·m]."""
+    fraction, length, torque = case.pulse
+    start = fraction * case.move.duration
+    return torque * np.eye(2)[MASTER] if start <= time < start + length else np.zeros(2)
 
 
 def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array]:
@@ -195,12 +193,6 @@ def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array
         v[0] += DT / PLANT_STEPS * (torque[0] - arm.friction(v)[0]) / arm.mass_matrix(q)[0, 0]
         q[0] += DT / PLANT_STEPS * v[0]
     return q, v
-
-
-def _tips(arm: TwoLink, angles: Array) -> Array:
-    both = angles.sum(axis=1)
-    x, y = np.cos(angles[:, 0]) + np.cos(both), np.sin(angles[:, 0]) + np.sin(both)
-    return arm.length * np.column_stack((x, y))
 
 
 def ur5_rectangle(pose: Array) -> Polyline:

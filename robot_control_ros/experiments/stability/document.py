@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ...robot.configuration import load_robot
 from ...simulation.mujoco_plant import PHYSICS_STEP
-from .cells import AWAY, CRITICAL, QUANTITIES, SOFT, Cell, Quantity, lightest, virtual_damping
-from .search import STEP, TOLERANCE
+from .cells import CRITICAL, OFFSET, QUANTITIES, SOFT, STEP, TOLERANCE, Cell, Quantity, lightest, virtual_damping
 from .trials import HELD, LAST, PRESS, PRESSED, PUSH, PUSH_LENGTH, REMAINDER
 
 
@@ -19,9 +18,9 @@ def page_text(cells: Sequence[Cell], figure: Path) -> str:
     lines = [_HEAD.format(figure=figure.as_posix(), both=sum(cell.half_of_both for cell in cells), cells=len(cells))]
     for name, group in groupby(cells, lambda cell: cell.robot):
         lines += [f"## {name}", "", _inertia(name), ""]
-        own = list(group)
+        row = list(group)
         for quantity in QUANTITIES:
-            lines += _table(quantity, own)
+            lines += _table(quantity, row)
     return "\n".join(lines)
 
 
@@ -42,7 +41,7 @@ def _table(quantity: Quantity, cells: Sequence[Cell]) -> Iterator[str]:
     yield "| | " + " | ".join(f"{1e3 * cell.delay:g} ms" for cell in rows[0][1]) + " |"
     yield "|---" * (len(rows[0][1]) + 1) + "|"
     for rate, row in rows:
-        yield f"| {rate:g} Hz | " + " | ".join(quantity.words(cell) for cell in row) + " |"
+        yield f"| {rate:g} Hz | " + " | ".join(quantity.text(cell) for cell in row) + " |"
     yield ""
 
 
@@ -78,7 +77,7 @@ of a sensor. A wall, a spring that has no damping and can't pull, stands at the 
 is moved {PRESS * 1e3:g} mm into it, and later {PUSH[0]:g} N pull the tip off for {PUSH_LENGTH:g} s. Stable: in the last
 {LAST:g} s of {PRESSED[1]:g} s the force varies by at most {REMAINDER:.0%} of its mean, and is never lost.
 
-A figure is the smallest of four postures: home, and home with all joints {AWAY:g} rad up, down, and in turns up and
+A figure is the smallest of four postures: home, and home with all joints {OFFSET:g} rad up, down, and in turns up and
 down. Each range is scanned from below in factors of {STEP:g} up to the first failure, then bisected: the first value
 known to fail is at most {TOLERANCE:.0%} above the last that didn't, which is given rounded down to two digits.
 

@@ -47,13 +47,12 @@ def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
         inside = np.array([(x, y if 0.0 < y < quantity.highest else np.nan) for x, y in points])
         axes.plot(*inside.T, mark + line, color=shade, markersize=5.5, linewidth=1.1, label=f"{rate:g} Hz")
         for x, y in points:
-            if y == 0.0:
-                axes.plot(x, quantity.lowest, marker="v", color=shade, markersize=6, fillstyle="none")
-            elif y >= quantity.highest:
-                axes.plot(x, quantity.highest, marker="^", color=shade, markersize=6, fillstyle="none")
+            if y == 0.0 or y >= quantity.highest:
+                end, arrow = (quantity.lowest, "v") if y == 0.0 else (quantity.highest, "^")
+                axes.plot(x, end, marker=arrow, color=shade, markersize=6, fillstyle="none")
     late = np.geomspace(0.3, 22.0, 50)
-    rule, words = _rule(cells[0].robot, quantity, 1e-3 * late)
-    (handle,) = axes.plot(late, rule, color="0.75", linewidth=3.0, zorder=0.5, label=words)
+    rule, formula = _rule(cells[0].robot, quantity, 1e-3 * late)
+    (handle,) = axes.plot(late, rule, color="0.75", linewidth=3.0, zorder=0.5, label=formula)
     axes.legend(handles=[handle], loc="lower left", frameon=False)
     if quantity is WALL:
         axes.set_xscale("symlog", linthresh=1.0)
@@ -71,7 +70,7 @@ def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
 
 
 def _rule(name: str, quantity: Quantity, late: Array) -> tuple[Array, str]:
-    """What the formula gives [unit] for commands that are late by so many s, and its words."""
+    """What the formula gives [unit] for commands that are so late [s], and the formula."""
     if quantity is WALL:
         return virtual_damping() / late, "B / delay"
     inertia = lightest(load_robot(name))[quantity is ROTATION]

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...bringup import NodeSpec, controller, environment
-from ...control.loop import ControlLoop
-from ...core.types import RobotState, Wrench
-from ...laws import law_names
-from ...robot.configuration import RobotConfig, load_robot
-from ...robot.model import RobotModel, bare_calls
-from ...simulation.in_process import simulate
+from robot_control_ros.bringup import NodeSpec, controller, environment
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.types import RobotState, Wrench
+from robot_control_ros.laws import law_names
+from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.robot.model import RobotModel, bare_calls
+from robot_control_ros.simulation.in_process import simulate
 
 BATCH = 250  # calls timed together
 BATCHES = 60  # the median counts
@@ -125,9 +125,9 @@ def _simulation() -> dict[str, float]:
 
 def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
     os.environ.update(environment())
-    from ...bringup.processes import Processes
-    from ...nodes.common.running import spinning
-    from .stopwatch import Stopwatch, stopwatch_node
+    from bench.stopwatch import Stopwatch, stopwatch_node
+    from robot_control_ros.bringup.processes import Processes
+    from robot_control_ros.nodes.common.running import spinning
 
     ours = controller(robot.name, "impedance", profile="sim")
     topics = {"joint_states": "/ours/joint_states", "/forward_effort_controller/commands": "/ours/commands"}
