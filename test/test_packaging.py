@@ -380,7 +380,9 @@ def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installatio
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize("node", [node for node in NODES if node != "ethercat"])
+@pytest.mark.parametrize(
+    "node", ["controller", *(pytest.param(node, marks=pytest.mark.long) for node in NODES[1:] if node != "ethercat")]
+)
 def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
     """From the installed files alone: own configuration, own description, until Ctrl-C."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")

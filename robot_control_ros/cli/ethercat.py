@@ -121,12 +121,7 @@ def _jitter(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"--law {options.law} enables the drives, and the arm may move: see that it can, then add --enable-drives"
         )
-    settings = {
-        "seconds": options.seconds,
-        "law": options.law,
-        "priority": options.priority,
-        "processor": options.cpu,
-    }
+    settings = {"seconds": options.seconds, "law": options.law, "priority": options.priority, "processor": options.cpu}
     if not options.emulate:
         return _print_jitter(options, measure(options.robot, options.interface, options.topology, **settings))
     enter_namespace()

@@ -90,16 +90,10 @@ class JointReference:
             q, v, a = points[-1]
             ahead = min(s - times[-1], AHEAD)
             return q + ahead * v + ahead**2 / 2.0 * a, v + ahead * a, a
+        (q0, v0, a0), (q1, v1, a1) = points[at - 1], points[at]
         length = times[at] - times[at - 1]
-        return cubic_between(points[at - 1], points[at], length, (s - times[at - 1]) / length)
-
-
-def cubic_between(
-    first: tuple[Array, Array, Array], second: tuple[Array, Array, Array], length: float, x: float
-) -> tuple[Array, Array, Array]:
-    """(q, v, a), each (n,), at a fraction x of the `length` [s] between two samples; q is the cubic through both."""
-    (q0, v0, a0), (q1, v1, a1) = first, second
-    step = q1 - q0
-    bend0, bend1 = v0 * length - step, step - v1 * length
-    q = q0 + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
-    return q, v0 + x * (v1 - v0), a0 + x * (a1 - a0)
+        x = (s - times[at - 1]) / length
+        step = q1 - q0
+        bend0, bend1 = v0 * length - step, step - v1 * length
+        q = q0 + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
+        return q, v0 + x * (v1 - v0), a0 + x * (a1 - a0)

@@ -13,7 +13,6 @@ from ...core.gains import make_gains
 from ...core.types import Array, JointPathFunction, JointSpaceReference, RobotState
 from ...laws.position_domain_pd import PositionDomainPD
 from ...references.contours import CircleContour, ContourMove, Polyline, PolylineMove, TimedContour
-from ...references.joint_reference import cubic_between
 from ...references.time_scaling import Chain, Trapezoid
 from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
@@ -54,8 +53,11 @@ class JointPathOf:
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
         at = min(max(t / DT, 0.0), self.samples - 1e-9)
         k = int(at)
-        first, second = ((self.q[i], self.v[i], self.a[i]) for i in (k, k + 1))
-        return cubic_between(first, second, DT, at - k)
+        x = at - k
+        step = self.q[k + 1] - self.q[k]
+        bend0, bend1 = self.v[k] * DT - step, step - self.v[k + 1] * DT
+        q = self.q[k] + x * step + x * (1.0 - x) * ((1.0 - x) * bend0 + x * bend1)
+        return q, (1.0 - x) * self.v[k] + x * self.v[k + 1], (1.0 - x) * self.a[k] + x * self.a[k + 1]
 
 
 def _solve(matrices: Array, vectors: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.gains import make_gains
-from ...core.types import Array, Command, CommandMode, JointSpaceReference, RobotState
+from ...core.types import Command, CommandMode, JointSpaceReference, RobotState
 from ...laws.joint_pid import JointPid, JointPidEffort
 from ...robot.configuration import load_robot
 from ...robot.model import RobotDynamics, RobotModel
@@ -212,27 +212,28 @@ def _cyclic_rows() -> list[Row]:
 def _formula_rows() -> list[Row]:
     """Whole runs against their difference equations, in the error [deg]."""
     p, i, d, fine = 0.1, 2.0, 0.002, 0.001
-    proportional = STEP - step({"profile": "legacy", "p": p}).angle
-    integral = STEP - step({"profile": "legacy", "p": p, "i": i}).angle
-    quick = STEP - step({"profile": "current", "p": p}, dt=fine).angle
-    damped = STEP - step({"profile": "current", "p": p, "d": d}, dt=fine).angle
+    proportional = step({"profile": "legacy", "p": p}).angle
+    integral = step({"profile": "legacy", "p": p, "i": i}).angle
+    quick = step({"profile": "current", "p": p}, dt=fine).angle
+    damped = step({"profile": "current", "p": p, "d": d}, dt=fine).angle
     pi = [STEP, (1.0 - p - i * T) * STEP]
     while len(pi) < integral.size:
         pi.append((2.0 - p - i * T) * pi[-1] - (1.0 - p) * pi[-2])
-    fraction = fine / T  # of a step of 5 ms
-    pd = [STEP, (1.0 - p * fraction) * STEP]
+    share = fine / T  # of a step of 5 ms
+    pd = [STEP, (1.0 - p * share) * STEP]
     while len(pd) < damped.size:
-        pd.append(pd[-1] - p * fraction * pd[-1] + d / T * (pd[-2] - pd[-1]))
-    errors: dict[str, tuple[Array, Any]] = {
-        "legacy, P: apart from (1 - P)^k 10 deg": (proportional, (1.0 - p) ** np.arange(proportional.size) * STEP),
-        "legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e": (integral, pi),
-        "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg": (
+        pd.append(pd[-1] - p * share * pd[-1] + d / T * (pd[-2] - pd[-1]))
+    apart = (
+        ("legacy, P: apart from (1 - P)^k 10 deg", proportional, (1.0 - p) ** np.arange(proportional.size) * STEP),
+        ("legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e", integral, np.array(pi)),
+        (
+            "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg",
             quick,
-            (1.0 - p * fraction) ** np.arange(quick.size) * STEP,
+            (1.0 - p * share) ** np.arange(quick.size) * STEP,
         ),
-        "current, P and D on the velocity, steps of 1 ms: apart from its equation": (damped, pd),
-    }
-    return [Row.at_most(name, np.abs(run - formula).max(), 1e-10, "deg") for name, (run, formula) in errors.items()]
+        ("current, P and D on the velocity, steps of 1 ms: apart from its equation", damped, np.array(pd)),
+    )
+    return [Row.at_most(words, np.abs(STEP - angle - error).max(), 1e-10, "deg") for words, angle, error in apart]
 
 
 def _effort_rows() -> list[Row]:
@@ -240,22 +241,23 @@ def _effort_rows() -> list[Row]:
     count, (p, i, d) = 1000, (120.0, 30.0, 4.0)
     targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
     gains = {"p": p, "i": i, "d": d}
+    textbook = Held(JointPidEffort(), {**gains, "profile": "textbook"})
+    spring = Held(JointPidEffort(), {**gains, "profile": "spring_damper"})
+    torques = np.array([(textbook.call(*at), spring.call(*at)) for at in zip(targets, q, v, strict=True)]).T
     e = targets - q
-    profiles = (
-        (
-            "textbook",
-            "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T",
-            p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T,
+    formula = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T
+    words = f"{{}}, {count} random errors: apart from {{}}"
+    return [
+        Row.at_most(
+            words.format("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T"),
+            np.abs(torques[0] - formula).max(),
+            1e-9,
+            "N·m",
         ),
-        ("spring_damper", "k e - c v", p * e - d * v),
-    )
-    rows = []
-    for profile, formula, expected in profiles:
-        law = Held(JointPidEffort(), {**gains, "profile": profile})
-        torques = np.array([law.call(*sample) for sample in zip(targets, q, v, strict=True)])
-        name = f"{profile}, {count} random errors: apart from {formula}"
-        rows.append(Row.at_most(name, np.abs(torques - expected).max(), 1e-9, "N·m"))
-    return rows
+        Row.at_most(
+            words.format("spring_damper", "k e - c v"), np.abs(torques[1] - (p * e - d * v)).max(), 1e-9, "N·m"
+        ),
+    ]
 
 
 def _simulation_rows(line: SourceLine, ideal: StepRun) -> list[Row]:

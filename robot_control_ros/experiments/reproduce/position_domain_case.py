@@ -10,29 +10,14 @@ import numpy as np
 from ...core.types import Array
 from ...laws.master_axis import MasterAxis
 from ...simulation.two_link import TwoLink
+from . import contour_benchmark as benchmark
 from .case import Result, Row, panels
-from .contour_benchmark import (
-    DAMPING,
-    DOMAINS,
-    DT,
-    EXACT,
-    HELD,
-    LIMIT,
-    LIMITED,
-    PULSED,
-    STIFFNESS,
-    Case,
-    ContourRun,
-    JointPathOf,
-    cases,
-    drive,
-    drive_ur5,
-    rms_of,
-)
+from .contour_benchmark import DOMAINS, DT, Case, ContourRun, JointPathOf, cases, drive, drive_ur5, rms_of
 
 DISCRETE = 0.01  # mm: the source's contour was sampled, so that its distances are up to this much too long
 FEEDS = (0.25, 1.0 / 6.0)  # m/s: 15000 and 10000 mm/min
 TOLERANCE, TIME_TOLERANCE = 0.025, 0.001  # of the source's figures: its look-up isn't known in detail, its PD is
+EXACT, HELD, LIMITED, PULSED = benchmark.EXACT, benchmark.HELD, benchmark.LIMITED, benchmark.PULSED
 RECORDED = ("line", "rectangle", "diamond")
 DRAWN = (*RECORDED, "zigzag", PULSED, LIMITED)
 SHAPES, DRAWS = ("line", "circle", "rectangle", "diamond", "zigzag"), 2  # random gains and frictions for each shape
@@ -119,8 +104,8 @@ def _random_ratios(listed: Mapping[str, Case]) -> dict[str, Array]:
         for _ in range(DRAWS):
             scale = 10.0 ** rng.uniform(-0.5, 0.4, 2)
             gains = {
-                "stiffness": STIFFNESS * scale,
-                "damping": DAMPING * np.sqrt(scale) * rng.uniform(0.6, 1.5, 2),
+                "stiffness": benchmark.STIFFNESS * scale,
+                "damping": benchmark.DAMPING * np.sqrt(scale) * rng.uniform(0.6, 1.5, 2),
                 "feedforward": rng.choice((0.0, 0.5, 0.8, 0.95)),
             }
             friction = rng.uniform(0.0, 4.0, 2)
@@ -171,7 +156,7 @@ def _disturbed_rows(runs: Mapping[str, Mapping[str, ContourRun]], held_path: Joi
     rows = []
     for domain in DOMAINS:
         name, peak = f"{LIMITED}: {domain} domain, largest torque", np.abs(runs[LIMITED][domain].torque).max(axis=0)
-        rows += [Row.at_most(f"{name} {joint + 1}", peak[joint], LIMIT[joint], "N·m") for joint in (0, 1)]
+        rows += [Row.at_most(f"{name} {joint + 1}", peak[joint], benchmark.LIMIT[joint], "N·m") for joint in (0, 1)]
     for domain in ("position", "matched"):
         name, held = f"{HELD}: {domain} domain", runs[HELD][domain]
         left = abs(held.q[-1, 0] - held_path.q[-1, 0])

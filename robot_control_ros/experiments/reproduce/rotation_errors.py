@@ -15,7 +15,7 @@ from ...core.spatial import make_pose, pose_error, rotation_error_euler_xyz, rot
 from ...core.types import Array
 from ...laws.task_space_pd import ROTATION_ERRORS
 from ...robot.model import RobotModel
-from .case import Row, near_each, panels, settled_at
+from .case import Result, Row, near_each, panels, settled_at
 from .motion_model import TaskSpaceMotionModel
 
 Y = np.array([0.0, 1.0, 0.0])
@@ -44,11 +44,33 @@ def tip_errors(model: RobotModel, states: Array, references: Iterable[Array]) ->
     }
 
 
+def run(model: RobotModel) -> Result:
+    """The part of the source's experiments that is about rotations."""
+    turns = _regulations(model)
+    angles, misalignment = _random_misalignment()
+    return Result(
+        title="errors of orientation",
+        source="",
+        rows=[*_error_vector_rows(), *_misalignment_rows(angles, misalignment), *_regulation_rows(turns)],
+        notes=_notes(turns),
+        figures={"error_vectors": _draw_misalignment(angles, misalignment), "regulation": _draw_regulation(turns)},
+        series={
+            "regulation": {
+                "time": next(iter(turns.values()))["time"],
+                **{
+                    f"{what} about {axis} ({error})".replace(", ", " "): run[what]
+                    for (axis, error), run in turns.items()
+                    for what in ("angle", "position")
+                },
+            }
+        },
+    )
+
+
 # --- error vectors ---
 
 
-def error_vector_rows() -> list[Row]:
-    """Both errors about single axes."""
+def _error_vector_rows() -> list[Row]:
     angles = np.radians(np.arange(-179.0, 180.0))
     rows = []
     for axis, reach in (("x", 180.0), ("y", 90.0), ("z", 180.0)):
@@ -63,7 +85,7 @@ def error_vector_rows() -> list[Row]:
     return rows + near_each(names, beyond, (-180.0, 60.0, 180.0), math.degrees(1e-6), "deg")
 
 
-def random_misalignment() -> tuple[Array, Array]:
+def _random_misalignment() -> tuple[Array, Array]:
     """Angle and misalignment of euler_xyz to the true axis, (k,) [deg], of rotations uniform in SO(3)."""
     rotations = Rotation.from_quat(np.random.default_rng(1).normal(size=(ROTATIONS, 4)))
     true = rotations.as_rotvec()
@@ -73,8 +95,8 @@ def random_misalignment() -> tuple[Array, Array]:
     return np.degrees(lengths), np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
 
 
-def misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
-    """Mean and largest misalignment in three ranges of the angle, from :func:`random_misalignment`."""
+def _misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
+    """Mean and largest misalignment in three ranges of the angle, from :func:`_random_misalignment`."""
     rows = []
     # tolerances: what samples of this size scatter by, more for the largest, which depends on their number
     for low, high, mean, largest, scatter, spread in (
@@ -92,8 +114,8 @@ def misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
 # --- regulation ---
 
 
-def regulations(model: RobotModel) -> Turns:
-    """Turns of 150 deg where the tip is, about two axes, with both errors."""
+def _regulations(model: RobotModel) -> Turns:
+    """Turns of 150 deg at the tip's position, about two axes, with both errors."""
     axes = {"y": Y, "(1, 1, 1)": DIAGONAL}
     return {(name, error): _regulate(model, axis, error) for name, axis in axes.items() for error in ROTATION_ERRORS}
 
@@ -132,8 +154,7 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
     return np.concatenate((kin.q + STEP * velocity, velocity))
 
 
-def regulation_rows(turns: Turns) -> list[Row]:
-    """Settling, area, deviation and peak of :func:`regulations`."""
+def _regulation_rows(turns: Turns) -> list[Row]:
     period = STEP * RECORDED_EVERY
     rows = []
     for error, settled, area, deviation in (("euler_xyz", 1.010, 54.0, 80.3), ("so3_log", 0.895, 36.4, 54.5)):
@@ -153,8 +174,7 @@ def regulation_rows(turns: Turns) -> list[Row]:
 # --- notes and figures ---
 
 
-def rotation_notes(turns: Turns) -> list[str]:
-    """What the rows don't say."""
+def _notes(turns: Turns) -> list[str]:
     areas = {error: trapezoid(turns["y", error]["angle"], turns["y", error]["time"]) for error in ROTATION_ERRORS}
     aside = {error: turns["(1, 1, 1)", error]["position"].max() for error in ROTATION_ERRORS}
     return [
@@ -170,8 +190,7 @@ def rotation_notes(turns: Turns) -> list[str]:
     ]
 
 
-def draw_misalignment(angles: Array, misalignment: Array) -> Any:
-    """Scatter and means over the angle."""
+def _draw_misalignment(angles: Array, misalignment: Array) -> Any:
     figure, ((axes,),) = panels(8.0, 4.5, x="angle of the rotation [deg]", y=["misalignment [deg]"])
     axes.scatter(angles[::4], misalignment[::4], s=2.0, alpha=0.3, linewidths=0.0, rasterized=True)
     edges = np.arange(0.0, 181.0, 10.0)
@@ -182,8 +201,7 @@ def draw_misalignment(angles: Array, misalignment: Array) -> Any:
     return figure
 
 
-def draw_regulation(turns: Turns) -> Any:
-    """Angle and deviation over time."""
+def _draw_regulation(turns: Turns) -> Any:
     labels = ("angle to the reference [deg]", "position deviation [mm]")
     figure, grid = panels(9.0, 5.5, 2, 2, x="time [s]", y=labels, sharex=True, sharey="row")
     columns = dict(zip(dict.fromkeys(axis for axis, _ in turns), grid.T, strict=True))

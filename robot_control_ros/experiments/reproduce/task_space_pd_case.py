@@ -15,20 +15,10 @@ from ...core.spatial import make_pose, rotation_exp
 from ...core.types import Array
 from ...robot.configuration import load_robot
 from ...robot.model import RobotModel
+from . import rotation_errors
 from .case import Result, Row, near_each, panels
 from .motion_model import TaskSpaceMotionModel
-from .rotation_errors import (
-    Run,
-    draw_misalignment,
-    draw_regulation,
-    error_vector_rows,
-    misalignment_rows,
-    random_misalignment,
-    regulation_rows,
-    regulations,
-    rotation_notes,
-    tip_errors,
-)
+from .rotation_errors import Run, tip_errors
 
 STIFFNESS, DAMPING = 500.0, 100.0  # of all axes
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]  # the source's order of twists, wrenches and errors
@@ -46,44 +36,21 @@ APPROACH = np.array([0.6, -0.1, 0.5])  # m
 def run() -> Result:
     """The experiments, on the vendor's inertial parameters alone: without rotor inertia."""
     model = RobotModel.of(replace(load_robot("gen3"), rotor_inertia=(0.0,) * 7))
-    following = {
-        "position gains only": _follow(model, TRANSLATION_ONLY),
-        "all gains": _follow(model, np.ones(6)),
-    }
-    turns = regulations(model)
-    angles, misalignment = random_misalignment()
-    rows = [
-        *_zero_posture_rows(model),
-        *_following_rows(model, following),
-        *_approach_rows(model),
-        *error_vector_rows(),
-        *misalignment_rows(angles, misalignment),
-        *regulation_rows(turns),
-    ]
+    following = {"position gains only": _follow(model, TRANSLATION_ONLY), "all gains": _follow(model, np.ones(6))}
+    rotations = rotation_errors.run(model)
     return Result(
         title="task-space PD of the Kinova Gen3",
         source="A toolbox's task-space motion model: its two examples, its error vector against the rotation vector, "
         "and regulation with both.",
-        rows=rows,
-        notes=[*_notes(following), *rotation_notes(turns)],
-        figures={
-            "following": _draw_following(following),
-            "error_vectors": draw_misalignment(angles, misalignment),
-            "regulation": draw_regulation(turns),
-        },
+        rows=[*_zero_posture_rows(model), *_following_rows(model, following), *_approach_rows(model), *rotations.rows],
+        notes=[*_notes(following), *rotations.notes],
+        figures={"following": _draw_following(following), **rotations.figures},
         series={
             "following": {
                 "time": next(iter(following.values()))["time"],
                 **{f"{what} ({name})": run[what] for name, run in following.items() for what in ("position", "angle")},
             },
-            "regulation": {
-                "time": next(iter(turns.values()))["time"],
-                **{
-                    f"{what} about {axis} ({error})".replace(", ", " "): run[what]
-                    for (axis, error), run in turns.items()
-                    for what in ("angle", "position")
-                },
-            },
+            **rotations.series,
         },
     )
 

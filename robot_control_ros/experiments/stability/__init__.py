@@ -14,8 +14,7 @@ from ...core.errors import ConfigError
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from .cells import DELAYS, QUANTITIES, RATES, Cell, measure
-from .document import page_text
-from .picture import draw
+from .report import draw, page_text
 
 ROBOTS = ("ur5", "ur5e", "gen3")
 FIGURE = "limits.png"
