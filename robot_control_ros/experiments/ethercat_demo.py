@@ -204,13 +204,13 @@ class _Session:
         operator, end = self._operator, time.monotonic() + limit
         was_running = operator.running
         while not condition():
+            if time.monotonic() > end:
+                message = f"{what} (waited for {limit:g} s); drives: {operator.words or 'unknown'}"
+                raise HardwareFault(message, bound=limit)
             self._spin(0.02)
             self._processes.check()
             if was_running and operator.stopped:
                 raise _StoppedError(f"the drives were stopped: {operator.words.split(';')[0]}")
-            if time.monotonic() > end:
-                message = f"{what} (waited for {limit:g} s); drives: {operator.words or 'unknown'}"
-                raise HardwareFault(message, bound=limit)
 
 
 def _report(comparisons: Sequence[Comparison], bus: Mapping[str, str]) -> None:

@@ -164,7 +164,7 @@ class Bench:
             inject(self._channel, each)
         return float(inject(self._channel, "when"))
 
-    def ask(self, line: str) -> Any:
+    def query(self, line: str) -> Any:
         """The emulator's reply to a line."""
         return json.loads(inject(self._channel, line))
 
@@ -249,12 +249,12 @@ class Bench:
 
     def disabled(self) -> bool:
         """Whether no drive is enabled, by the emulator."""
-        return all(drive["powers"][-1] != ENABLED for drive in self.ask("drives"))
+        return all(drive["powers"][-1] != ENABLED for drive in self.query("drives"))
 
-    def left(self) -> float | None:
+    def disabled_at(self) -> float | None:
         """When the last drive left operation enabled [s, by time.monotonic()]; None where one is in it."""
-        left = [drive["left"] for drive in self.ask("drives") if drive["left"] is not None]
-        return max(left) if left and self.disabled() else None
+        times = [drive["left"] for drive in self.query("drives") if drive["left"] is not None]
+        return max(times) if times and self.disabled() else None
 
     def messages(self, since: float) -> list[str]:
         """The driver's messages: causes of a stop, and events from a time on [s, by time.monotonic()]."""

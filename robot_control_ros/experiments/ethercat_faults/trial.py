@@ -133,8 +133,8 @@ def _recover(
     enabled: int = 0,
 ) -> TrialRecord:
     """Record what was seen, and bring the arm back."""
-    motion, left = bench.ask("motion"), bench.left()
-    all_enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.ask("drives"))
+    motion, disabled = bench.query("motion"), bench.disabled_at()
+    all_enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.query("drives"))
     recovery, recovered = "goes on", False
     try:
         if fault.action is Action.QUICK_STOP:
@@ -149,7 +149,7 @@ def _recover(
         action=action,
         messages=tuple(messages),
         reaction=None if reacted is None else reacted - begin,
-        disabled=None if left is None else left - begin,
+        disabled=None if disabled is None else disabled - begin,
         step=motion["step"],
         moved=motion["away"],
         self_enabled=all_enabled - enabled,
@@ -164,7 +164,7 @@ def _holds(bench: Bench) -> bool:
     bench.inject("begin")
     time.sleep(AT_REST)
     status = bench.client.status()
-    return status is not None and status.action is Action.RUN and bench.ask("motion")["away"] < AMPLITUDE / 5
+    return status is not None and status.action is Action.RUN and bench.query("motion")["away"] < AMPLITUDE / 5
 
 
 def following_error(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
@@ -260,13 +260,13 @@ def _without_master(
     """What the drives did whose master, or its owner, is gone; then both begin anew."""
     time.sleep(WATCH)
     shown = _slaves(bench)
-    powers = " -> ".join(bench.ask("drives")[0]["powers"]).replace("_", " ").lower()
+    powers = " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
     bench.end_bus()
-    return _recover(bench, fault, mode, begin, bench.left(), shown, powers, messages)
+    return _recover(bench, fault, mode, begin, bench.disabled_at(), shown, powers, messages)
 
 
 def _slaves(bench: Bench) -> str:
-    return f"slaves in {', '.join(dict.fromkeys(bench.ask('slaves')))}"
+    return f"slaves in {', '.join(dict.fromkeys(bench.query('slaves')))}"
 
 
 def master_stopped(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:

@@ -57,8 +57,8 @@ The experiments that the laws come from, run again with the laws of this package
 
     robot_control reproduce all --page docs/reproduction.md
 
-A row passes where the measured figure is within the bounds; `robot_control reproduce` ends with exit status 1 where one
-doesn't. `robot_control reproduce <name>` runs one of them.
+A row passes if the measured figure is within the bounds. If one doesn't, `robot_control reproduce` ends with exit
+status 1. `robot_control reproduce <name>` runs one of the experiments.
 """
 
 

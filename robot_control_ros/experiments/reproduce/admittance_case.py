@@ -126,9 +126,9 @@ def run() -> Result:
     return Result(
         title="admittance of a UR5's tip",
         source=(
-            "A UR5 in MuJoCo whose tip gives way to a ball that is led about with keys: mass 1 kg, stiffness 1000 N/m. "
-            "Here `admittance` drives it, over the simulator's servo and over the source's stiff joint PD; the "
-            "source's own form is run for evidence, and is no law that could be chosen."
+            "A UR5 in MuJoCo whose tip gives way to a ball; keys move the ball. Mass 1 kg, stiffness 1000 N/m. "
+            "Here `admittance` commands it, with the simulator's servo and with the source's stiff joint PD. The "
+            "source's literal form runs only for comparison: it is not one of the laws."
         ),
         rows=rows,
         notes=_notes(),
@@ -281,16 +281,16 @@ def _notes() -> list[str]:
     way = 1000.0 * FORCE / STIFFNESS
     peak = way * (1.0 + math.exp(-0.5 * math.pi * math.sqrt(STIFFNESS / MASS) * DT))
     return [
-        "The literal form with B = 0 has no damping but that of its steps: the joints, whose PD has seen the command's "
-        "velocity, are one step ahead of it when they are measured. As in implicit integration, "
-        f"K dt = {STIFFNESS * DT:g} N·s/m damp it so: a peak of 10 (1 + exp(-π ω dt / 2)) = {peak:.2f} mm, to which "
-        "the servo's own yielding adds 0.1 mm. From the commanded state, where nothing damps it, it swings to twice "
-        "the way.",
-        "The literal form diverges where its damping acts on measured velocities. The same damping does what it should "
-        "where x and v are those that were commanded, as in `admittance`.",
-        "The ball's servos and the tip share the 10 mm, each with 1000 N/m: 5 N, less what the contact gives way. The "
-        "peaks before are the damping's answer to a ball that arrives at 85 mm/s.",
-        "Ways above 10 mm are the servo's: it yields to the push by about 0.01 mm/N.",
+        "With B = 0 only the time steps damp the literal form. The joint PD gets the command's velocity. So the joints "
+        "are one step ahead of the command when they are measured. "
+        f"This damps like implicit integration, with K dt = {STIFFNESS * DT:g} N·s/m. "
+        f"The peak is then 10 (1 + exp(-π ω dt / 2)) = {peak:.2f} mm. The servo's own compliance adds 0.1 mm. "
+        "From the commanded state nothing damps it: it swings to twice the way.",
+        "The literal form diverges if its damping acts on measured velocities. The same damping is right if x and v "
+        "are the commanded ones, as in `admittance`.",
+        "The ball's servos and the tip have 1000 N/m each. So they divide the 10 mm equally: 5 N, minus the effect of "
+        "the soft contact. The peaks before come from the damping: the ball arrives at 85 mm/s.",
+        "Ways above 10 mm come from the servo: it yields to the push by about 0.01 mm/N.",
     ]
 
 

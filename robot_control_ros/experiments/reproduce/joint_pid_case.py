@@ -120,9 +120,9 @@ def run() -> Result:
     return Result(
         "joint PID with a velocity servo",
         "A simulator's joint control callback: PID at each physics step of 5 ms, ten to a simulation step. A step of "
-        "10 deg, with joints that reach the commanded velocity within the step; sample k is the angle after k calls.",
+        "10 deg. The joints reach the commanded velocity within the step. Sample k is the angle after k calls.",
         rows,
-        ["Where the source has one settling time for 5 % and 2 %, both are held against it."],
+        ["If the source has one settling time for 5 % and 2 %, both are compared with it."],
         figures={"steps": _draw(drawn)},
         series={"steps": {"t": runs[LINES[0].name].time, **{key: each.angle for key, each in drawn.items()}}},
     )
@@ -182,7 +182,7 @@ def _reset_rows() -> list[Row]:
         "first command (no derivative)",
         "tenth command",
         "first command after a reset",
-        "command after a call with I = 0",
+        "command after I = 0",
     )
     return near_each(
         [f"P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: {name}" for name in names],

@@ -140,19 +140,19 @@ def run() -> Result:
     return Result(
         title="planar two-link arm under impedance control",
         source=(
-            "A page that draws a planar arm of two links, 1 kg and 1 m each, under T = Jᵀ (Kp (x_d - x) - Kd J q̇) + G "
-            "with steps of 10 ms. Here `impedance` drives the arm's closed form, in x and y alone; nothing limits it."
+            "A page that simulates a planar arm: two links, 1 kg and 1 m each, steps of 10 ms. Its law is "
+            "T = Jᵀ (Kp (x_d - x) - Kd J q̇) + G. Here `impedance` controls the arm in x and y alone, without limits."
         ),
         rows=rows,
         notes=[
-            f"5 % and 2 % are of each variant's own initial distance: {first.error[0]:.4f} m from upright, "
-            f"{other.error[0]:.4f} m from (90, 60) deg. Of {first.error[0]:.4f} m, the latter settles to them at "
+            f"5 % and 2 % refer to each variant's own initial distance: {first.error[0]:.4f} m from upright, "
+            f"{other.error[0]:.4f} m from (90, 60) deg. The latter settles to 5 % and 2 % of {first.error[0]:.4f} m at "
             f"{other.settled(0.05 * first.error[0]):.2f} s and {other.settled(0.02 * first.error[0]):.2f} s.",
-            "With Kp 300, Kd 5 the elbow flips because of the step: with 10 ms the arm ends at t2 = "
+            "With Kp 300, Kd 5 the elbow flips because of the step. With 10 ms the arm ends at t2 = "
             f"{runs['Kp 300, Kd 5'].q[-1, 1]:.5f} rad, with 1 ms at {fine.q[-1, 1]:.5f} rad.",
             "With Kd = 0 the law takes no energy out of arm and spring: the tip never settles.",
-            "Closed form and model differ by rounding, which grows with the acceleration: they are compared "
-            "relative to it where it is above 1 rad/s².",
+            "Closed form and model differ by rounding, which grows with the acceleration. Above 1 rad/s² the "
+            "difference is relative to the acceleration.",
         ],
         figures={
             "tip_paths": _draw_paths(runs),

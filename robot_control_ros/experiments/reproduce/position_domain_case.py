@@ -53,8 +53,8 @@ def run() -> Result:
     return Result(
         title="position-domain PD",
         source=(
-            "A six-joint arm whose slave axes follow the position of a master axis, and its benchmark on a horizontal "
-            "two-link arm: 1 kg and 1 m each, control 1 ms, plant 0.25 ms. Here `position_domain_pd` drives it in its "
+            "A six-joint arm whose slave axes follow the position of a master axis. Its benchmark is a horizontal "
+            "two-link arm: 1 kg and 1 m each, control 1 ms, plant 0.25 ms. Here `position_domain_pd` controls it in "
             "three domains: time, position (the source's form) and matched (lag matching, the default)."
         ),
         rows=rows,
@@ -204,30 +204,30 @@ def _notes(
     lowest_arm, highest_arm = min(arm), max(arm)
     steps = {domain: compared["diamond"][domain].torque_step for domain in DOMAINS}
     return [
-        "When to use it: where the master lags behind its reference (soft, disturbed, at its torque limit, or without "
-        "feed-forward) and the slaves are stiff. When not: where feed-forward is exact, or where timing counts more "
-        "than shape, since the slaves wait for the master. `position` loses where a slave lags more than the master: "
-        f"on the rectangle x{min(_ratios(rectangle, 'position')):.2f}. There `matched` gives "
+        "Use it if the slaves are stiff and the master lags behind its reference. The master may be soft, disturbed, "
+        "at its torque limit, or without feed-forward. Don't use it if feed-forward is exact. Nor if timing is more "
+        "important than shape: the slaves wait for the master. `position` is worse if a slave lags more than the "
+        f"master: on the rectangle x{min(_ratios(rectangle, 'position')):.2f}. There `matched` gives "
         f"x{min(_ratios(rectangle, 'matched')):.2f}.",
-        "Lag matching holds a slave back only by what the master lags more than that slave does. In the benchmark it "
-        f"is never below x{min(best[lowest]):.2f} ({lowest}), and a change of master doesn't step the torque: on the "
-        f"diamond at most {steps['matched']:.2f} N·m in 1 ms, against {steps['position']:.1f} N·m in the position "
-        f"domain and {steps['time']:.2f} N·m in the time domain. It is no guarantee: with gains, feed-forward and "
-        f"friction drawn at random the lowest ratio is x{random['matched'].min():.2f} (position "
-        f"x{random['position'].min():.2f}), the medians of max and rms x{medians['matched'][0]:.2f}, "
+        "Lag matching delays a slave only by the lag that the master has more than that slave. In the benchmark it "
+        f"is never below x{min(best[lowest]):.2f} ({lowest}). A change of master doesn't step the torque. On the "
+        f"diamond the step in 1 ms is at most {steps['matched']:.2f} N·m. It is {steps['position']:.1f} N·m in the "
+        f"position domain and {steps['time']:.2f} N·m in the time domain. None of this is guaranteed. With random "
+        f"gains, feed-forward and friction the lowest ratio is x{random['matched'].min():.2f} (position "
+        f"x{random['position'].min():.2f}). The medians of max and rms are x{medians['matched'][0]:.2f}, "
         f"x{medians['matched'][1]:.2f} (x{medians['position'][0]:.2f}, x{medians['position'][1]:.2f}).",
-        f"{EXACT}: the source has 0.696 mm in the position domain, 30 times the time domain's; here it is "
-        f"{exact['position'].max:.3f} mm, as in the time domain. What makes the difference is the look-up: here it "
-        "begins anew from the present time after a rest and after a change of master, and stays on the branch on "
-        "which the master goes the way that it goes now. One that goes on from the last s can find the point before "
-        "the corner at which the new master had the same position.",
-        "Distances are to the exact contour. The source's 0.024/0.012 mm in the time domain would be those to a "
-        f"contour sampled every 0.04 mm or so: hence the tolerance of {DISCRETE:g} mm where errors are small.",
+        f"{EXACT}: the source has 0.696 mm in the position domain, 30 times the time domain's. Here it is "
+        f"{exact['position'].max:.3f} mm, as in the time domain. The look-up makes the difference. Here it starts "
+        "again from the present time after a rest and after a change of master. It stays on the branch with the "
+        "master's present direction. A look-up that continues from the last s can find a wrong point. That is a "
+        "point before the corner, where the new master had the same position.",
+        "Distances are to the exact contour. The source's 0.024/0.012 mm in the time domain fit a contour sampled "
+        f"every 0.04 mm or so. Hence the tolerance of {DISCRETE:g} mm for small errors.",
         "The joint that is fastest when the reference begins to move becomes the master without hysteresis. With "
-        "hysteresis there, too, the master of the side before can stay, and the source's figures for diamond and "
-        "zigzag don't come out.",
-        "UR5: without joint friction, as in MuJoCo, only inertia lags, while the tip speeds up or slows down. There "
-        f"is nothing to gain: x{lowest_arm:.2f} to x{highest_arm:.2f}, matched against time, max and rms. The feed "
+        "hysteresis there, too, the previous master can stay. Then the source's figures for diamond and zigzag are not "
+        "reproduced.",
+        "UR5: without joint friction, as in MuJoCo, only inertia causes lag, while the tip changes its speed. There "
+        f"is no advantage: x{lowest_arm:.2f} to x{highest_arm:.2f}, matched against time, max and rms. The feed "
         "rates are the source's 15000 and 10000, read as mm/min.",
     ]
 

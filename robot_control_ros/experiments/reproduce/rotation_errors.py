@@ -178,15 +178,16 @@ def _notes(turns: Turns) -> list[str]:
     areas = {error: trapezoid(turns["y", error]["angle"], turns["y", error]["time"]) for error in ROTATION_ERRORS}
     aside = {error: turns["(1, 1, 1)", error]["position"].max() for error in ROTATION_ERRORS}
     return [
-        "Random rotations: the source's means are those of rotations uniform in SO(3), in which larger angles are more "
-        f"frequent, not of uniform angles. The largest of a sample grows with its size, {ROTATIONS} here.",
-        "Regulation about y: the source's integrals are sums of samples times 5 ms; by the trapezoidal rule they are "
+        "Random rotations: the source's means belong to rotations uniform in SO(3), not to uniform angles. Larger "
+        f"angles are more frequent there. The largest value of a sample grows with its size, {ROTATIONS} here.",
+        "Regulation about y: the source's integrals are sums of samples times 5 ms. The trapezoidal rule gives "
         f"{areas['euler_xyz']:.2f} and {areas['so3_log']:.2f} deg·s. Its position deviations are about 1 % larger than "
-        "those measured here, for a reason that is not known.",
-        "150 deg about y is (-180, 30, 180) deg in euler_xyz, on the jumps of two angles. The tip first slides along "
-        "them, drawn by 30 of 150 deg, which is why it comes late; on which side of a jump it is, rounding decides.",
-        "The rotation vector is usually better, not always: about (1, 1, 1) it turns the tip the short way, without "
-        f"passing half a turn, but moves it {aside['so3_log']:.1f} mm aside, euler_xyz {aside['euler_xyz']:.1f} mm.",
+        "those measured here. The reason is not known.",
+        "150 deg about y is (-180, 30, 180) deg in euler_xyz: two angles are at a jump. The tip first slides along "
+        "the jumps, and only 30 of 150 deg pull it, so it comes late. Rounding decides on which side of a jump it is.",
+        "The rotation vector is usually better, not always. About (1, 1, 1) it turns the tip the short way, by less "
+        f"than half a turn. But it moves the tip {aside['so3_log']:.1f} mm aside, euler_xyz only "
+        f"{aside['euler_xyz']:.1f} mm.",
     ]
 
 

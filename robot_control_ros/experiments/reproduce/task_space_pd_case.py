@@ -41,7 +41,7 @@ def run() -> Result:
     return Result(
         title="task-space PD of the Kinova Gen3",
         source="A toolbox's task-space motion model: its two examples, its error vector against the rotation vector, "
-        "and regulation with both.",
+        "and regulation with both vectors.",
         rows=[*_zero_posture_rows(model), *_following_rows(model, following), *_approach_rows(model), *rotations.rows],
         notes=[*_notes(following), *rotations.notes],
         figures={"following": _draw_following(following), **rotations.figures},
@@ -177,11 +177,11 @@ def _approach_rows(model: RobotModel) -> list[Row]:
 def _notes(following: dict[str, Run]) -> list[str]:
     free, full = following["position gains only"], following["all gains"]
     return [
-        "The arm has the vendor's inertial parameters and no rotor inertia here, as in the source; the robot's own "
-        "configuration adds some, without which no sampled controller could damp the wrist like this.",
-        "Example 1: the source's figures are those of samples 0.05 s apart that end at 7.05 s. At the end of the "
-        f"motion, 7.1 s, the errors are {free['position'][-1]:.3f} mm and {free['angle'][-1]:.1f} deg with position "
-        f"gains only, {full['position'][-1]:.3f} mm with all gains: 1.5 to 1.7 % more than it says.",
+        "The arm has the vendor's inertial parameters and no rotor inertia here, as in the source. The robot's own "
+        "configuration adds rotor inertia. Without it no sampled controller could damp the wrist like this.",
+        "Example 1: the source's figures are from samples every 0.05 s that end at 7.05 s. The motion ends at 7.1 s. "
+        f"There the errors with position gains only are {free['position'][-1]:.3f} mm and {free['angle'][-1]:.1f} deg. "
+        f"With all gains the error is {full['position'][-1]:.3f} mm. These are 1.5 to 1.7 % more than in the source.",
     ]
 
 

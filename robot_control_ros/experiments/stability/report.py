@@ -64,8 +64,8 @@ def _inertia(name: str) -> str:
     mass, inertia = lightest(robot)
     bare_mass, bare_inertia = lightest(replace(robot, rotor_inertia=(0.0,) * robot.n))
     return (
-        f"Smallest Λ over the postures: {mass:.2g} kg and {inertia:.2g} kg·m²; "
-        f"with `rotor_inertia` 0 it would be {bare_mass:.2g} kg and {bare_inertia:.2g} kg·m²."
+        f"Smallest Λ over the postures: {mass:.2g} kg and {inertia:.2g} kg·m². "
+        f"With `rotor_inertia` 0: {bare_mass:.2g} kg and {bare_inertia:.2g} kg·m²."
     )
 
 
