@@ -16,7 +16,7 @@ from typing import Any
 
 from ethercat_emulator import EmulatorError
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import HardwareFault, RobotControlError
 from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
 from .bench import AMPLITUDE, ENABLED, Bench, poll
@@ -198,7 +198,7 @@ def _reply(bench: Bench, request: str, **arguments: Any) -> str:
     """The message of a request to the bus process, or why it is refused."""
     try:
         return bench.client.request(request, **arguments)
-    except ConfigError as error:
+    except RobotControlError as error:
         return str(error)
 
 

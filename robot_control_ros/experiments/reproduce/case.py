@@ -96,12 +96,7 @@ def panels(
 ) -> tuple[Any, Any]:
     """A matplotlib figure [inch] and its axes (rows, columns), with grids.
 
-    Args:
-        width, height: of the figure [inch].
-        rows, columns: of axes.
-        x: label below the last row.
-        y: labels beside the first column, one per row.
-        shared: sharex and sharey of matplotlib.
+    The label x is below the last row, the labels y are beside the first column. `shared` has sharex and sharey.
 
     Raises:
         ConfigError: matplotlib is not installed.
