@@ -47,10 +47,7 @@ def demo(
         ConfigError: an argument that can't be used, or the page's library is missing.
         HardwareFault: a process ended, or no telemetry came.
     """
-    if seconds is not None and not seconds >= 0.0:
-        raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
-    if browser and find_spec("viser") is None:
-        raise ConfigError("the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without")
+    _check_options(seconds, browser)
     os.environ.update(environment())
     config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene).nodes()
     from ..nodes.common.running import spinning
@@ -73,6 +70,13 @@ def demo(
     if not browser and len(operator.log):
         _report(operator, operator.log.log(), title, Path(output))
     return 0
+
+
+def _check_options(seconds: float | None, browser: bool) -> None:
+    if seconds is not None and not seconds >= 0.0:
+        raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
+    if browser and find_spec("viser") is None:
+        raise ConfigError("the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without")
 
 
 def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
