@@ -235,6 +235,7 @@ def test_the_keys_of_the_terminal_press_the_ball_against_the_tool(demo_in_termin
     assert force[-1] == pytest.approx(-4.8 * (0.015 + held[-1] - held[0]) / 0.015, abs=0.2)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.sim
 def test_the_keys_lead_the_tip_where_nothing_is_on_slides(demo_in_terminal, tmp_path):
@@ -252,6 +253,7 @@ def test_the_keys_lead_the_tip_where_nothing_is_on_slides(demo_in_terminal, tmp_
     assert height[-1] - height[0] == pytest.approx(0.02, abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.sim
 def test_without_a_terminal_a_scene_says_so_and_nothing_is_led(demo, tmp_path):

@@ -125,6 +125,7 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
     )
 
 
+@pytest.mark.long
 def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     hardware = MockHardware(ros, load_robot("ur5", "mock")).start()
     hardware.frame = "sensor_link"
@@ -140,6 +141,7 @@ def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     assert found.next == "One at a time: stop it"
 
 
+@pytest.mark.long
 def test_another_robot_s_joints_and_a_missing_wrench_are_found(ros, visit):
     hardware = MockHardware(ros, load_robot("gen3", "mock"))
     hardware.publish_states()
@@ -151,6 +153,7 @@ def test_another_robot_s_joints_and_a_missing_wrench_are_found(ros, visit):
     assert found.level("law admittance needs a wrench, and nobody publishes one on") == "FAIL"
 
 
+@pytest.mark.long
 def test_a_robot_that_executes_nothing_and_a_silent_topic_are_found(ros, visit):
     robot = load_robot("ur5", "real")
     hardware = MockHardware(ros, robot)

@@ -127,6 +127,7 @@ def in_process(feedforward: float) -> tuple[float, float]:
     return float(error.max()), float(np.sqrt(np.mean(error**2)))
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.ros
 @pytest.mark.sim
@@ -135,6 +136,7 @@ def test_the_contour_errors_on_the_bus_are_those_in_process(result):
     np.testing.assert_allclose(result.figures(0.0, BUS), in_process(0.0), rtol=WITHIN)
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.ros
 @pytest.mark.sim
@@ -146,6 +148,7 @@ def test_with_feed_forward_that_leads_by_the_drives_dead_time_they_are_those_in_
     assert max(on_the_bus) < 0.1 * result.figures(0.0, BUS)[0]
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.ros
 @pytest.mark.sim

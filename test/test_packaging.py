@@ -337,6 +337,16 @@ def test_command_line_program_is_installed(installation, command):
     assert os.access(installation.prefix / "bin" / command, os.X_OK)
 
 
+def test_the_bench_is_not_installed_and_its_command_says_so(installation, tmp_path):
+    assert not any(name.startswith("bench/") for name in installation.names_in_wheel)
+    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
+    command = [sys.executable, "-m", f"{NAME}.cli", "bench", "--no-ros"]
+    settings = {**os.environ, "PYTHONPATH": str(modules)}
+    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    assert ended.returncode == 1
+    assert ended.stderr == "robot_control: bench is part of the repository and is not installed: run it in a checkout\n"
+
+
 def test_ament_index_finds_the_package(installation, monkeypatch):
     packages = pytest.importorskip("ament_index_python.packages")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(installation.prefix))
@@ -370,7 +380,9 @@ def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installatio
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize("node", [node for node in NODES if node != "ethercat"])
+@pytest.mark.parametrize(
+    "node", ["controller", *(pytest.param(node, marks=pytest.mark.long) for node in NODES[1:] if node != "ethercat")]
+)
 def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
     """From the installed files alone: own configuration, own description, until Ctrl-C."""
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")

@@ -14,6 +14,10 @@ from robot_control_ros.experiments.reproduce.admittance_case import (
     DT,
     FORCE,
     SERVOS,
+    STEP_AT,
+    arm,
+    moved,
+    translation,
     virtual_step,
 )
 from robot_control_ros.experiments.reproduce.literal_admittance import (
@@ -26,6 +30,7 @@ from robot_control_ros.experiments.reproduce.literal_admittance import (
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.in_process import Push
 
 pytestmark = pytest.mark.sim
 
@@ -42,10 +47,18 @@ def model():
     return RobotModel.of(load_robot("ur5"))
 
 
+def test_a_push_along_x_moves_the_tip_by_force_over_stiffness():
+    """One of the experiments, shorter: with critical damping 99 % are reached after 0.21 s."""
+    log = arm("admittance", translation(), "ideal servo", Push((FORCE, 0.0, 0.0), start=STEP_AT), 0.5)
+    assert moved(log)[-1, 0] == pytest.approx(1000.0 * FORCE / STIFFNESS, rel=0.03)
+
+
+@pytest.mark.long
 def test_every_figure_of_the_source_is_met(result):
     assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
 
 
+@pytest.mark.long
 def test_no_experiment_is_left_out(result):
     names = " | ".join(row.name for row in result.rows)
     for servo in SERVOS:
@@ -63,6 +76,7 @@ def test_no_experiment_is_left_out(result):
         assert f"literal form, {words}" in names
 
 
+@pytest.mark.long
 def test_figures_and_series_are_written(result, tmp_path):
     files = {path.name for path in result.write(tmp_path, "admittance")}
     assert files == {

@@ -14,12 +14,13 @@ from robot_control_ros.experiments.stability.cells import (
     CRITICAL,
     QUANTITIES,
     ROTATION,
+    TOLERANCE,
     TRANSLATION,
     WALL,
     Cell,
+    largest_stable,
     virtual_damping,
 )
-from robot_control_ros.experiments.stability.search import TOLERANCE, largest_stable
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.delayed import DelayedPlant
@@ -224,7 +225,7 @@ CELLS = [
     ("value", "words"), [(0.0, "< 500"), (10000.0, "≥ 10000"), (1999.0, "1900"), (683.0, "680"), (700.0, "700")]
 )
 def test_a_result_is_given_in_two_digits_rounded_down(value, words):
-    assert TRANSLATION.words(replace(CELLS[0], translation=value)) == words
+    assert TRANSLATION.text(replace(CELLS[0], translation=value)) == words
 
 
 def test_the_lag_is_delay_and_half_a_period():
@@ -264,7 +265,7 @@ def test_the_command_prints_and_writes_every_cell(tmp_path, monkeypatch, capsys)
         assert line.split()[0] == cell.robot
         for quantity in QUANTITIES:
             assert float(row[quantity.name]) == quantity.of(cell)
-            assert quantity.words(cell) in line
+            assert quantity.text(cell) in line
     text = page.read_text(encoding="utf-8")
     assert "| 500 Hz | ≥ 10000 | 1900 |" in text
     assert f"in {len(CELLS)} of the {len(CELLS)} cells" in text

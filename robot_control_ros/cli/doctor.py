@@ -33,7 +33,8 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
         ConfigError: unknown robot, profile or law, or a pairing that is refused.
     """
     if not DISCOVERY <= seconds < float("inf"):
-        raise ConfigError(f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen")
+        message = f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
+        raise ConfigError(message, name="seconds", value=seconds, bound=DISCOVERY)
     config = load_robot(robot, profile)
     running = RunningLaw(config, law) if law else _first_law(config)
     os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))

@@ -19,16 +19,12 @@ if TYPE_CHECKING:
 _PROGRAMS = (
     ("emulate", "..ethercat.emulation.program", "an arm in MuJoCo on an emulated bus"),
     ("demo", "..experiments.ethercat_demo", "position-domain PD along a contour on an emulated bus"),
-    (
-        "faults",
-        "..experiments.ethercat_faults.fault_report",
-        "every fault on an emulated bus; takes minutes",
-    ),
+    ("faults", "..experiments.ethercat_faults.table", "every fault on an emulated bus; takes minutes"),
 )
 
 
 class _Parser(argparse.ArgumentParser):
-    """One whose options are asked for only when they are needed, where what knows them takes long to import."""
+    """A parser that gets its options when they are needed: their module takes long to import."""
 
     def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
@@ -120,17 +116,11 @@ def _jitter(options: argparse.Namespace) -> int:
     from ..ethercat.tools.jitter import measure
 
     if bool(options.interface) == options.emulate:
-        raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both")
+        raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both", name="--interface")
     if options.law and not (options.emulate or options.enable_drives):
-        raise ConfigError(
-            f"--law {options.law} enables the drives, and the arm may move: see that it can, then add --enable-drives"
-        )
-    settings = {
-        "seconds": options.seconds,
-        "law": options.law,
-        "priority": options.priority,
-        "processor": options.cpu,
-    }
+        message = f"--law {options.law} enables the drives, and the arm may move: add --enable-drives once it is safe"
+        raise ConfigError(message, name="--law", value=options.law)
+    settings = {"seconds": options.seconds, "law": options.law, "priority": options.priority, "processor": options.cpu}
     if not options.emulate:
         return _print_jitter(options, measure(options.robot, options.interface, options.topology, **settings))
     enter_namespace()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,42 +22,25 @@ _ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such obj
 
 def add_slave_commands(commands: Any) -> None:
     """Add them to the subcommands of ``robot_control ethercat``."""
-    _add_scan(commands)
-    _add_info(commands)
-    _add_read_and_write(commands)
 
+    def add(name: str, text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = commands.add_parser(name, help=text)
+        parser.add_argument("--interface", required=True, help="network interface that the bus is on, such as eth1")
+        parser.set_defaults(run=run)
+        return parser
 
-def _add_interface(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--interface", required=True, help="network interface that the bus is on, such as eth1")
-
-
-def _add_scan(commands: Any) -> None:
-    parser = commands.add_parser("scan", help="which slaves are on a bus, and which drive files fit")
-    _add_interface(parser)
-    parser.add_argument("--topology", default="", help="name, or path of a YAML file, to compare the bus with")
-    parser.add_argument("--template", action="store_true", help="print a topology to start from instead of the table")
-    parser.set_defaults(run=_scan)
-
-
-def _add_info(commands: Any) -> None:
-    parser = commands.add_parser("info", help="what slaves say of themselves")
-    _add_interface(parser)
-    parser.add_argument("--position", type=int, help="of the slave on the bus, from 0 (default: all)")
-    parser.set_defaults(run=_info)
-
-
-def _add_read_and_write(commands: Any) -> None:
-    read = commands.add_parser("read", help="an object of a slave")
-    write = commands.add_parser("write", help="change an object of a slave")
+    scan = add("scan", "which slaves are on a bus, and which drive files fit", _scan)
+    scan.add_argument("--topology", default="", help="name, or path of a YAML file, to compare the bus with")
+    scan.add_argument("--template", action="store_true", help="print a topology to start from instead of the table")
+    info = add("info", "what slaves say of themselves", _info)
+    info.add_argument("--position", type=int, help="of the slave on the bus, from 0 (default: all)")
+    read, write = add("read", "an object of a slave", _read), add("write", "change an object of a slave", _write)
     for parser in (read, write):
-        _add_interface(parser)
         parser.add_argument("--position", type=int, required=True, help="of the slave on the bus, from 0")
         parser.add_argument("object", metavar="INDEX[:SUB]", help="such as 0x6041:0; the index is hexadecimal")
     read.add_argument("--type", default="", help="i8, u8, i16, u16, i32, u32 or string (default: by its length)")
     write.add_argument("--type", required=True, help="i8, u8, i16, u16, i32 or u32")
     write.add_argument("value", type=_number, metavar="VALUE", help="decimal, or hexadecimal with 0x")
-    read.set_defaults(run=_read)
-    write.set_defaults(run=_write)
 
 
 def _number(text: str) -> int:
@@ -66,7 +49,7 @@ def _number(text: str) -> int:
 
 @contextmanager
 def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
-    """A bus that nobody else has: its slaves are in PRE-OP, and in INIT afterwards."""
+    """A bus of one's own: its slaves are in PRE-OP, and in INIT afterwards."""
     from ..ethercat.driver.bus import Master
     from ..ethercat.process.protocol import lock_bus, memory_path
 
@@ -83,7 +66,7 @@ def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
 
 
 def _reader(master: Master, position: int) -> Read:
-    """What reads a slave's objects, and tells those which it lacks from those which it refuses."""
+    """A function that reads a slave's objects; None for an object that the slave lacks."""
     silent = False
 
     def read(index: int, sub_index: int) -> bytes | None:
@@ -138,7 +121,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _template(interface: str, found: Sequence[FoundSlave], readers: Sequence[Read]) -> str:
-    """A topology as YAML, where what no drive tells is left for the user: it is refused until that is there."""
+    """A topology as YAML. The user completes it with what no drive reports; until then it is refused."""
     lines = [
         f"# Made by `robot_control ethercat scan --interface {interface} --template`.",
         "# Give each drive its joint, and what stands after `null`; see config/ethercat/ur5.yaml.",
@@ -192,7 +175,8 @@ def _info(options: argparse.Namespace) -> int:
 
 def _position(position: int, found: Sequence[FoundSlave]) -> int:
     if not 0 <= position < len(found):
-        raise ConfigError(f"position = {position}: must be from 0 to {len(found) - 1}: there are {len(found)} slaves")
+        message = f"position = {position}: must be from 0 to {len(found) - 1}: there are {len(found)} slaves"
+        raise ConfigError(message, name="position", value=position, bound=(0, len(found) - 1))
     return position
 
 
@@ -202,9 +186,11 @@ def _object(text: str) -> tuple[int, int]:
     try:
         index, sub_index = int(first, 16), int(second, 0) if colon else 0
     except ValueError as error:
-        raise ConfigError(f"object {text!r}: must be INDEX or INDEX:SUB, such as 0x6041:0") from error
+        message = f"object {text!r}: must be INDEX or INDEX:SUB, such as 0x6041:0"
+        raise ConfigError(message, name="object", value=text) from error
     if not (0 < index <= _MAX_INDEX and 0 <= sub_index <= _MAX_SUB_INDEX):
-        raise ConfigError(f"object {text!r}: must be from 0x0001:0 to 0x{_MAX_INDEX:04X}:{_MAX_SUB_INDEX}")
+        message = f"object {text!r}: must be from 0x0001:0 to 0x{_MAX_INDEX:04X}:{_MAX_SUB_INDEX}"
+        raise ConfigError(message, name="object", value=text, bound=(_MAX_INDEX, _MAX_SUB_INDEX))
     return index, sub_index
 
 
@@ -228,7 +214,8 @@ def _describe_value(data: bytes, kind: str) -> str:
     if kind == _STRING or (not kind and len(data) not in (1, 2, 4, 8)):
         return f"{text(data)!r} ({data.hex(' ')})"
     if kind and 8 * len(data) != TYPES[kind]:
-        raise ConfigError(f"--type {kind} has {TYPES[kind] // 8} bytes: the object has {len(data)} ({data.hex(' ')})")
+        message = f"--type {kind} has {TYPES[kind] // 8} bytes: the object has {len(data)} ({data.hex(' ')})"
+        raise ConfigError(message, name="--type", value=kind, bound=len(data))
     unsigned, signed = (int.from_bytes(data, "little", signed=sign) for sign in (False, True))
     readings = str(signed) if kind.startswith("i") else str(unsigned)
     if not kind and signed != unsigned:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..core.errors import RobotControlError
+from ..core.errors import ConfigError, RobotControlError
 from .ethercat import add_ethercat
+
+CHECKOUT = Path(__file__).resolve().parents[2]  # where bench/ stands beside the package, unless it is installed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status. Errors of this package are said in one line."""
+    """Run a command; returns the exit status. An error of this package is printed in one line."""
     options = _parser().parse_args(arguments)
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command is given
@@ -36,15 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_reproduce(commands)
     _add_bench(commands)
     _add_stability(commands)
-    _add_joint(commands)
-    _add_planar(commands)
+    _add_pages(commands)
     _add_doctor(commands)
     add_ethercat(commands)
-    docs = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
-    docs.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
-    docs.add_argument("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
-    docs.add_argument("--schemas", metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
-    docs.set_defaults(run=_docs)
+    _add_docs(commands)
     return parser
 
 
@@ -53,13 +53,16 @@ def _add_robot_and_law(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--law", default="impedance", help="name, or package.module:Class (default: impedance)")
 
 
-def _add_address(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8080, help="or the next free one (default: 8080)")
-    parser.add_argument("--host", default="127.0.0.1", help="to listen on; 0.0.0.0 lets others in (default: 127.0.0.1)")
-
-
 def _add_scene(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scene", default="", help="what stands around the robot: name, or path of a YAML file")
+
+
+def _need_ros(command: str) -> None:
+    if find_spec("rclpy") is None:
+        raise ConfigError(f"{command} needs ROS 2: source an installation, or pip install 'robot_control_ros[ros,sim]'")
+
+
+# --- demo and simulate ---
 
 
 def _add_demo(commands: Any) -> None:
@@ -80,6 +83,22 @@ def _add_demo(commands: Any) -> None:
     )
     parser.add_argument("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
     parser.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from ..experiments.demo import demo
+
+    _need_ros("demo")
+    return demo(
+        options.robot,
+        options.law,
+        gains=options.gains,
+        live=not options.headless,
+        seconds=options.seconds,
+        output=options.output,
+        scene=options.scene,
+        browser=not options.no_page,
+    )
 
 
 def _add_simulate(commands: Any) -> None:
@@ -106,113 +125,23 @@ def _add_simulate(commands: Any) -> None:
     parser.set_defaults(run=_simulate)
 
 
-def _add_reproduce(commands: Any) -> None:
-    from ..experiments.reproduce import CASES
-
-    parser = commands.add_parser("reproduce", help="the laws' sources, run again: measured beside reference")
-    parser.add_argument("name", choices=("all", *CASES), help="which one")
-    parser.add_argument("--output", default="reproduction", metavar="FOLDER", help="for figures and CSV files")
-    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figures beside it")
-    parser.set_defaults(run=_reproduce)
-
-
-def _add_bench(commands: Any) -> None:
-    parser = commands.add_parser("bench", help="how fast it all is, as ratios within one run")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
-    parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
-    parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
-    parser.add_argument(
-        "--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns"
-    )
-    parser.add_argument("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
-    parser.add_argument("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
-    parser.set_defaults(run=_bench)
-
-
-def _add_stability(commands: Any) -> None:
-    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay; takes minutes")
-    parser.add_argument("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
-    parser.add_argument("--output", default="stability", metavar="FOLDER", help="for figure and CSV file")
-    parser.add_argument("--page", metavar="FILE", help="write a Markdown page, too, with its figure beside it")
-    parser.set_defaults(run=_stability)
-
-
-def _add_joint(commands: Any) -> None:
-    parser = commands.add_parser("joint", help="a page: one joint's PID response as its gains move; without ROS")
-    _add_address(parser)
-    parser.add_argument(
-        "--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help="a law of your own, see docs/joint_page.md"
-    )
-    parser.set_defaults(run=_joint)
-
-
-def _add_planar(commands: Any) -> None:
-    parser = commands.add_parser("planar", help="a page: a planar arm to drag, its law, a wall; without ROS")
-    _add_address(parser)
-    parser.set_defaults(run=_planar)
-
-
-def _add_doctor(commands: Any) -> None:
-    parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
-    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
-    parser.add_argument(
-        "--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)"
-    )
-    parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
-    parser.set_defaults(run=_doctor)
-
-
-def _need_ros(command: str) -> None:
-    from importlib.util import find_spec
-
-    from ..core.errors import ConfigError
-
-    if find_spec("rclpy") is None:
-        raise ConfigError(f"{command} needs ROS 2: source an installation, or pip install 'robot_control_ros[ros,sim]'")
-
-
-def _demo(options: argparse.Namespace) -> int:
-    from ..experiments.demo import demo
-
-    _need_ros("demo")
-
-    return demo(
-        options.robot,
-        options.law,
-        gains=options.gains,
-        live=not options.headless,
-        seconds=options.seconds,
-        output=options.output,
-        scene=options.scene,
-        browser=not options.no_page,
-    )
-
-
 def _simulate(options: argparse.Namespace) -> int:
-    import time
-
     import numpy as np
 
     from ..references import Circle
     from ..simulation.in_process import Push, simulate
 
-    push = None
-    if options.push is not None:
-        push = Push(options.push, start=options.push_from, duration=options.push_for)
-    reference = None
-    if options.circle > 0.0:
-        radius = options.circle
+    push = Push(options.push, start=options.push_from, duration=options.push_for) if options.push else None
 
-        def reference(start: Any) -> Circle:
-            return Circle(start, radius, period=5.0, normal=(0.0, 0.0, 1.0))
+    def circle(start: Any) -> Circle:
+        return Circle(start, options.circle, period=5.0, normal=(0.0, 0.0, 1.0))
 
     began = time.perf_counter()
     log = simulate(
         options.robot,
         options.law,
-        dict(_setting(text) for text in options.set),
-        reference,
+        dict(map(_gain, options.set)),
+        circle if options.circle > 0.0 else None,
         options.seconds,
         push,
         rate=options.rate,
@@ -231,29 +160,98 @@ def _simulate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _reproduce(options: argparse.Namespace) -> int:
+def _gain(text: str) -> tuple[str, Any]:
+    """Name and value of GAIN=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {text}: must be GAIN=VALUE", name="--set", value=text)
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        return name, value  # for a gain that is one of some words
+    return name, numbers[0] if len(numbers) == 1 else numbers
+
+
+# --- what produces evidence ---
+
+
+def _add_evidence_files(parser: argparse.ArgumentParser, output: str) -> None:
+    parser.add_argument("--output", default=output, type=Path, metavar="FOLDER", help="for figures and CSV files")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write a Markdown page, too, with its figures beside it"
+    )
+
+
+def _add_reproduce(commands: Any) -> None:
     from ..experiments.reproduce import CASES, reproduce
 
-    names = CASES if options.name == "all" else (options.name,)
-    return reproduce(names, Path(options.output), Path(options.page) if options.page else None)
+    parser = commands.add_parser("reproduce", help="the laws' sources, run again: measured beside reference")
+    parser.add_argument("name", choices=("all", *CASES), help="which one")
+    _add_evidence_files(parser, "reproduction")
+    parser.set_defaults(
+        run=lambda options: reproduce(CASES if options.name == "all" else (options.name,), options.output, options.page)
+    )
 
 
-def _bench(options: argparse.Namespace) -> int:
-    from ..experiments.bench.control_loop import bench
-    from ..experiments.bench.dashboard_load import page_bench
-
-    if options.page:
-        _need_ros("bench --page")
-        return page_bench(options.seconds, options.browser, options.browsers)
-    if not options.no_ros:
-        _need_ros("bench without --no-ros")
-    return bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros)
+def _add_stability(commands: Any) -> None:
+    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay; takes minutes")
+    parser.add_argument("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+    _add_evidence_files(parser, "stability")
+    parser.set_defaults(run=_stability)
 
 
 def _stability(options: argparse.Namespace) -> int:
     from ..experiments.stability import stability
 
-    return stability(options.robot, Path(options.output), Path(options.page) if options.page else None)
+    return stability(options.robot, options.output, options.page)
+
+
+def _add_bench(commands: Any) -> None:
+    parser = commands.add_parser("bench", help="how fast it all is, as ratios within one run; only in a checkout")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
+    parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
+    parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
+    parser.add_argument(
+        "--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns"
+    )
+    parser.add_argument("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
+    parser.add_argument("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
+    parser.set_defaults(run=_bench)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    if not (CHECKOUT / "bench" / "control_loop.py").is_file():
+        raise ConfigError("bench is part of the repository and is not installed: run it in a checkout", name="bench")
+    if str(CHECKOUT) not in sys.path:
+        sys.path.insert(0, str(CHECKOUT))
+    if options.page:
+        _need_ros("bench --page")
+        load: Any = import_module("bench.dashboard_load")
+        return int(load.page_bench(options.seconds, options.browser, options.browsers))
+    if not options.no_ros:
+        _need_ros("bench without --no-ros")
+    loop: Any = import_module("bench.control_loop")
+    return int(loop.bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros))
+
+
+# --- pages, doctor, docs ---
+
+
+def _add_pages(commands: Any) -> None:
+    joint = commands.add_parser("joint", help="a page: one joint's PID response as its gains move; without ROS")
+    planar = commands.add_parser("planar", help="a page: a planar arm to drag, its law, a wall; without ROS")
+    for parser in (joint, planar):
+        parser.add_argument("--port", type=int, default=8080, help="or the next free one (default: 8080)")
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="to listen on; 0.0.0.0 lets others in (default: 127.0.0.1)"
+        )
+    joint.add_argument(
+        "--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help="a law of your own, see docs/joint_page.md"
+    )
+    joint.set_defaults(run=_joint)
+    planar.set_defaults(run=_planar)
 
 
 def _joint(options: argparse.Namespace) -> int:
@@ -274,6 +272,17 @@ def _planar(options: argparse.Namespace) -> int:
     return serve_planar(options.host, options.port)
 
 
+def _add_doctor(commands: Any) -> None:
+    parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
+    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
+    parser.add_argument(
+        "--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)"
+    )
+    parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
+    parser.set_defaults(run=_doctor)
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from .doctor import doctor
 
@@ -281,33 +290,24 @@ def _doctor(options: argparse.Namespace) -> int:
     return doctor(options.robot, options.profile, options.law, options.seconds)
 
 
+def _add_docs(commands: Any) -> None:
+    parser = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
+    parser.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
+    parser.add_argument("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
+    parser.add_argument(
+        "--schemas", type=Path, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there"
+    )
+    parser.set_defaults(run=_docs)
+
+
 def _docs(options: argparse.Namespace) -> int:
     from ..robot.schema import choice
     from .reference_docs import TABLES, entries_table, law_section, laws_page, write_schemas
 
     if options.schemas:
-        write_schemas(Path(options.schemas))
+        write_schemas(options.schemas)
     elif options.entries:
         print(entries_table(choice("--entries", options.entries, TABLES)), end="")
     else:
         print(law_section(options.law) if options.law else laws_page(), end="")
     return 0
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    from ..core.errors import ConfigError
-
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {text}: must be GAIN=VALUE")
-    if value in ("true", "false"):
-        return name, value == "true"
-    try:
-        numbers = [float(part) for part in value.split(",")]
-    except ValueError:
-        return name, value  # a word, for gains that are one
-    return name, numbers[0] if len(numbers) == 1 else numbers
-
-
-if __name__ == "__main__":
-    sys.exit(main())

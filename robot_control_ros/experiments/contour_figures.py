@@ -11,8 +11,8 @@ import numpy as np
 
 from ..core.types import Array
 from ..references.contours import Polyline
-from ..simulation.log import figure_class
 from .contour_trial import Comparison, Track
+from .reproduce.case import panels
 
 STYLES: dict[str, dict[str, Any]] = {
     "in process": {"color": "tab:orange", "linewidth": 3.2, "alpha": 0.55},
@@ -23,11 +23,9 @@ LARGEST = 0.012  # m that the largest error is drawn as, at most
 
 
 def draw_contours(contour: Polyline, comparisons: Sequence[Comparison], path: Path, title: str) -> Path:
-    """The tip's way in x and z, errors magnified; returns the file."""
-    rows, columns = _shape(comparisons)
-    figure = figure_class()(figsize=(5.0 * columns, 3.1 * rows + 0.6), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-    for axes, each in zip(panels.T.flat, comparisons, strict=True):
+    """The tip's path in x and z, errors magnified; returns the file."""
+    figure, grid = _panels(comparisons, 3.1, "x [mm]", "z [mm]", sharex=True, sharey=True)
+    for axes, each in zip(grid.T.flat, comparisons, strict=True):
         tracks = each.tracks()
         factor = _magnification(max(track.max for track in tracks.values()) * 1e-3)
         axes.plot(*_plane(contour.points), color="0.75", linewidth=1.0, linestyle=":", label="contour")
@@ -35,46 +33,36 @@ def draw_contours(contour: Polyline, comparisons: Sequence[Comparison], path: Pa
             axes.plot(*_plane(_magnified(tracks[where], factor)), **style, label=where)
         axes.set_title(f"{each.setting}: errors x{factor:g}", fontsize="medium")
         axes.set_aspect("equal")
-        axes.grid(alpha=0.3)
-    _label(panels, "x [mm]", "z [mm]")
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.suptitle(title, fontsize="medium")
-    figure.savefig(path, dpi=110)
-    return path
+    return _save(figure, grid, path, title)
 
 
 def draw_errors(comparisons: Sequence[Comparison], path: Path, title: str) -> Path:
     """The contour error over time; returns the file."""
-    rows, columns = _shape(comparisons)
-    figure = figure_class()(figsize=(5.0 * columns, 2.9 * rows + 0.6), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
-    for axes, each in zip(panels.T.flat, comparisons, strict=True):
+    figure, grid = _panels(comparisons, 2.9, "t [s]", "contour error [mm]", sharex=True, sharey="row")
+    for axes, each in zip(grid.T.flat, comparisons, strict=True):
         tracks = each.tracks()
         for where, style in STYLES.items():
             axes.plot(tracks[where].t, tracks[where].error, **style, label=where)
         axes.set_title(str(each.setting), fontsize="medium")
-        axes.grid(alpha=0.3)
         axes.margins(x=0.0)
-    for axes in panels[:, 0]:
+    for axes in grid[:, 0]:
         axes.set_ylim(bottom=0.0)
-    _label(panels, "t [s]", "contour error [mm]")
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return _save(figure, grid, path, title)
+
+
+def _panels(comparisons: Sequence[Comparison], height: float, x: str, y: str, **shared: Any) -> tuple[Any, Any]:
+    """A row of axes [inch] per feed-forward, and a column per domain."""
+    columns = len({each.setting.domain for each in comparisons})
+    rows = len(comparisons) // columns
+    return panels(5.0 * columns, height * rows + 0.6, rows, columns, x=x, y=(y,) * rows, **shared)
+
+
+def _save(figure: Any, grid: Any, path: Path, title: str) -> Path:
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(title, fontsize="medium")
     figure.savefig(path, dpi=110)
     return path
-
-
-def _shape(comparisons: Sequence[Comparison]) -> tuple[int, int]:
-    """Rows, one per feed-forward, and columns, one per domain."""
-    columns = len({each.setting.domain for each in comparisons})
-    return len(comparisons) // columns, columns
-
-
-def _label(panels: Any, below: str, beside: str) -> None:
-    for axes in panels[-1]:
-        axes.set_xlabel(below)
-    for axes in panels[:, 0]:
-        axes.set_ylabel(beside)
 
 
 def _magnification(error: float) -> float:
@@ -88,5 +76,5 @@ def _magnified(track: Track, factor: float) -> Array:
 
 
 def _plane(points: Array) -> tuple[Array, Array]:
-    """Their x and z [mm]."""
+    """Their x and z, of points (k, 3) [mm]."""
     return 1e3 * points[:, 0], 1e3 * points[:, 2]

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ FEED = 0.25  # m/s
 # jitter would decide whether that sample has it already.
 LEAD = 0.50025
 STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
-AWAY = 0.1  # m from the beginning: where tracks that were recorded by different clocks are laid over each other
+ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are aligned
 
 
 def dead_time(topology: Topology) -> float:
@@ -42,19 +43,19 @@ def dead_time(topology: Topology) -> float:
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings of the law.
-
-    Attributes:
-        domain, feedforward: of the law.
-    """
+    """Domain and feed-forward (0 to 1) of the law."""
 
     domain: str
     feedforward: float
 
     def gains(self, dead_time: float = 0.0) -> dict[str, str | float]:
-        """By name, for drives whose torques act so much later [s]."""
-        shape: dict[str, str | float] = {"domain": self.domain, "stiffness": UR5_STIFFNESS}
-        return {**shape, "feedforward": self.feedforward, "feedforward_lead": dead_time}
+        """The law's gains by name, for drives with a dead time [s]."""
+        return {
+            "domain": self.domain,
+            "stiffness": UR5_STIFFNESS,
+            "feedforward": self.feedforward,
+            "feedforward_lead": dead_time,
+        }
 
     def __str__(self) -> str:
         return f"{self.domain}, feed-forward {100.0 * self.feedforward:.0f} %"
@@ -62,7 +63,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """The tip's way, from the contour's beginning until it rests at the end.
+    """The tip's path, from the contour's beginning until it rests at the end.
 
     Attributes:
         t: (k,) since the beginning [s].
@@ -112,7 +113,7 @@ class Comparison:
     left_out: int
 
     def tracks(self) -> dict[str, Track]:
-        """By where they were made."""
+        """By the place of their measurement."""
         return {"on the bus": self.bus, "in process": self.simulated, "in process, with drives": self.delayed}
 
 
@@ -126,7 +127,7 @@ class ContourTrial:
         contour: of the tip, in the base.
         times: (k,) [s] after the start: first LEAD, where the joints are at home, then the way along the contour.
         positions, velocities: (k, n) at these times [rad, rad/s].
-        duration: of the whole, with a rest after it [s].
+        duration: of all, with a rest after it [s].
     """
 
     def __init__(self, robot: RobotConfig) -> None:
@@ -138,38 +139,29 @@ class ContourTrial:
         t = np.linspace(0.0, timing.duration, round(timing.duration / STEP) + 1)
         point, speed, _ = TimedContour(self.contour, timing).at(t)
         self.times = LEAD + t
-        self.positions = self._angles(pose, point, home)
-        self.velocities = self._rates(speed)
+        self.positions, self.velocities = self._joint_path(pose, point, speed)
         self.duration = LEAD + timing.duration + DWELL
         self._begin = pose[:3, 3]
 
-    def _angles(self, pose: Array, points: Array, q: Array) -> Array:
-        target, found = pose.copy(), []
-        for point in points:
-            target[:3, 3] = point
+    def _joint_path(self, pose: Array, points: Array, speeds: Array) -> tuple[Array, Array]:
+        solver, q, target, twist = DifferentialKinematics(), np.array(self.robot.home), pose.copy(), np.zeros(6)
+        positions, velocities = [], []
+        for point, speed in zip(points, speeds, strict=True):
+            target[:3, 3], twist[:3] = point, speed
             q = solve_pose(self.model, target, q)
-            found.append(q)
-        return np.array(found)
-
-    def _rates(self, speeds: Array) -> Array:
-        solver, twist, found = DifferentialKinematics(), np.zeros(6), []
-        for q, speed in zip(self.positions, speeds, strict=True):
-            twist[:3] = speed
-            found.append(solver.velocities(self.model.at(q), twist))
-        return np.array(found)
+            positions.append(q)
+            velocities.append(solver.velocities(self.model.at(q), twist))
+        return np.array(positions), np.array(velocities)
 
     def simulate(self, setting: Setting) -> Track:
         """In process, in lockstep with MuJoCo: the torques act at once."""
-        rate = self.robot.profile.rate
-        log = simulate(self.robot, LAW, setting.gains(), self._path(), self.duration, rate=rate)
+        log = simulate(self.robot, LAW, setting.gains(), self._path(), self.duration, rate=self.robot.profile.rate)
         return self.track(log.t, log.q)
 
     def simulate_drives(self, setting: Setting, topology: Topology) -> Track:
         """In process, in lockstep with the emulated drives: see :class:`LockstepDrives`."""
-        plant, loop = (
-            LockstepDrives(self.robot, topology),
-            ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model),
-        )
+        plant = LockstepDrives(self.robot, topology)
+        loop = ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model)
         states = []
         for _ in range(round(self.duration * self.robot.profile.rate)):
             command = loop.tick(plant.read())
@@ -185,17 +177,13 @@ class ContourTrial:
         return JointPath(self.model, home, self.times, self.positions, self.velocities, 0.0, limits)
 
     def track(self, t: Array, q: Array) -> Track:
-        """What was recorded, by a clock that begins anywhere.
-
-        Args:
-            t: (k,) [s].
-            q: (k, n) joint angles [rad].
+        """The track of recorded joint angles (k, n) [rad] at times (k,) [s] of any clock.
 
         Raises:
-            ConfigError: the tip doesn't go along the contour there.
+            ConfigError: the tip doesn't go along the contour.
         """
         tip = self._tips(q)
-        start = self._time_away(t, tip) - self._time_away(self.times, self._tips(self.positions)) + LEAD
+        start = self._aligned_at(t, tip) - self._aligned_at(self.times, self._tips(self.positions)) + LEAD
         chosen = (t >= start) & (t <= start + self.duration - LEAD)
         _, s = self.contour.distance(tip[chosen])
         return Track(t[chosen] - start, q[chosen], tip[chosen], self.contour.point(s))
@@ -203,39 +191,40 @@ class ContourTrial:
     def _tips(self, q: Array) -> Array:
         return np.array([self.model.at(each).pose[:3, 3] for each in q]).reshape(-1, 3)
 
-    def _time_away(self, t: Array, tip: Array) -> float:
-        """When the tip is first AWAY from the beginning [s]."""
+    def _aligned_at(self, t: Array, tip: Array) -> float:
+        """When the distance of the tip to the beginning is first ALIGNED_AT [s]."""
         distance = np.linalg.norm(tip - self._begin, axis=1)
-        at = int(np.argmax(distance >= AWAY)) if len(distance) else 0
+        at = int(np.argmax(distance >= ALIGNED_AT)) if len(distance) else 0
         if at == 0:
-            raise ConfigError(f"the tip never gets {AWAY:g} m away from the contour's beginning")
-        fraction = (AWAY - distance[at - 1]) / (distance[at] - distance[at - 1])
+            raise ConfigError(f"the tip stays within {ALIGNED_AT:g} m of the contour's beginning", bound=ALIGNED_AT)
+        fraction = (ALIGNED_AT - distance[at - 1]) / (distance[at] - distance[at - 1])
         return float(t[at - 1] + fraction * (t[at] - t[at - 1]))
 
 
 def write_samples(comparisons: Sequence[Comparison], joints: Sequence[str], path: Path) -> Path:
-    """A CSV file with a row per sample."""
+    """Write a CSV file with a row per sample; returns it."""
     header = ["domain", "feedforward", "where", "t", *(f"q.{name}" for name in joints)]
-    header += ["tip.x", "tip.y", "tip.z", "contour_error_mm"]
-    with path.open("w", newline="", encoding="ascii") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        for each in comparisons:
-            for where, track in each.tracks().items():
-                rows = np.column_stack((track.t, track.q, track.tip, track.error))
+    rows: list[list[Any]] = [[*header, "tip.x", "tip.y", "tip.z", "contour_error_mm"]]
+    for each in comparisons:
+        for where, track in each.tracks().items():
+            for sample in np.column_stack((track.t, track.q, track.tip, track.error)):
                 named = each.setting.domain, each.setting.feedforward, where
-                writer.writerows([*named, *(f"{value:.9g}" for value in row)] for row in rows)
-    return path
+                rows.append([*named, *(f"{value:.9g}" for value in sample)])
+    return _write(rows, path)
 
 
 def write_figures(comparisons: Sequence[Comparison], path: Path) -> Path:
-    """A CSV file with a row per setting and place."""
+    """Write a CSV file with a row per setting and place; returns it."""
+    rows: list[list[Any]] = [["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out"]]
+    for each in comparisons:
+        for where, track in each.tracks().items():
+            left_out = each.left_out if track is each.bus else 0
+            setting = each.setting.domain, each.setting.feedforward
+            rows.append([*setting, where, f"{track.max:.6f}", f"{track.rms:.6f}", left_out])
+    return _write(rows, path)
+
+
+def _write(rows: Sequence[Sequence[Any]], path: Path) -> Path:
     with path.open("w", newline="", encoding="ascii") as file:
-        writer = csv.writer(file)
-        writer.writerow(["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out"])
-        for each in comparisons:
-            for where, track in each.tracks().items():
-                left_out = each.left_out if track is each.bus else 0
-                setting = each.setting.domain, each.setting.feedforward
-                writer.writerow([*setting, where, f"{track.max:.6f}", f"{track.rms:.6f}", left_out])
+        csv.writer(file).writerows(rows)
     return path

@@ -33,18 +33,15 @@ def demo(
     scene: str = "",
     browser: bool = True,
 ) -> int:
-    """Run it.
+    """Run it; returns the exit status.
 
     Args:
         robot, law, gains, scene: see :func:`robot_control_ros.bringup.simulation`.
         live: show the live line.
         seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
         output: folder for the plot and the CSV file that are written without the page.
-        browser: with the page, on which a person does what is to be done; else it is a circle and a push, or in a scene
-            the keys of the terminal lead what can be led (by default until Esc, where there are keys to be read).
-
-    Returns:
-        The exit status.
+        browser: with the page, for a person. Without it the robot follows a circle and is pushed, or in a scene the
+            terminal's keys move an object (by default until Esc, where keys can be read).
 
     Raises:
         ConfigError: an argument that can't be used, or the page's library is missing.
@@ -57,7 +54,8 @@ def demo(
 
     title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")
     print(f"{config.description or config.name} under {law}")
-    _print_domain()
+    settings = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
+    print(f"To join from another terminal: export {settings}")
     with (
         Processes(specs) as processes,
         Processes([page(robot, "sim")] if browser else []),
@@ -76,14 +74,9 @@ def demo(
 
 def _check_options(seconds: float | None, browser: bool) -> None:
     if seconds is not None and not seconds >= 0.0:
-        raise ConfigError(f"seconds = {seconds}: must be 0 or more")
+        raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
     if browser and find_spec("viser") is None:
         raise ConfigError("the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without")
-
-
-def _print_domain() -> None:
-    found = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
-    print(f"To join from another terminal: export {found}")
 
 
 def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
@@ -98,34 +91,20 @@ def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
 
 
 def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:
-    line = _LiveLine()
-    began = time.monotonic()
+    began, terminal, next_line = time.monotonic(), sys.stdout.isatty(), 0.0
     while not operator.finished and (seconds == 0.0 or operator.elapsed < seconds):
         spin(0.1)
         processes.check()
         if operator.latest is None:
             if time.monotonic() - began > START_LIMIT:
                 raise HardwareFault(f"no telemetry from the controller within {START_LIMIT:g} s")
-        elif live:
-            line.show(operator)
+        elif live and terminal:
+            print(f"\r{_line(operator):<78}", end="", flush=True)
+        elif live and operator.elapsed >= next_line:  # one line a second
+            next_line += 1.0
+            print(_line(operator), flush=True)
     if live:
         print()
-
-
-class _LiveLine:
-    """One line that is written over on a terminal, one a second elsewhere."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stdout.isatty()
-        self._next = 0.0
-
-    def show(self, operator: Any) -> None:
-        if self._terminal:
-            sys.stdout.write(f"\r{_line(operator):<78}")
-        elif operator.elapsed >= self._next:
-            self._next += 1.0
-            print(_line(operator))
-        sys.stdout.flush()
 
 
 def _line(operator: Any) -> str:

@@ -1,7 +1,4 @@
-"""The demonstration on EtherCAT: position-domain PD on an emulated six-axis bus, beside the same law in process.
-
-It makes a network namespace of its own for it: ``robot_control ethercat demo``.
-"""
+"""The demonstration on EtherCAT: position-domain PD on an emulated six-axis bus, beside the same law in process."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ from .reproduce.contour_benchmark import DOMAINS
 
 ROBOT, PROFILE = "ur5", "ethercat"
 FEEDFORWARDS = (0.0, 1.0)
-START_LIMIT = 40.0  # s until the bus is in OP and the controller tells something
-ENABLE_LIMIT = 15.0  # s until the drives do what is commanded
-ANSWER_LIMIT = 15.0  # s: longer than the bus's process may take
-NEWS_LIMIT = 3.0  # s: diagnostics come once a second
+START_LIMIT = 40.0  # s until the bus is in OP and the controller sends telemetry
+ENABLE_LIMIT = 15.0  # s until the drives are enabled
+REPLY_LIMIT = 15.0  # s: longer than the bus process may take
+DIAGNOSTICS_LIMIT = 3.0  # s: diagnostics come once a second
 SETTLE = 1.0  # s: five time constants of gains
 ATTEMPTS = 3  # per setting
 HOMING = 2.0  # s
@@ -49,19 +46,16 @@ SHOWN = ("on time [%]", "cycles", "cycles left out", "working counter", "wrong w
 
 
 def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, output: Path = Path()) -> int:
-    """Run it; in a namespace, see :func:`ethercat_emulator.network.veth.enter_namespace`.
+    """Run it within :func:`ethercat_emulator.network.veth.enter_namespace`; returns the exit status.
 
     Args:
         domains: of the law, each without and with feed-forward.
-        in_process: whether the law runs in the bus's process; else over topics.
+        in_process: whether the law runs in the bus process; else over topics.
         output: folder for plots and tables.
-
-    Returns:
-        The exit status.
 
     Raises:
         ConfigError: no pair of interfaces can be made here.
-        HardwareFault: a process ended, the drives were stopped, or nothing came.
+        HardwareFault: a process ended, the drives were stopped, or no message came.
     """
     os.environ.update(environment())
     robot = load_robot(ROBOT, PROFILE)
@@ -97,7 +91,7 @@ def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, output: Pa
 def _on_the_bus(
     robot: RobotConfig, trial: ContourTrial, settings: Sequence[Setting], in_process: bool
 ) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str]]:
-    """Tracks, each with the cycles left out meanwhile; how cycles were kept; the bus's last diagnostics."""
+    """Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last diagnostics."""
     from ..nodes.common.running import spinning
     from ..nodes.demo.contour_operator import ContourOperator
 
@@ -120,27 +114,19 @@ def _on_the_bus(
             for setting in settings:
                 tracks.append(session.follow(trial, setting))
                 samples.collect()
-            bus = session.news()
-            return tracks, _jitter(robot, samples, bus), bus
-
-
-def _jitter(robot: RobotConfig, samples: TimingRecorder, bus: Mapping[str, str]) -> Jitter:
-    missed, lost, bad, late = (int(bus[name]) for name in _COUNTS)
-    return Jitter(robot.period, samples.all(), missed, lost, bad, late, priority=0)
+            bus = session.diagnostics()
+            missed, lost, bad, late = (int(bus[name]) for name in _COUNTS)
+            return tracks, Jitter(robot.period, samples.all(), missed, lost, bad, late, priority=0), bus
 
 
 class _StoppedError(HardwareFault):
-    """The bus's process stopped the drives."""
+    """The bus process stopped the drives."""
 
 
 class _Session:
-    """What is done one after the other, while the node spins and the processes are watched.
+    """The steps of the demonstration, by a ContourOperator that spins while the processes must go on.
 
-    Args:
-        operator: a ContourOperator.
-        spin: lets it spin for some seconds.
-        processes: that must go on.
-        dead_time: of the drives [s].
+    The dead time [s] is that of the drives.
     """
 
     def __init__(self, operator: Any, spin: Callable[[float], None], processes: Processes, dead_time: float) -> None:
@@ -148,19 +134,17 @@ class _Session:
         self._dead_time = dead_time
 
     def start(self) -> None:
-        """Until the drives do what the controller commands."""
-        operator = self._operator
-        self._until(lambda: operator.ready, START_LIMIT, "the controller doesn't tell anything")
+        """Wait for the controller, and enable the drives."""
+        self._until(lambda: self._operator.ready, START_LIMIT, "no telemetry from the controller")
         self._enable()
 
     def follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
-        """Along the contour; once more where the drives were stopped on the way, as on a machine that stalls.
+        """Track along the contour, and how many cycles were left out meanwhile.
 
-        Returns:
-            The track, and how many cycles were left out meanwhile.
+        It is tried again where the drives were stopped on the way, as on a machine that stalls.
 
         Raises:
-            HardwareFault: they were stopped too often, or something else is wrong.
+            HardwareFault: they were stopped too often, or another failure.
         """
         for _ in range(ATTEMPTS - 1):
             try:
@@ -172,13 +156,14 @@ class _Session:
 
     def _follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
         operator = self._operator
-        answer = operator.set_gains(LAW, setting.gains(self._dead_time))
-        self._until(answer.done, ANSWER_LIMIT, "gains: no answer")
-        operator.check_set(answer)
-        self._wait(SETTLE)
-        before = int(self.news()["cycles left out"])
+        reply = operator.set_gains(LAW, setting.gains(self._dead_time))
+        self._until(reply.done, REPLY_LIMIT, "gains: no reply")
+        operator.check_set(reply)
+        settled = time.monotonic() + SETTLE
+        self._until(lambda: time.monotonic() > settled, 2.0 * SETTLE, "no time")
+        before = int(self.diagnostics()["cycles left out"])
         self._send(trial.times, trial.positions, trial.velocities, trial.duration + MARGIN)
-        return trial.track(*operator.samples()), int(self.news()["cycles left out"]) - before
+        return trial.track(*operator.samples()), int(self.diagnostics()["cycles left out"]) - before
 
     def _send(self, times: Array, positions: Array, velocities: Array, duration: float) -> None:
         operator = self._operator
@@ -187,7 +172,7 @@ class _Session:
 
     def _recover(self, trial: ContourTrial) -> None:
         """Enable the drives again, and go to the contour's beginning."""
-        self._ask("reset_fault")
+        self._call("reset_fault")
         self._enable()
         home = trial.positions[:1]
         self._send(np.array([HOMING]), home, np.zeros_like(home), HOMING + MARGIN)
@@ -197,34 +182,31 @@ class _Session:
         refusal = ""
         while not operator.running:
             if time.monotonic() > limit:
-                reason = refusal or operator.words
-                raise HardwareFault(f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {reason}")
-            refusal = self._ask("enable")
-            self.news()
+                message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.words}"
+                raise HardwareFault(message, bound=ENABLE_LIMIT)
+            refusal = self._call("enable")
+            self.diagnostics()
 
-    def _ask(self, service: str) -> str:
-        """Call a service of the bus; returns why it refused, or ""."""
-        answer = self._operator.ask(service)
-        self._until(answer.done, ANSWER_LIMIT, f"{service}: no answer")
-        return "" if answer.result().success else str(answer.result().message)
+    def _call(self, service: str) -> str:
+        """Call a service of the bus; returns why it was refused, or ""."""
+        reply = self._operator.ask(service)
+        self._until(reply.done, REPLY_LIMIT, f"{service}: no reply")
+        return "" if reply.result().success else str(reply.result().message)
 
-    def news(self) -> Mapping[str, str]:
-        """The bus's next diagnostics."""
-        operator, asked = self._operator, time.monotonic()
-        self._until(lambda: operator.heard_at > asked, NEWS_LIMIT, "no diagnostics of the bus")
+    def diagnostics(self) -> Mapping[str, str]:
+        """The next diagnostics of the bus."""
+        operator, since = self._operator, time.monotonic()
+        self._until(lambda: operator.heard_at > since, DIAGNOSTICS_LIMIT, "no diagnostics of the bus")
         values: Mapping[str, str] = operator.bus
         return values
-
-    def _wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        self._until(lambda: time.monotonic() > end, 2.0 * seconds, "")
 
     def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
         operator, end = self._operator, time.monotonic() + limit
         was_running = operator.running
         while not condition():
             if time.monotonic() > end:
-                raise HardwareFault(f"{what} (waited for {limit:g} s); drives: {operator.words or 'unknown'}")
+                message = f"{what} (waited for {limit:g} s); drives: {operator.words or 'unknown'}"
+                raise HardwareFault(message, bound=limit)
             self._spin(0.02)
             self._processes.check()
             if was_running and operator.stopped:

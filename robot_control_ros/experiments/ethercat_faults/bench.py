@@ -1,6 +1,6 @@
-"""An arm in MuJoCo on an emulated bus (:mod:`...ethercat.emulation`), and the bus's own process that drives it.
+"""An arm in MuJoCo on an emulated bus (:mod:`...ethercat.emulation`), and the bus process that drives it.
 
-What the driver does is in what its process tells; what becomes of drives and joints, the emulator says.
+The bus process reports what the driver does; the emulator reports what becomes of drives and joints.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import yaml
@@ -40,22 +41,39 @@ BAD_CYCLES = 3
 AMPLITUDE, PERIOD = 0.05, 4.0  # rad, s, of the joints' motion
 MAX_STEP = 0.002  # s of that motion per command: what a stall of this process takes isn't made up for
 STIFFNESS = 15.0  # rad/s, of the commanded torque's pull to where it holds
-PATIENCE = 15.0  # s for what must follow: all mailboxes are looked into once in 6 s, one message each
+TIMEOUT = 15.0  # s for what must follow: all mailboxes are looked into once in 6 s, one message each
 POLL = 0.005  # s
 ENABLED = "OPERATION_ENABLED"
 _RUNNING = (Action.RUN, Action.HOLD)
+T = TypeVar("T")
 
 
-class _Stream(threading.Thread):
-    """Commands with each cycle.
+def poll(find: Callable[[], T]) -> T:
+    """What `find` returns as soon as that is true, or at last after TIMEOUT."""
+    until = time.monotonic() + TIMEOUT
+    while not (found := find()) and time.monotonic() < until:
+        time.sleep(POLL)
+    return found
 
-    Args:
-        client: of the bus's process.
-        robot: its configuration.
 
-    Attributes:
-        mode: of the commands.
+def retry(request: Callable[[], T]) -> T:
+    """What a request returns once it is accepted.
+
+    Raises:
+        ConfigError: it is still refused after TIMEOUT.
     """
+    until = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            return request()
+        except ConfigError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(POLL)
+
+
+class _CommandStream(threading.Thread):
+    """Commands of a `mode` with each cycle, to the client of the bus process."""
 
     def __init__(self, client: BusClient, robot: RobotConfig) -> None:
         super().__init__(name="commands", daemon=True)
@@ -67,11 +85,11 @@ class _Stream(threading.Thread):
         self._end = threading.Event()
 
     def hold(self) -> None:
-        """Command the joints to stay where they are now."""
+        """Command the joints to stay at their present positions."""
         self._moving, self._phase, self._center = False, 0.0, None
 
     def move(self) -> None:
-        """Command them to move to and fro about there."""
+        """Command them to swing about these positions."""
         self._moving = True
 
     def end(self) -> None:
@@ -105,11 +123,11 @@ class _Stream(threading.Thread):
 
 
 class Bench:
-    """An emulated arm, and the bus's process that drives it.
+    """An emulated arm, and the bus process that drives it.
 
     Args:
         folder: for the socket, the topology and the shared memory.
-        emulate: start the emulator; else it is another bench's.
+        emulate: start the emulator; else another bench has started it.
         command_timeout: age of a command at which the drives are stopped [s].
     """
 
@@ -123,36 +141,35 @@ class Bench:
             self._emulator.enter_context(emulated_bus(ROBOT, self.topology, SLAVES, self._channel))
         self._command_timeout = command_timeout
         self._client: BusClient | None = None
-        self._stream: _Stream | None = None
+        self._stream: _CommandStream | None = None
 
     @property
     def client(self) -> BusClient:
-        """Of the bus's process, which is started where there is none."""
+        """Client of the bus process, which is started where there is none."""
         if self._client is None:
-            self._client = _start(self.folder, self.robot, self.topology, self._command_timeout)
-            self._stream = _Stream(self._client, self.robot)
-            self._stream.start()
+            self._client = self._start()
         return self._client
 
     @property
-    def stream(self) -> _Stream:
-        """Of commands."""
-        assert self.client is not None
-        assert self._stream is not None
+    def stream(self) -> _CommandStream:
+        """The stream of commands, which is started where there is none."""
+        if self._stream is None:
+            self._stream = _CommandStream(self.client, self.robot)
+            self._stream.start()
         return self._stream
 
     def inject(self, line: str) -> float:
-        """Give the emulator a line, or more with "; " between; returns when it was obeyed [s, by time.monotonic()]."""
+        """Give the emulator lines, "; " between them; returns when they were executed [s, by time.monotonic()]."""
         for each in line.split("; "):
             inject(self._channel, each)
         return float(inject(self._channel, "when"))
 
-    def ask(self, line: str) -> Any:
-        """What the emulator tells."""
+    def query(self, line: str) -> Any:
+        """The emulator's reply to a line."""
         return json.loads(inject(self._channel, line))
 
-    def let_go(self) -> None:
-        """End the bus's process."""
+    def end_bus(self) -> None:
+        """End the bus process."""
         if self._stream is not None:
             self._stream.end()
         if self._client is not None:
@@ -160,14 +177,14 @@ class Bench:
         self._client = self._stream = None
 
     def close(self) -> None:
-        """End everything."""
-        self.let_go()
+        """End the bus process and the emulator."""
+        self.end_bus()
         self._emulator.close()
 
     # --- the arm ---
 
     def enable(self) -> str:
-        """Reset what there is to reset, and enable; returns the message of the reset.
+        """Reset faults and enable the drives; returns the message of the reset.
 
         Raises:
             ConfigError, HardwareFault: it didn't succeed.
@@ -175,25 +192,17 @@ class Bench:
         self.wait_for(lambda: self.action is Action.DISABLE, "order to disable")
         message = self.client.request("reset_fault")
         self.stream.hold()
-        until = time.monotonic() + PATIENCE
-        while True:  # a few good cycles are needed first
-            try:
-                self.client.request("enable")
-                break
-            except ConfigError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(POLL)
+        retry(lambda: self.client.request("enable"))  # a few good cycles are needed first
         self.wait_for(lambda: self.action is Action.RUN, "enabled drives")
         return message
 
     def run(self, mode: CommandMode) -> None:
-        """Have the arm move by commands of a mode, from a standstill.
+        """Move the arm by commands of a mode, from rest.
 
         Raises:
             HardwareFault: the drives are stopped before it moves, again and again, as on a machine that stalls.
         """
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while time.monotonic() < until:
             if self.action in _RUNNING:
                 self.client.request("disable")
@@ -209,107 +218,84 @@ class Bench:
 
     @property
     def action(self) -> Action | None:
-        """What the drives shall do now; None before the first cycle."""
+        """What the drives are commanded to do now; None before the first cycle."""
         status = self.client.status()
         return None if status is None else status.action
 
     def turns(self, since: float) -> list[tuple[float, str, int]]:
-        """(time [s, by time.monotonic()], action, working counter) of the cycles in which either became another.
+        """(time [s, by time.monotonic()], action, working counter) of the cycles in which either changed.
 
-        The first one is what was so at the time asked for. They are the bus process's own notes: a witness that
-        stalls with the machine would miss cycles.
+        The first one holds at the time `since`. The bus process records them: a process beside it would miss cycles
+        where the machine stalls.
         """
         turns = [(at, action, counter) for at, action, counter in self.client.report().get("turns", ())]
         before = sum(at < since for at, *_ in turns)
         return turns[max(before - 1, 0) :]
 
     def turn_to(self, actions: Sequence[Action], since: float) -> float | None:
-        """When drives were first told one of these [s, by time.monotonic()]; None where they weren't in time."""
-        wanted, until = {action.value for action in actions}, time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            for at, action, _ in self.turns(since):
-                if at >= since and action in wanted:
-                    return at
-            time.sleep(POLL)
-        return None
+        """When one of these actions was first commanded [s, by time.monotonic()]; None where it wasn't in time."""
+        wanted = {action.value for action in actions}
+        return poll(lambda: next((at for at, action, _ in self.turns(since) if at >= since and action in wanted), None))
 
     def wait_for(self, found: Callable[[], bool], what: str) -> None:
-        """Until something is so.
+        """Wait until a condition holds.
 
         Raises:
-            HardwareFault: it isn't in time.
+            HardwareFault: it doesn't within TIMEOUT.
         """
-        until = time.monotonic() + PATIENCE
-        while not found():
-            if time.monotonic() > until:
-                raise HardwareFault(f"no {what} within {PATIENCE:g} s: {self.client.report().get('message', '')}")
-            time.sleep(POLL)
+        if not poll(found):
+            message = f"no {what} within {TIMEOUT:g} s: {self.client.report().get('message', '')}"
+            raise HardwareFault(message, name=what, bound=TIMEOUT)
 
     def disabled(self) -> bool:
-        """Whether no drive is enabled, as the emulator knows."""
-        return all(drive["powers"][-1] != ENABLED for drive in self.ask("drives"))
+        """Whether no drive is enabled, by the emulator."""
+        return all(drive["powers"][-1] != ENABLED for drive in self.query("drives"))
 
-    def left(self) -> float | None:
+    def disabled_at(self) -> float | None:
         """When the last drive left operation enabled [s, by time.monotonic()]; None where one is in it."""
-        left = [drive["left"] for drive in self.ask("drives") if drive["left"] is not None]
-        return max(left) if left and self.disabled() else None
+        times = [drive["left"] for drive in self.query("drives") if drive["left"] is not None]
+        return max(times) if times and self.disabled() else None
 
-    def said(self, since: float) -> list[str]:
-        """What the driver says: causes of a stop, and events from a time on [s, by time.monotonic()]."""
+    def messages(self, since: float) -> list[str]:
+        """The driver's messages: causes of a stop, and events from a time on [s, by time.monotonic()]."""
         report = self.client.report()
-        events = [words for at, words in report.get("events", ()) if at >= since]
+        events = [message for at, message in report.get("events", ()) if at >= since]
         return list(dict.fromkeys([*report.get("causes", ()), *events]))
 
     def actions(self, since: float) -> str:
-        """What drives were told from a time on."""
+        """The actions that were commanded from a time on."""
         turns = self.turns(since)
-        told = [action for at, action, _ in turns if at >= since] or [turns[-1][1]]
-        return " -> ".join(word for word, before in zip(told, ["", *told], strict=False) if word != before)
+        actions = [action for at, action, _ in turns if at >= since] or [turns[-1][1]]
+        return " -> ".join(action for action, _ in groupby(actions))
 
     def shown(self, since: float) -> str:
         """What the master saw in the cycles from a time on."""
         wrong = sorted({counter for at, _, counter in self.turns(since) if at >= since} - {self._expected})
-        words = f"working counter {', '.join(map(str, wrong or [self._expected]))}"
-        al = [f"{name} {state}" for name, state in self.client.report().get("slaves", {}).items()]
-        return f"{words}; {', '.join(al)}" if al else words
+        counters = f"working counter {', '.join(map(str, wrong or [self._expected]))}"
+        states = [f"{name} {state}" for name, state in self.client.report().get("slaves", {}).items()]
+        return f"{counters}; {', '.join(states)}" if states else counters
 
-
-def _start(folder: Path, robot: RobotConfig, topology: str, command_timeout: float) -> BusClient:
-    """The bus's process, with the bus in OP.
-
-    Raises:
-        ConfigError, HardwareFault: it doesn't get there.
-    """
-    until = time.monotonic() + PATIENCE
-    while True:
+    def _start(self) -> BusClient:
+        """The bus process, with the bus in OP; the last one may still be ending."""
+        settings: dict[str, Any] = {
+            "priority": PRIORITY,
+            "command_timeout": self._command_timeout,
+            "bad_cycles": BAD_CYCLES,
+            "frame_timeout": FRAME_TIMEOUT,
+            "memory": self.folder / MASTER,
+            "stop_time": STOP_TIME,
+        }
+        client = retry(lambda: BusClient(self.robot, ROBOT, self.topology, MASTER, **settings))
         try:
-            client = BusClient(
-                robot,
-                ROBOT,
-                topology,
-                MASTER,
-                priority=PRIORITY,
-                command_timeout=command_timeout,
-                bad_cycles=BAD_CYCLES,
-                frame_timeout=FRAME_TIMEOUT,
-                memory=folder / MASTER,
-                stop_time=STOP_TIME,
-            )
-            break
-        except ConfigError:  # the last one's process still ends
-            if time.monotonic() > until:
-                raise
-            time.sleep(POLL)
-    try:
-        client.wait_until_ready()
-    except RobotControlError:
-        client.close()
-        raise
-    return client
+            client.wait_until_ready()
+        except RobotControlError:
+            client.close()
+            raise
+        return client
 
 
 def _with_aliases(folder: Path) -> str:
-    """The robot's topology, with an alias per slave, so that slaves that are alike can be told apart; its path."""
+    """Path of the robot's topology with an alias per slave, which distinguishes slaves that are alike."""
     path = folder / "topology.yaml"
     if not path.exists():
         content = yaml.safe_load(load_topology(ROBOT).path.read_text(encoding="utf-8"))

@@ -1,32 +1,24 @@
-"""The rows of the fault table, and their trials one after the other."""
+"""The rows of the fault table, their trials one after the other, and the records as a table in Markdown."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
-from ethercat_emulator.network.veth import make_pair
+from ethercat_emulator.network.veth import enter_namespace, make_pair
 
-from ...core.errors import ConfigError
 from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.process.protocol import memory_path
+from ...robot.schema import choice
+from . import trial
 from .bench import BAD_CYCLES, Bench
-from .trial import (
-    Fault,
-    TrialRecord,
-    at_start,
-    following_error,
-    lasting,
-    master_killed,
-    master_stopped,
-    mode_change_refused,
-    mode_refused,
-    owner_lost,
-    silent_mailbox,
-    while_running,
-)
+from .trial import Fault, TrialRecord
 
 _BOTH = (CommandMode.POSITION, CommandMode.EFFORT)
 
@@ -51,7 +43,7 @@ FAULTS = (
         "drive_fault 1 0x4310 true",
         "shoulder_lift_joint: .*0x4310 excess temperature, drive",
         mend="mend_drive 1",
-        trial=lasting,
+        trial=trial.lasting,
     ),
     Fault("emergency", "emergency 5 0x8130", r"slave 5 \(wrist_3_joint\): emergency 0x8130", action=None),
     Fault(
@@ -72,21 +64,24 @@ FAULTS = (
         mend="freeze_position 0 false",
     ),
     Fault(
-        "following error", "0x6065 = 1 count", "shoulder_lift_joint: .*0x8611 following error", trial=following_error
+        "following error",
+        "0x6065 = 1 count",
+        "shoulder_lift_joint: .*0x8611 following error",
+        trial=trial.following_error,
     ),
     Fault(
         "mode refused",
         "refuse_mode 2 10",
         r"elbow_joint: refuses mode of operation cyclic synchronous torque \(10\)",
         mend="refuse_mode 2 10 false",
-        trial=mode_refused,
+        trial=trial.mode_refused,
     ),
     Fault(
         "mode change refused",
         "refuse_mode 2 10",
         r"elbow_joint: refuses mode of operation cyclic synchronous torque \(10\)",
         mend="refuse_mode 2 10 false",
-        trial=mode_change_refused,
+        trial=trial.mode_change_refused,
     ),
     Fault(
         "SDO timeout during OP",
@@ -94,61 +89,104 @@ FAULTS = (
         r"slave 3 \(wrist_1_joint\): object 0x6502:0 can't be read",
         action=None,
         mend="silence_mailbox 3 false",
-        trial=silent_mailbox,
+        trial=trial.silent_mailbox,
     ),
-    Fault("master SIGSTOP", "SIGSTOP", "SAFE-OP with error 0x001B sync manager watchdog", trial=master_stopped),
-    Fault("master SIGKILL", "SIGKILL", "the bus's process has ended", modes=_BOTH, trial=master_killed),
-    Fault("owner SIGKILL", "SIGKILL", "", modes=_BOTH, trial=owner_lost),
-    Fault("owner SIGSTOP", "SIGSTOP", "", trial=owner_lost),
-    Fault("wrong order", "swap 1 2", r"slave 1 .*alias 2.*position 2: wrong order", mend="swap 1 2", trial=at_start),
+    Fault("master SIGSTOP", "SIGSTOP", "SAFE-OP with error 0x001B sync manager watchdog", trial=trial.master_stopped),
+    Fault("master SIGKILL", "SIGKILL", "the bus's process has ended", modes=_BOTH, trial=trial.master_killed),
+    Fault("owner SIGKILL", "SIGKILL", "", modes=_BOTH, trial=trial.owner_lost),
+    Fault("owner SIGSTOP", "SIGSTOP", "", trial=trial.owner_lost),
+    Fault(
+        "wrong order", "swap 1 2", r"slave 1 .*alias 2.*position 2: wrong order", mend="swap 1 2", trial=trial.at_start
+    ),
     Fault(
         "wrong identity",
         "identity 4 0xABC:0x999:0:5; power_cycle 4",
         r"slave 4 \(wrist_2_joint\): expected vendor 0x00000ABC, product 0x00000402.*found .*product 0x00000999",
         mend="identity 4 0xABC:0x402:0:5; power_cycle 4",
-        trial=at_start,
+        trial=trial.at_start,
     ),
     Fault(
         "wrong count",
         "power 5 false",
         r"slave 5 \(wrist_3_joint\): found nothing",
         mend="power 5 true",
-        trial=at_start,
+        trial=trial.at_start,
     ),
     Fault(
         "corrupt SII",
         "corrupt_sii 2; power_cycle 2",
         r"slave 2 \(elbow_joint\): expected .*found a slave without a readable identity",
         mend="identity 2 0xABC:0x402:0:3; power_cycle 2",
-        trial=at_start,
+        trial=trial.at_start,
     ),
 )
 
 
-def trials(rows: Sequence[str] | None = None, tell: Callable[[TrialRecord], None] | None = None) -> list[TrialRecord]:
-    """Run rows of the table, in a network namespace; see :func:`ethercat_emulator.network.veth.enter_namespace`.
-
-    Args:
-        rows: names; all by default.
-        tell: called with each record as it comes.
+def trials(names: Sequence[str] = ()) -> Iterator[TrialRecord]:
+    """Run rows of the table, all by default, within :func:`ethercat_emulator.network.veth.enter_namespace`.
 
     Raises:
         ConfigError: unknown row; lists them. No right to make interfaces.
-        HardwareFault: the emulator or the bus's process doesn't start, or drives can't be enabled at all.
+        HardwareFault: the emulator or the bus process doesn't start, or drives can't be enabled at all.
     """
-    known = [fault.name for fault in FAULTS]
-    if unknown := [row for row in rows or () if row not in known]:
-        raise ConfigError(f"unknown fault {unknown[0]!r}; faults: {', '.join(known)}")
-    chosen = [(fault, mode) for fault in FAULTS if not rows or fault.name in rows for mode in fault.modes]
-    records: list[TrialRecord] = []
+    by_name = {fault.name: fault for fault in FAULTS}
+    chosen = [by_name[choice("fault", name, by_name)] for name in names] or FAULTS
     make_pair()
-    with tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=memory_path("").parent) as folder:
-        bench = Bench(Path(folder))
-        try:
-            for fault, mode in chosen:
-                records.append((fault.trial or while_running)(bench, fault, mode))
-                if tell is not None:
-                    tell(records[-1])
-        finally:
-            bench.close()
-    return records
+    with (
+        tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=memory_path("").parent) as folder,
+        closing(Bench(Path(folder))) as bench,
+    ):
+        for fault in chosen:
+            for mode in fault.modes:
+                yield (fault.trial or trial.while_running)(bench, fault, mode)
+
+
+_HEAD = ("fault", "the master saw", "the driver did", "after [ms]", "disabled [ms]", "step, way [mrad]", "back by")
+
+
+def table(records: Sequence[TrialRecord]) -> str:
+    """Records as a table in Markdown."""
+    return "\n".join([_line(_HEAD), _line(["---"] * len(_HEAD)), *map(row, records)])
+
+
+def row(record: TrialRecord) -> str:
+    """One of its rows."""
+    messages = "; ".join(record.messages)
+    return _line(
+        (
+            record.fault + (", torque" if record.mode == CommandMode.EFFORT.value else ""),
+            record.shown,
+            record.action + (f": {messages}" if messages else ""),
+            _milliseconds(record.reaction),
+            _milliseconds(record.disabled),
+            f"{1e3 * record.step:.2f}, {1e3 * record.moved:.1f}",
+            record.recovery + ("" if record.recovered else " (NOT RECOVERED)"),
+        )
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{1e3 * seconds:.1f}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command line; :func:`run_arguments` runs what they say."""
+    parser.add_argument("rows", nargs="*", metavar="FAULT", help="names of faults (default: the whole table)")
+    parser.add_argument("--json", default="", metavar="FILE", help="write the records there, too")
+
+
+def run_arguments(options: argparse.Namespace) -> int:
+    """Run the trials in a namespace of their own, and print the table; the exit status is 1 where one failed."""
+    enter_namespace()
+    print(table(()))
+    records = []
+    for record in trials(options.rows):
+        print(row(record), flush=True)
+        records.append(record)
+    if options.json:
+        Path(options.json).write_text(json.dumps([asdict(record) for record in records], indent=2), encoding="utf-8")
+    return 0 if all(record.recovered and not record.self_enabled for record in records) else 1

@@ -16,11 +16,10 @@ from typing import Any
 
 from ethercat_emulator import EmulatorError
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import HardwareFault, RobotControlError
 from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
-from ...ethercat.process.client import BusClient
-from .bench import AMPLITUDE, ENABLED, PATIENCE, POLL, Bench
+from .bench import AMPLITUDE, ENABLED, Bench, poll
 
 OWNED_COMMAND_TIMEOUT = 0.04  # s, where commands shall end
 WATCH = 0.5  # s, for which drives must stay disabled once the fault is over
@@ -30,12 +29,12 @@ _STOPPED = (Action.QUICK_STOP, Action.DISABLE)
 
 @dataclass(frozen=True)
 class Fault:
-    """One row.
+    """One row of the table.
 
     Attributes:
-        name: for people, and to choose it.
+        name: of the row.
         inject, mend: lines for the fault channel; after the second one recovery must succeed.
-        words: regular expression of what the driver must say, in causes, events or an error.
+        message: regular expression that one of the driver's causes, events or errors must match.
         action: that must follow; the arm goes on where it isn't quick stop.
         modes: of the commands.
         trial: how it is injected and watched; by default while the arm runs.
@@ -43,7 +42,7 @@ class Fault:
 
     name: str
     inject: str
-    words: str
+    message: str
     mend: str = ""
     action: Action | None = Action.QUICK_STOP
     modes: tuple[CommandMode, ...] = (CommandMode.POSITION,)
@@ -57,13 +56,13 @@ class TrialRecord:
     Attributes:
         fault, mode: which; the commands' mode.
         shown: what the master saw: working counters other than the right one, and AL states other than OP.
-        action: what the drives were told.
-        said: causes, events or the error, in the driver's words.
+        action: the actions that were commanded.
+        messages: causes, events or the error of the driver.
         reaction: until the first cycle that acted on it; None where nothing had to be.
         disabled: until the last drive had left operation enabled; None where none did.
-        step, moved: the largest motion of a joint in one cycle, and how far one got, until recovery [rad].
-        self_enabled: how often a drive was enabled before it was asked for.
-        recovery: what brought it back, in words.
+        step, moved: the largest motion of a joint in one cycle, and its largest distance, until recovery [rad].
+        self_enabled: how often a drive was enabled before that was requested.
+        recovery: what brought it back.
         recovered: whether the arm runs and holds then.
     """
 
@@ -71,7 +70,7 @@ class TrialRecord:
     mode: str
     shown: str
     action: str
-    said: tuple[str, ...]
+    messages: tuple[str, ...]
     reaction: float | None
     disabled: float | None
     step: float
@@ -82,41 +81,44 @@ class TrialRecord:
 
 
 def while_running(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The arm moves, and the fault comes."""
+    """The fault is injected while the arm moves."""
     bench.run(mode)
-    return _follow(bench, fault, mode, bench.inject(fault.inject), lambda: _mended(bench, fault))
+    return _follow(bench, fault, mode, bench.inject(fault.inject), _mend)
 
 
-def _mended(bench: Bench, fault: Fault) -> list[str]:
+def _mend(bench: Bench, fault: Fault, mode: CommandMode) -> list[str]:
+    """Take the fault away, and return to commands of the mode."""
+    bench.stream.mode = mode
     if fault.mend:
         bench.inject(fault.mend)
     return []
 
 
 def _follow(
-    bench: Bench, fault: Fault, mode: CommandMode, begin: float, mend: Callable[[], list[str]], asked: int = 0
+    bench: Bench,
+    fault: Fault,
+    mode: CommandMode,
+    begin: float,
+    mend: Callable[[Bench, Fault, CommandMode], list[str]],
+    enabled: int = 0,
 ) -> TrialRecord:
-    """What comes of a fault that came at a time [s, by time.monotonic()], to the end of its recovery.
+    """What follows a fault that began at a time [s, by time.monotonic()], to the end of its recovery.
 
-    `mend` takes it away, and returns what the driver said meanwhile; so many drives were `asked` to be enabled after
-    the beginning.
+    `mend` takes the fault away, and returns the driver's messages meanwhile. So many drives were `enabled` on request
+    after the beginning.
     """
-    reacted = None
+    stops, reacted = fault.action is Action.QUICK_STOP, None
     if fault.action is not None:
-        reacted = bench.turn_to(_STOPPED if fault.action is Action.QUICK_STOP else (fault.action,), begin)
-    told = re.compile(fault.words)
-    if fault.words:
-        with contextlib.suppress(HardwareFault):  # what isn't so then, the record shows
-            bench.wait_for(lambda: any(told.search(words) for words in bench.said(begin)), "words")
-    if fault.action is Action.QUICK_STOP:
-        with contextlib.suppress(HardwareFault):
-            bench.wait_for(bench.disabled, "disabled drives")
-    said, shown = bench.said(begin), bench.shown(begin)
-    said += mend()
-    if fault.action is Action.QUICK_STOP:
+        reacted = bench.turn_to(_STOPPED if stops else (fault.action,), begin)
+    poll(lambda: re.search(fault.message, "\n".join(["", *bench.messages(begin)])))
+    if stops:
+        poll(bench.disabled)
+    messages, shown = bench.messages(begin), bench.shown(begin)
+    messages += mend(bench, fault, mode)
+    if stops:
         bench.turn_to([Action.DISABLE], begin)
     time.sleep(WATCH)
-    return _recover(bench, fault, mode, begin, reacted, shown, bench.actions(begin), said, asked)
+    return _recover(bench, fault, mode, begin, reacted, shown, bench.actions(begin), messages, enabled)
 
 
 def _recover(
@@ -127,12 +129,12 @@ def _recover(
     reacted: float | None,
     shown: str,
     action: str,
-    said: Sequence[str],
-    asked: int = 0,
+    messages: Sequence[str],
+    enabled: int = 0,
 ) -> TrialRecord:
-    """Note what was seen, and bring the arm back."""
-    motion, left = bench.ask("motion"), bench.left()
-    enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.ask("drives"))
+    """Record what was seen, and bring the arm back."""
+    motion, disabled = bench.query("motion"), bench.disabled_at()
+    all_enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.query("drives"))
     recovery, recovered = "goes on", False
     try:
         if fault.action is Action.QUICK_STOP:
@@ -145,12 +147,12 @@ def _recover(
         mode=mode.value,
         shown=shown,
         action=action,
-        said=tuple(said),
+        messages=tuple(messages),
         reaction=None if reacted is None else reacted - begin,
-        disabled=None if left is None else left - begin,
+        disabled=None if disabled is None else disabled - begin,
         step=motion["step"],
         moved=motion["away"],
-        self_enabled=enabled - asked,
+        self_enabled=all_enabled - enabled,
         recovery=recovery,
         recovered=recovered,
     )
@@ -162,16 +164,16 @@ def _holds(bench: Bench) -> bool:
     bench.inject("begin")
     time.sleep(AT_REST)
     status = bench.client.status()
-    return status is not None and status.action is Action.RUN and bench.ask("motion")["away"] < AMPLITUDE / 5
+    return status is not None and status.action is Action.RUN and bench.query("motion")["away"] < AMPLITUDE / 5
 
 
 def following_error(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """A drive that may lag behind by hardly anything."""
+    """A drive that allows hardly any following error."""
     bench.run(mode)
     window: dict[str, Any] = {"position": 1, "index": 0x6065, "sub_index": 0}
     before = int.from_bytes(bytes.fromhex(bench.client.request("read_sdo", **window)), "little")
 
-    def mend() -> list[str]:
+    def mend(*_: Any) -> list[str]:
         bench.client.request("write_sdo", **window, type="u32", value=before)
         return []
 
@@ -184,47 +186,43 @@ def lasting(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
     """A drive's fault that a reset doesn't end."""
     bench.run(mode)
 
-    def mend() -> list[str]:
-        try:
-            said = bench.client.request("reset_fault")
-        except ConfigError as error:
-            said = str(error)
+    def mend(*_: Any) -> list[str]:
+        refusal = _reply(bench, "reset_fault")
         bench.inject(fault.mend)
-        return [f"reset refused: {said}"]
+        return [f"reset refused: {refusal}"]
 
     return _follow(bench, fault, mode, bench.inject(fault.inject), mend)
 
 
+def _reply(bench: Bench, request: str, **arguments: Any) -> str:
+    """The message of a request to the bus process, or why it is refused."""
+    try:
+        return bench.client.request(request, **arguments)
+    except RobotControlError as error:
+        return str(error)
+
+
 def silent_mailbox(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """An object is asked for while the arm moves, and no answer comes."""
+    """An object is read while the arm moves, and the slave doesn't reply."""
     bench.run(mode)
     begin = bench.inject(fault.inject)
-    try:
-        said = bench.client.request("read_sdo", position=3, index=0x6502, sub_index=0)
-    except ConfigError as error:
-        said = str(error)
-    answered = time.monotonic()
-    shown = bench.shown(begin)
+    message = _reply(bench, "read_sdo", position=3, index=0x6502, sub_index=0)
+    replied, shown = time.monotonic(), bench.shown(begin)
     bench.inject(fault.mend)
-    return _recover(bench, fault, mode, begin, answered, shown, bench.actions(begin), [said])
+    return _recover(bench, fault, mode, begin, replied, shown, bench.actions(begin), [message])
 
 
 def mode_change_refused(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """Commands change their mode while the arm moves, and one drive doesn't."""
+    """The commands change their mode while the arm moves, and one drive refuses it."""
     bench.run(mode)
     bench.inject(fault.inject)
     begin = time.monotonic()
     bench.stream.mode = CommandMode.EFFORT
-
-    def mend() -> list[str]:
-        bench.stream.mode = mode
-        return _mended(bench, fault)
-
-    return _follow(bench, fault, mode, begin, mend)
+    return _follow(bench, fault, mode, begin, _mend)
 
 
 def mode_refused(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """Drives are to be enabled in another mode, and one doesn't take it up."""
+    """The drives are enabled in another mode, and one refuses it."""
     bench.run(mode)
     bench.client.request("disable")
     bench.wait_for(bench.disabled, "disabled drives")
@@ -232,49 +230,47 @@ def mode_refused(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
     bench.stream.mode = CommandMode.EFFORT
     bench.stream.hold()
     bench.inject("begin")
-    asked = time.monotonic()
+    requested = time.monotonic()
     bench.client.request("enable")
-    begin = bench.turn_to([Action.ENABLE], asked) or asked
-
-    def mend() -> list[str]:
-        bench.stream.mode = mode
-        return _mended(bench, fault)
-
-    return _follow(bench, fault, mode, begin, mend, asked=bench.robot.n - 1)
+    begin = bench.turn_to([Action.ENABLE], requested) or requested
+    return _follow(bench, fault, mode, begin, _mend, enabled=bench.robot.n - 1)
 
 
 def master_killed(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The bus's process is killed while the arm moves."""
+    """The bus process is killed while the arm moves."""
     bench.run(mode)
     begin = time.monotonic()
     os.kill(bench.client.process_number, signal.SIGKILL)
     bench.wait_for(bench.disabled, "disabled drives")
-    return _by_themselves(bench, fault, mode, begin, [_end_of(bench.client)])
+    return _without_master(bench, fault, mode, begin, [poll(lambda: _failure(bench))])
 
 
-def _end_of(client: BusClient) -> str:
-    """What is said of a process that ends; empty where it doesn't."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            client.check()
-        except HardwareFault as error:
-            return str(error)
-        time.sleep(POLL)
+def _failure(bench: Bench) -> str:
+    """Why the bus, which is started where there is none, can't be used; empty where it can."""
+    try:
+        bench.client.check()
+    except RobotControlError as error:
+        return str(error)
     return ""
 
 
-def _by_themselves(bench: Bench, fault: Fault, mode: CommandMode, begin: float, said: Sequence[str]) -> TrialRecord:
-    """What became of drives whose master, or its owner, is gone; then both begin anew."""
+def _without_master(
+    bench: Bench, fault: Fault, mode: CommandMode, begin: float, messages: Sequence[str]
+) -> TrialRecord:
+    """What the drives did whose master, or its owner, is gone; then both begin anew."""
     time.sleep(WATCH)
-    shown = ", ".join(dict.fromkeys(bench.ask("slaves")))
-    powers = " -> ".join(bench.ask("drives")[0]["powers"]).replace("_", " ").lower()
-    bench.let_go()
-    return _recover(bench, fault, mode, begin, bench.left(), f"slaves in {shown}", powers, said)
+    shown = _slaves(bench)
+    powers = " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
+    bench.end_bus()
+    return _recover(bench, fault, mode, begin, bench.disabled_at(), shown, powers, messages)
+
+
+def _slaves(bench: Bench) -> str:
+    return f"slaves in {', '.join(dict.fromkeys(bench.query('slaves')))}"
 
 
 def master_stopped(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The bus's process stands still, and goes on once all drives are disabled."""
+    """The bus process is stopped, and goes on once all drives are disabled."""
     bench.run(mode)
     begin = time.monotonic()
     os.kill(bench.client.process_number, signal.SIGSTOP)
@@ -282,12 +278,12 @@ def master_stopped(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord
         bench.wait_for(bench.disabled, "disabled drives")
     finally:
         os.kill(bench.client.process_number, signal.SIGCONT)
-    return _follow(bench, fault, mode, begin, lambda: [])
+    return _follow(bench, fault, mode, begin, _mend)
 
 
 def owner_lost(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The process that commands is killed, or stops."""
-    bench.let_go()
+    """The process that sends the commands is killed, or stopped."""
+    bench.end_bus()
     with _owner(bench, mode) as owner:
         bench.inject("begin")
         begin = time.monotonic()
@@ -296,19 +292,19 @@ def owner_lost(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
         if fault.inject == "SIGSTOP":
             os.kill(owner.pid, signal.SIGCONT)  # and it commands again
             time.sleep(WATCH)
-    return _by_themselves(bench, fault, mode, begin, [])
+    return _without_master(bench, fault, mode, begin, [])
 
 
 @contextlib.contextmanager
 def _owner(bench: Bench, mode: CommandMode) -> Iterator[subprocess.Popen[str]]:
-    """A process with a BusClient of its own, whose arm moves."""
+    """Another process that owns the bus process, and moves the arm."""
     code = f"from {__name__} import own; own({str(bench.folder)!r}, {mode.value!r})"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None
     assert child.stdout is not None
     try:
         if not child.stdout.readline():
-            raise HardwareFault("the owner of the bus doesn't start; see its message above")
+            raise HardwareFault("the owner of the bus doesn't start: see its message above")
         yield child
     finally:
         child.stdin.close()
@@ -317,12 +313,7 @@ def _owner(bench: Bench, mode: CommandMode) -> Iterator[subprocess.Popen[str]]:
 
 
 def own(folder: str, mode: str) -> None:
-    """Be such a process, until the standard input ends.
-
-    Args:
-        folder: of the bench.
-        mode: of the commands.
-    """
+    """The program of that process, until the standard input ends: the bench's folder, and the commands' mode."""
     bench = Bench(Path(folder), emulate=False, command_timeout=OWNED_COMMAND_TIMEOUT)
     try:
         bench.run(CommandMode(mode))
@@ -333,17 +324,13 @@ def own(folder: str, mode: str) -> None:
 
 
 def at_start(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The bus is another when the process begins."""
-    bench.let_go()
+    """The bus isn't the expected one when its process begins."""
+    bench.end_bus()
     bench.inject("begin")
     bench.inject(fault.inject)
-    begin, said = time.monotonic(), []
-    try:
-        bench.client.check()
-    except RobotControlError as error:
-        said.append(str(error))
-    refused = time.monotonic()
-    shown = f"slaves in {', '.join(dict.fromkeys(bench.ask('slaves')))}"
-    bench.let_go()
+    begin, failure = time.monotonic(), _failure(bench)
+    refused, shown = time.monotonic(), _slaves(bench)
+    bench.end_bus()
     bench.inject(fault.mend)
-    return _recover(bench, fault, mode, begin, refused, shown, "refused" if said else "accepted", said)
+    action, messages = ("refused", [failure]) if failure else ("accepted", [])
+    return _recover(bench, fault, mode, begin, refused, shown, action, messages)

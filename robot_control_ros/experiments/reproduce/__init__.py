@@ -14,7 +14,7 @@ __all__ = ["CASES", "Result", "Row", "reproduce", "run_case"]
 
 
 def run_case(name: str) -> Result:
-    """Run the experiments of one source (of CASES)."""
+    """The experiments of one source, of CASES."""
     result: Result = import_module(f"{__name__}.{name}_case").run()
     return result
 

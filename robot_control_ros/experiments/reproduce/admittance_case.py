@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ...core.types import Array
 from ...laws.admittance import VirtualBody
@@ -19,7 +18,7 @@ from ...simulation.log import Log
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Scene, Shape, load_scene
 from . import literal_admittance
-from .case import Result, Row
+from .case import Result, Row, panels
 from .literal_admittance import MASS, STIFFNESS, TOOL
 
 DT = 0.002  # s
@@ -27,6 +26,7 @@ CRITICAL = 2.0 * math.sqrt(MASS * STIFFNESS)  # N·s/m
 FORCE = 10.0  # N
 STEP_AT = 0.2  # s
 DAMPINGS = (20.0, 63.2, 200.0)  # N·s/m, in contact
+BALL_FROM = np.array([0.9, 0.0, 0.1])  # m, in the base
 BALL_AT = np.array([0.815, 0.0, 0.1])  # m, in the base, where its servos pull it to
 BALL_SPEED = 0.085  # m/s
 TORQUE, ROTATIONAL_STIFFNESS = 1.0, 20.0  # N·m, N·m/rad
@@ -76,33 +76,22 @@ def arm(
     ball_to: Array | None = None,
     q0: Any = None,
 ) -> Log:
-    """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) where that is given.
+    """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) [m] where that is given.
 
     Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too.
     """
-    robot = load_robot("ur5")
-    literal = SERVOS[servo] is not None
-    begin = np.array([0.9, 0.0, 0.1])
+    robot, joint_law, step = load_robot("ur5"), SERVOS[servo], 0.001
+    if joint_law is not None:
+        robot, step = replace(robot, rotor_inertia=(0.01,) * robot.n), DT
 
     def lead(plant: MujocoPlant) -> None:
         if ball_to is not None:
-            way = ball_to - begin
+            way = ball_to - BALL_FROM
             fraction = BALL_SPEED * max(plant.time - STEP_AT, 0.0) / np.linalg.norm(way)
-            plant.move_object("ball", begin + min(fraction, 1.0) * way)
+            plant.move_object("ball", BALL_FROM + min(fraction, 1.0) * way)
 
-    return simulate(
-        replace(robot, rotor_inertia=(0.01,) * robot.n) if literal else robot,
-        law,
-        gains,
-        push=push,
-        duration=duration,
-        rate=1.0 / DT,
-        scene=load_scene("ball") if scene is None else scene,
-        intervene=lead,
-        joint_law=SERVOS[servo],
-        physics_step=DT if literal else 0.001,
-        q0=q0,
-    )
+    settings = {"rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, "intervene": lead, "q0": q0}
+    return simulate(robot, law, gains, duration=duration, push=push, scene=scene or load_scene("ball"), **settings)
 
 
 def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
@@ -188,15 +177,13 @@ def _step_rows(steps: Mapping[str, Log]) -> list[Row]:
 def _rest_rows() -> list[Row]:
     rows = []
     for servo in SERVOS:
-        pulse = moved(
-            arm("admittance", translation(), servo, Push((FORCE, 0.0, 0.0), start=STEP_AT, duration=1.0), 3.0)
-        )
+        push = Push((FORCE, 0.0, 0.0), start=STEP_AT, duration=1.0)
+        pulse = moved(arm("admittance", translation(), servo, push, 3.0))
         alone = moved(arm("admittance", translation(), servo, duration=6.0))
+        drift = 1000.0 * np.linalg.norm(alone, axis=1).max()
         rows += [
             Row.at_most(f"UR5, {servo}: left of the way after a pulse of 1 s", np.linalg.norm(pulse[-1]), 0.01, "mm"),
-            Row.at_most(
-                f"UR5, {servo}: drift without a wrench in 6 s", 1000.0 * np.linalg.norm(alone, axis=1).max(), 1.0, "µm"
-            ),
+            Row.at_most(f"UR5, {servo}: drift without a wrench in 6 s", drift, 1.0, "µm"),
         ]
     return rows
 
@@ -269,23 +256,21 @@ def _singular_rows() -> list[Row]:
     way = moved(log) @ outward
     after = log.t > STEP_AT + push.duration
     halved = log.t[after][np.flatnonzero(way[after] < 0.5 * way.max())[0]] - STEP_AT - push.duration
-    words = "pulled with 10 N into the stretch"
+    name = "pulled with 10 N into the stretch"
     return [
-        Row.at_most(f"{words}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad"),
-        Row.at_most(f"{words}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s"),
-        Row.at_most(f"{words}: tip, farthest", way.max(), 50.0, "mm"),
-        Row.at_most(f"{words}, let go: half of the way back after", halved, 0.6, "s"),
+        Row.at_most(f"{name}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad"),
+        Row.at_most(f"{name}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s"),
+        Row.at_most(f"{name}: tip, farthest", way.max(), 50.0, "mm"),
+        Row.at_most(f"{name}, let go: half of the way back after", halved, 0.6, "s"),
     ]
 
 
 def _literal_rows(runs: Mapping[str, Log]) -> list[Row]:
     ways = {name: moved(log, TOOL) for name, log in runs.items()}
-    rows = [
-        Row.near(
-            f"literal form, {name}: first peak", ways[name][runs[name].t < STEP_AT + 0.2, 0].max(), peak, 0.5, "mm"
-        )
-        for name, peak in (("B = 0", 19.0), ("B = 0, from the commanded state", 20.0))
-    ]
+    rows = []
+    for name, peak in (("B = 0", 19.0), ("B = 0, from the commanded state", 20.0)):
+        begun = ways[name][runs[name].t < STEP_AT + 0.2, 0]
+        rows.append(Row.near(f"literal form, {name}: first peak", begun.max(), peak, 0.5, "mm"))
     for name in ("B = 30", "B = 63.2"):
         rows.append(Row.at_least(f"literal form, {name}: strays", np.abs(ways[name]).max(), 100.0, "mm"))
     name = "B = 63.2, from the commanded state"
@@ -309,32 +294,26 @@ def _notes() -> list[str]:
     ]
 
 
-def _draw_step(steps: Mapping[str, Log], literal: Mapping[str, Log]) -> Figure:
-    figure = Figure(figsize=(9.0, 5.4), layout="constrained")
-    axes = figure.subplots()
+def _draw_step(steps: Mapping[str, Log], literal: Mapping[str, Log]) -> Any:
+    figure, ((axes,),) = panels(9.0, 5.4, x="t [s]", y=["x [mm]"])
     for (name, log), style in zip(steps.items(), ("-", "--"), strict=True):
         axes.plot(log.t - STEP_AT, moved(log)[:, 0], style, linewidth=2.4, label=f"admittance, {name}")
     for name in ("B = 0", "B = 63.2", "B = 63.2, from the commanded state"):
         way = moved(literal[name], TOOL)[:, 0]
         axes.plot(literal[name].t - STEP_AT, way, linewidth=1.0, label=f"literal form, {name}")
     axes.axhline(1000.0 * FORCE / STIFFNESS, color="0.3", linestyle=":", linewidth=1.2)
-    axes.set(
-        xlabel="t [s]", ylabel="x [mm]", title="10 N along x, 1 kg, 1000 N/m", xlim=(-0.05, 0.8), ylim=(-2.0, 22.0)
-    )
-    axes.grid(alpha=0.3)
+    axes.set(title="10 N along x, 1 kg, 1000 N/m", xlim=(-0.05, 0.8), ylim=(-2.0, 22.0))
     figure.legend(fontsize="small", loc="outside lower center", ncols=2)
     return figure
 
 
-def _draw_ball(logs: Mapping[float, Log]) -> Figure:
-    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
-    force, way = figure.subplots(2, 1, sharex=True)
+def _draw_ball(logs: Mapping[float, Log]) -> Any:
+    labels = ("force on the tip [N]", "tip, x [mm]")
+    figure, ((force,), (way,)) = panels(9.0, 6.0, 2, x="t [s]", y=labels, sharex=True)
     for damping, log in logs.items():
         force.plot(log.t, log.contact[:, 0], linewidth=1.3, label=f"B = {damping:g} N·s/m")
         way.plot(log.t, moved(log)[:, 0], linewidth=1.3)
-    force.set(ylabel="force on the tip [N]", title="A ball is led to 10 mm into the tool, and stays")
-    way.set(xlabel="t [s]", ylabel="tip, x [mm]", xlim=(0.8, 2.2))
+    force.set_title("A ball is led to 10 mm into the tool, and stays")
+    way.set_xlim(0.8, 2.2)
     force.legend(fontsize="small")
-    for axes in (force, way):
-        axes.grid(alpha=0.3)
     return figure

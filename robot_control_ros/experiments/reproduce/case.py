@@ -1,9 +1,10 @@
-"""What a reproduction is: rows of measured beside reference, with figures and series of numbers."""
+"""What a reproduction is made of: rows of measured beside reference, figures, and series of numbers."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, SupportsFloat
@@ -11,6 +12,9 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from ...core.types import Array
+from ...simulation.log import figure_class
+
+REPORTED = float(np.finfo(float).max)  # bound of a row without a threshold
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,7 @@ class Row:
     @classmethod
     def report(cls, name: str, measured: SupportsFloat, unit: str = "", reference: float = np.nan) -> Row:
         """Without a threshold: it passes where it is a finite number."""
-        limit = float(np.finfo(float).max)
-        return cls(name, float(measured), reference, -limit, limit, unit)
+        return cls(name, float(measured), reference, -REPORTED, REPORTED, unit)
 
     @property
     def passed(self) -> bool:
@@ -63,14 +66,50 @@ class Row:
         return self.low <= self.measured <= self.high
 
     def bounds(self) -> str:
-        """The bounds in words."""
-        if max(-self.low, self.high) == np.finfo(float).max:
+        """The bounds as text."""
+        if self.high == REPORTED:
             return "reported"
         if self.low == -np.inf:
             return f"<= {self.high:.6g}"
         if self.high == np.inf:
             return f">= {self.low:.6g}"
         return f"{self.low:.6g} … {self.high:.6g}"
+
+
+def near_each(
+    names: Iterable[str], measured: Iterable[SupportsFloat], references: Iterable[float], tolerance: float, unit: str
+) -> list[Row]:
+    """Rows that share a tolerance and a unit."""
+    figures = zip(names, measured, references, strict=True)
+    return [Row.near(name, value, reference, tolerance, unit) for name, value, reference in figures]
+
+
+def settled_at(time: Array, error: Array, bound: float) -> float:
+    """The first of the times (k,) from which the error (k,) stays within a bound; infinite where it doesn't."""
+    outside = np.flatnonzero(error > bound)
+    first = outside[-1] + 1 if outside.size else 0
+    return float(time[first]) if first < time.size else math.inf
+
+
+def panels(
+    width: float, height: float, rows: int = 1, columns: int = 1, *, x: str = "", y: Sequence[str] = (), **shared: Any
+) -> tuple[Any, Any]:
+    """A matplotlib figure [inch] and its axes (rows, columns), with grids.
+
+    The label x is below the last row, the labels y are beside the first column. `shared` has sharex and sharey.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
+    figure = figure_class()(figsize=(width, height), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axes in grid.flat:
+        axes.grid(alpha=0.3)
+    for axes in grid[-1]:
+        axes.set_xlabel(x)
+    for axes, label in zip(grid[:, 0], y, strict=False):
+        axes.set_ylabel(label)
+    return figure, grid
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ class Case:
     reference: tuple[float, float, float, float] | None = None
     gains: Mapping[str, Any] = field(default_factory=dict)
     coulomb: tuple[float, float] = (0.0, 0.0)
-    pulse: tuple[float, float, float] | None = None
+    pulse: tuple[float, float, float] = (0.0, 0.0, 0.0)
     held: float = math.inf
 
 
@@ -177,19 +177,19 @@ def drive(case: Case, domain: str, path: JointPathFunction | None = None) -> Con
         master = law.master.index
         angles[k], torques[k] = q, command.values
         torque = command.values + _pulse(case, time)
-        q, v = (
-            _held(arm, q, v, torque) if time >= case.held else arm.advance(q, v, torque, DT / PLANT_STEPS, PLANT_STEPS)
-        )
-    error, _ = case.move.contour.distance(_tips(arm, angles))
+        if time < case.held:
+            q, v = arm.advance(q, v, torque, DT / PLANT_STEPS, PLANT_STEPS)
+        else:
+            q, v = _held(arm, q, v, torque)
+    error, _ = case.move.contour.distance(np.array([arm.tip(q) for q in angles]))
     return ContourRun(np.linspace(0.0, DT * (count - 1), count), 1e3 * error, angles, torques, switches)
 
 
 def _pulse(case: Case, time: float) -> Array:
-    torque = np.zeros(2)
-    if case.pulse is not None:
-        start = case.pulse[0] * case.move.duration
-        torque[MASTER] = case.pulse[2] if start <= time < start + case.pulse[1] else 0.0
-    return torque
+    """Torques (2,) on the joints [N·m]."""
+    fraction, length, torque = case.pulse
+    start = fraction * case.move.duration
+    return torque * np.eye(2)[MASTER] if start <= time < start + length else np.zeros(2)
 
 
 def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array]:
@@ -199,12 +199,6 @@ def _held(arm: TwoLink, q: Array, v: Array, torque: Array) -> tuple[Array, Array
         v[0] += DT / PLANT_STEPS * (torque[0] - arm.friction(v)[0]) / arm.mass_matrix(q)[0, 0]
         q[0] += DT / PLANT_STEPS * v[0]
     return q, v
-
-
-def _tips(arm: TwoLink, angles: Array) -> Array:
-    both = angles.sum(axis=1)
-    x, y = np.cos(angles[:, 0]) + np.cos(both), np.sin(angles[:, 0]) + np.sin(both)
-    return arm.length * np.column_stack((x, y))
 
 
 def ur5_rectangle(pose: Array) -> Polyline:

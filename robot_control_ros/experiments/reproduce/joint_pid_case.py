@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ...core.gains import make_gains
 from ...core.types import Command, CommandMode, JointSpaceReference, RobotState
@@ -19,7 +18,7 @@ from ...simulation.joint_step.response import DURATION, SIMULATION_STEP, STEP, S
 from ...simulation.joint_step.source import LINES, SourceLine
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.two_link import TwoLink
-from .case import Result, Row
+from .case import Result, Row, near_each, panels
 
 WEIGHTLESS = TwoLink(gravity=0.0)
 WINDUP = LINES[1]
@@ -28,18 +27,16 @@ Law = JointPid | JointPidEffort
 
 
 class Held:
-    """A law on a joint that is where it is put: the first of an arm whose joints all do the same.
+    """A law on the first joint of an arm whose joints all do the same.
 
     Args:
         law: a new one.
         gains: of the law, by name.
         model: of the arm; a weightless one without limits by default.
-        dt: between two calls [s].
     """
 
-    def __init__(self, law: Law, gains: Mapping[str, Any], model: RobotModel | None = None, dt: float = T) -> None:
-        self._law, self._dt = law, dt
-        self._model = WEIGHTLESS.model() if model is None else model
+    def __init__(self, law: Law, gains: Mapping[str, Any], model: RobotModel | None = None) -> None:
+        self._law, self._model = law, model or WEIGHTLESS.model()
         self.set(gains)
         self.reset()
 
@@ -48,14 +45,14 @@ class Held:
         self._gains = make_gains(self._law.Gains, gains, self._model.n)
 
     def reset(self) -> None:
-        """Let the law begin anew."""
+        """Reset the law at angle 0."""
         self._law.reset(*self._sample(0.0, 0.0))
 
     def call(self, target: float, q: float = 0.0, v: float = 0.0) -> float:
         """The command for a target, an angle and a velocity [rad, rad/s]."""
         still = np.zeros(self._model.n)
         reference = JointSpaceReference(q=np.full(self._model.n, target), v=still, a=still)
-        return float(self._law.compute(*self._sample(q, v), reference, self._gains, self._dt).values[0])
+        return float(self._law.compute(*self._sample(q, v), reference, self._gains, T).values[0])
 
     def _sample(self, q: float, v: float) -> tuple[RobotState, RobotDynamics]:
         angles, velocities = np.full(self._model.n, q), np.full(self._model.n, v)
@@ -133,20 +130,21 @@ def run() -> Result:
 
 def _line_rows(line: SourceLine, run: StepRun) -> list[Row]:
     """Times within one sample, the overshoot within 0.05 percentage points, samples within 1e-4 deg."""
-    overshoot, top = line.overshoot
-    times = [("90 %", run.reached(90.0), line.rise[1]), ("95 %", run.reached(95.0), line.t95)]
-    if line.rise[0] is not None:
-        times.insert(0, ("10 %", run.reached(10.0), line.rise[0]))
-    if top is not None:
-        times.append(("largest angle", run.top, top))
-    for percent, figure in zip((5.0, 2.0), line.settled, strict=True):
-        times.append((f"settled to {percent:g} %", run.settled(percent), figure))
-    rows = [Row.near(f"{line.name}: {what}", measured, figure, T, "s") for what, measured, figure in times]
-    rows.append(Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%"))
-    rows.append(Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s"))
-    for time, angle in line.samples.items():
-        rows.append(Row.near(f"{line.name}: at {time:g} s", run.at(time), angle, 1e-4, "deg"))
-    return rows
+    (rise_begin, rise_end), (overshoot, top) = line.rise, line.overshoot
+    times = (
+        ("10 %", run.reached(10.0), rise_begin),
+        ("90 %", run.reached(90.0), rise_end),
+        ("95 %", run.reached(95.0), line.t95),
+        ("largest angle", run.top, top),
+        ("settled to 5 %", run.settled(5.0), line.settled[0]),
+        ("settled to 2 %", run.settled(2.0), line.settled[1]),
+    )
+    return [
+        *(Row.near(f"{line.name}: {what}", value, figure, T, "s") for what, value, figure in times if figure),
+        Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%"),
+        Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s"),
+        *(Row.near(f"{line.name}: at {t:g} s", run.at(t), angle, 1e-4, "deg") for t, angle in line.samples.items()),
+    ]
 
 
 def _stability_rows() -> list[Row]:
@@ -160,10 +158,9 @@ def _stability_rows() -> list[Row]:
     while high - low > 1e-6:
         middle = (low + high) / 2.0
         low, high = (middle, high) if growth(middle) < 1.0 else (low, middle)
-    words = "P = 0.1, D = {:g} s: error after 2 s over that after 1 s"
     return [
-        Row.at_most(words.format(0.0045), growth(0.0045), 0.1),
-        Row.at_least(words.format(0.005), growth(0.005), 10.0),
+        Row.at_most("P = 0.1, D = 0.0045 s: error after 2 s over that after 1 s", growth(0.0045), 0.1),
+        Row.at_least("P = 0.1, D = 0.005 s: error after 2 s over that after 1 s", growth(0.005), 10.0),
         Row.near("P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s"),
     ]
 
@@ -181,14 +178,19 @@ def _reset_rows() -> list[Row]:
     law.call(target)
     law.set(gains)
     after_zero = law.call(target)
-    words = "P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: "
-    commands = (
-        ("first command (no derivative)", begun[0], 220.0),
-        ("tenth command", begun[-1], 400.0),
-        ("first command after a reset", after_reset, 220.0),
-        ("command after I = 0", after_zero, 220.0),
+    names = (
+        "first command (no derivative)",
+        "tenth command",
+        "first command after a reset",
+        "command after I = 0",
     )
-    return [Row.near(words + what, math.degrees(v), figure, 1e-9, "deg/s") for what, v, figure in commands]
+    return near_each(
+        [f"P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: {name}" for name in names],
+        map(math.degrees, (begun[0], begun[-1], after_reset, after_zero)),
+        (220.0, 400.0, 220.0, 220.0),
+        1e-9,
+        "deg/s",
+    )
 
 
 def _cyclic_rows() -> list[Row]:
@@ -261,27 +263,25 @@ def _effort_rows() -> list[Row]:
 def _simulation_rows(line: SourceLine, ideal: StepRun) -> list[Row]:
     simulated_run, counts = simulated(line)
     name = f"{line.name}, within the MuJoCo plant"
-    apart = np.abs(simulated_run.angle - ideal.angle).max()
+    difference = np.abs(simulated_run.angle - ideal.angle).max()
     return [
         Row.near(f"{name}: fewest calls per 50 ms", min(counts), 10.0, 0.0),
         Row.near(f"{name}: most calls per 50 ms", max(counts), 10.0, 0.0),
         Row.near(f"{name}: overshoot", simulated_run.overshoot, line.overshoot[0], 0.05, "%"),
-        Row.at_most(f"{name}: angle apart from the ideal servo's", apart, 1e-6, "deg"),
+        Row.at_most(f"{name}: angle apart from the ideal servo's", difference, 1e-6, "deg"),
     ]
 
 
-def _draw(runs: Mapping[str, StepRun]) -> Figure:
-    figure = Figure(figsize=(9.0, 6.5), layout="constrained")
-    angle, command = figure.subplots(2, 1, sharex=True)
+def _draw(runs: Mapping[str, StepRun]) -> Any:
+    labels = ("angle [deg]", "velocity command [deg/s]")
+    figure, ((angle,), (command,)) = panels(9.0, 6.5, 2, x="t [s]", y=labels, sharex=True)
     for name, run in runs.items():
         (line,) = angle.plot(run.time, run.angle, linewidth=1.2, label=name)
         command.step(run.time[:-1], run.command, where="post", linewidth=1.2, color=line.get_color())
     angle.axhline(STEP, color="0.3", linestyle=":", linewidth=1.2)
-    angle.set(ylabel="angle [deg]", title="Step of 10 deg: (P, I, D), velocity limit", xlim=(0.0, 0.6))
-    command.set(xlabel="t [s]", ylabel="velocity command [deg/s]", ylim=(-100.0, 400.0))
+    angle.set(title="Step of 10 deg: (P, I, D), velocity limit", xlim=(0.0, 0.6))
+    command.set(ylim=(-100.0, 400.0))
     peak = max(line.peak for line in LINES)
     command.annotate(f"up to {peak:g} with (1, 0, 0)", (0.003, 385.0), (0.05, 375.0), arrowprops={"arrowstyle": "->"})
     figure.legend(fontsize="small", loc="outside right upper")
-    for axes in (angle, command):
-        axes.grid(alpha=0.3)
     return figure

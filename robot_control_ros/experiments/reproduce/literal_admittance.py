@@ -72,7 +72,7 @@ class StiffJoints:
         self.terms: dict[str, Array] = {}
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
-        """It has no past."""
+        """It keeps no state."""
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         assert reference.q is not None

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ...core.spatial import make_pose
 from ...core.types import Array, Reference, RobotState
@@ -16,7 +15,7 @@ from ...laws.impedance import Impedance
 from ...robot.model import RobotDynamics, RobotModel
 from ...simulation.planar_arm import DAMPING, DT, STIFFNESS, UPRIGHT, page_gains
 from ...simulation.two_link import Pair, TwoLink
-from .case import Result, Row
+from .case import Result, Row, near_each, panels, settled_at
 
 ARM = TwoLink()
 DURATION = 20.0  # s
@@ -82,10 +81,12 @@ class PlanarRun:
 
     def settled(self, bound: float) -> float:
         """Time of the first sample from which the error stays within `bound` [m]; infinite where it doesn't."""
-        outside = np.flatnonzero(self.error > bound)
-        if outside.size == 0:
-            return float(self.time[0])
-        return float(self.time[outside[-1] + 1]) if outside[-1] + 1 < self.time.size else math.inf
+        return settled_at(self.time, self.error, bound)
+
+    def settling_times(self) -> dict[str, float]:
+        """To 5 % and 2 % of the initial distance, and to 1 mm [s]."""
+        bounds = {"5 %": 0.05 * self.error[0], "2 %": 0.02 * self.error[0], "1 mm": 0.001}
+        return {name: self.settled(bound) for name, bound in bounds.items()}
 
 
 def drive(
@@ -100,16 +101,10 @@ def drive(
     dt: float = DT,
     duration: float = DURATION,
 ) -> PlanarRun:
-    """The arm under the law, both stepped by `dt` seconds, from rest; no limit stands between them.
+    """The arm under the law, both stepped by `dt` [s] for a `duration` [s], from rest; without limits.
 
-    Args:
-        arm: the plant, and what the law's model is made of.
-        stiffness, damping: Kp [N/m], Kd [N·s/m].
-        target: (x, y) [m].
-        start: (2,) [rad].
-        push: constant force at the tip [N].
-        taylor: see :meth:`TwoLink.advance`.
-        dt, duration: [s].
+    Stiffness and damping are Kp [N/m] and Kd [N·s/m]; the tip goes to a `target` (2,) [m] from joint angles `start`
+    (2,) [rad] under a constant force `push` (2,) [N]. For `taylor` see :meth:`TwoLink.advance`.
     """
     model, law, gains = arm.model(), Impedance(), page_gains(stiffness, damping)
     reference = Reference(pose=make_pose(np.array([*target, 0.0])))
@@ -180,26 +175,22 @@ def run() -> Result:
 
 def _trajectory_rows(first: PlanarRun) -> list[Row]:
     rows = []
-    for time, x, y in POINTS:
-        at = first.tip[round(time / DT)]
-        rows += [Row.near(f"x at {time:g} s", at[0], x, 1e-5, "m"), Row.near(f"y at {time:g} s", at[1], y, 1e-5, "m")]
-    for joint, reference in enumerate((-120.0, -60.0)):
-        rows.append(Row.near(f"T{joint + 1} at 0 s", first.torque[0, joint], reference, 1e-9, "N·m"))
-    return rows
+    for time, *point in POINTS:
+        names = (f"x at {time:g} s", f"y at {time:g} s")
+        rows += near_each(names, first.tip[round(time / DT)], point, 1e-5, "m")
+    return rows + near_each(("T1 at 0 s", "T2 at 0 s"), first.torque[0], (-120.0, -60.0), 1e-9, "N·m")
 
 
 def _variant_rows(runs: Mapping[str, PlanarRun]) -> list[Row]:
     rows = []
-    one_sample = 1.001 * DT
     for variant in VARIANTS:
-        run = runs[variant.name]
-        bounds = {"5 %": 0.05 * run.error[0], "2 %": 0.02 * run.error[0], "1 mm": 0.001}
-        for (words, bound), reference in zip(bounds.items(), variant.settled, strict=True):
-            rows.append(Row.near(f"{variant.name}: settled to {words}", run.settled(bound), reference, one_sample, "s"))
-        for joint in (0, 1):
-            angle, reference = run.q[-1, joint], variant.final[joint]
-            rows.append(Row.near(f"{variant.name}: final t{joint + 1}", angle, reference, 1e-5, "rad"))
-        rows.append(Row.at_most(f"{variant.name}: error at 20 s", run.error[-1], 1e-9, "m"))
+        name, run = variant.name, runs[variant.name]
+        times = run.settling_times()
+        rows += near_each(
+            [f"{name}: settled to {bound}" for bound in times], times.values(), variant.settled, 1.001 * DT, "s"
+        )
+        rows += near_each((f"{name}: final t1", f"{name}: final t2"), run.q[-1], variant.final, 1e-5, "rad")
+        rows.append(Row.at_most(f"{name}: error at 20 s", run.error[-1], 1e-9, "m"))
     return rows
 
 
@@ -207,11 +198,11 @@ def _statics_rows() -> list[Row]:
     beyond = drive(target=(2.0, 1.0))
     pushed = drive(push=PUSH)
     offset = pushed.tip[-1] - pushed.target
-    rows = [Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m")]
-    for axis, name in enumerate("xy"):
-        words = f"constant force {PUSH[axis]:g} N along {name}: offset at 20 s"
-        rows.append(Row.near(words, offset[axis], PUSH[axis] / STIFFNESS, 1e-9, "m"))
-    return rows
+    names = [f"constant force {force:g} N along {axis}: offset at 20 s" for force, axis in zip(PUSH, "xy", strict=True)]
+    return [
+        Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m"),
+        *near_each(names, offset, [force / STIFFNESS for force in PUSH], 1e-9, "m"),
+    ]
 
 
 def _identity_rows() -> list[Row]:
@@ -238,12 +229,9 @@ def _identity_rows() -> list[Row]:
 
 
 def _law_difference(arm: TwoLink, model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> Array:
-    """The law's torque less Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, a being what that torque gives, (2,).
+    """The law's torque less Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G (2,) [N·m].
 
-    Args:
-        arm, model, q, v: the arm and its state.
-        wanted: (3, 2) x_d, v_d, a_d.
-        inertia: M [kg].
+    Here a is the acceleration under that torque, `wanted` (3, 2) has x_d, v_d and a_d, and `inertia` is M [kg].
     """
     pose, zero = make_pose(np.array([*wanted[0], 0.0])), np.zeros(4)
     reference = Reference(pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero)))
@@ -267,9 +255,7 @@ def _integrator_rows(first: PlanarRun) -> list[Row]:
     apart_fine = float(np.linalg.norm(fine.tip - fine_taylor.tip, axis=1).max())
     name = "with a dt²/2"
     return [
-        Row.report(f"{name}: settled to 5 %", taylor.settled(0.05 * taylor.error[0]), "s"),
-        Row.report(f"{name}: settled to 2 %", taylor.settled(0.02 * taylor.error[0]), "s"),
-        Row.report(f"{name}: settled to 1 mm", taylor.settled(0.001), "s"),
+        *(Row.report(f"{name}: settled to {bound}", t, "s") for bound, t in taylor.settling_times().items()),
         Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m"),
         Row.report(f"{name}: tip apart from Euler's by at most", apart, "m"),
         Row.near(f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03),
@@ -280,9 +266,8 @@ def _state(model: RobotModel, q: Array, v: Array) -> tuple[RobotState, RobotDyna
     return RobotState(0.0, q, v, np.zeros(2)), model.update(q, v)
 
 
-def _draw_paths(runs: Mapping[str, PlanarRun]) -> Figure:
-    figure = Figure(figsize=(6.5, 5.5), layout="constrained")
-    axes = figure.add_subplot()
+def _draw_paths(runs: Mapping[str, PlanarRun]) -> Any:
+    figure, ((axes,),) = panels(6.5, 5.5, x="x [m]", y=["y [m]"])
     for name in DRAWN:
         axes.plot(*runs[name].tip.T, label=name, linewidth=1.2)
     for final in (FINAL, OTHER_ELBOW):
@@ -290,19 +275,16 @@ def _draw_paths(runs: Mapping[str, PlanarRun]) -> Figure:
         joints = np.array([(0.0, 0.0), elbow, ARM.tip(final)])
         axes.plot(*joints.T, color="0.6", marker="o", linewidth=3, zorder=0)
     axes.plot(*TARGET, "k+", markersize=12, label="target")
-    axes.set(xlabel="x [m]", ylabel="y [m]", title="Path of the tip, and the arm's two final postures", aspect="equal")
+    axes.set(title="Path of the tip, and the arm's two final postures", aspect="equal")
     axes.legend(fontsize="small")
-    axes.grid(alpha=0.3)
     return figure
 
 
-def _draw_errors(runs: Mapping[str, PlanarRun]) -> Figure:
-    figure = Figure(figsize=(8.5, 4.5), layout="constrained")
-    axes = figure.add_subplot()
+def _draw_errors(runs: Mapping[str, PlanarRun]) -> Any:
+    figure, ((axes,),) = panels(8.5, 4.5, x="t [s]", y=["error [m]"])
     for name, run in runs.items():
         axes.semilogy(run.time, run.error, label=name, linewidth=1.2)
     axes.axhline(0.001, color="0.3", linestyle=":", linewidth=1.2, label="1 mm")
-    axes.set(xlabel="t [s]", ylabel="error [m]", xlim=(0.0, 4.0), ylim=(1e-4, 4.0), title="Distance from tip to target")
+    axes.set(xlim=(0.0, 4.0), ylim=(1e-4, 4.0), title="Distance from tip to target")
     figure.legend(fontsize="small", loc="outside right upper")
-    axes.grid(alpha=0.3)
     return figure

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ...core.types import Array
 from ...laws.position_domain_pd import MasterAxis
 from ...simulation.two_link import TwoLink
-from .case import Result, Row
-from .contour_benchmark import (
-    DAMPING,
-    DOMAINS,
-    DT,
-    EXACT,
-    HELD,
-    LIMIT,
-    LIMITED,
-    PULSED,
-    STIFFNESS,
-    Case,
-    ContourRun,
-    JointPathOf,
-    cases,
-    drive,
-    drive_ur5,
-    rms_of,
-)
+from . import contour_benchmark as benchmark
+from .case import Result, Row, panels
+from .contour_benchmark import DOMAINS, DT, Case, ContourRun, JointPathOf, cases, drive, drive_ur5, rms_of
 
 DISCRETE = 0.01  # mm: the source's contour was sampled, so that its distances are up to this much too long
 FEEDS = (0.25, 1.0 / 6.0)  # m/s: 15000 and 10000 mm/min
 TOLERANCE, TIME_TOLERANCE = 0.025, 0.001  # of the source's figures: its look-up isn't known in detail, its PD is
+EXACT, HELD, LIMITED, PULSED = benchmark.EXACT, benchmark.HELD, benchmark.LIMITED, benchmark.PULSED
+RECORDED = ("line", "rectangle", "diamond")
+DRAWN = (*RECORDED, "zigzag", PULSED, LIMITED)
 SHAPES, DRAWS = ("line", "circle", "rectangle", "diamond", "zigzag"), 2  # random gains and frictions for each shape
 
-ArmRuns = Mapping[tuple[float, float], Mapping[str, tuple[Array, Array]]]  # by feed and feed-forward, by domain
+ArmRuns = Mapping[str, Mapping[str, tuple[Array, Array]]]  # time [s] and contour error [mm] by setting, by domain
 
 
 def run() -> Result:
@@ -46,7 +33,9 @@ def run() -> Result:
         path = JointPathOf(TwoLink(), case.move)
         runs[name] = {domain: drive(case, domain, path) for domain in DOMAINS}
     arm_runs = {
-        (feed, fraction): {domain: drive_ur5(domain, feed, fraction) for domain in DOMAINS}
+        f"UR5, {1e3 * feed:.1f} mm/s, feed-forward {100.0 * fraction:.0f} %": {
+            domain: drive_ur5(domain, feed, fraction) for domain in DOMAINS
+        }
         for feed in FEEDS
         for fraction in (0.0, 1.0)
     }
@@ -71,14 +60,16 @@ def run() -> Result:
         rows=rows,
         notes=_notes(compared, arm_runs, random),
         figures={
-            "contour_errors": _draw_errors(runs),
+            "contour_errors": _draw_errors(
+                (11.0, 6.2, 2, 3), {name: {d: (run.time, run.error) for d, run in runs[name].items()} for name in DRAWN}
+            ),
             "ratios": _draw_ratios(compared),
-            "ur5": _draw_ur5(arm_runs),
+            "ur5": _draw_errors((9.0, 5.5, 2, 2), arm_runs, sharex="row"),
         },
         series={
             name: {"t": by_domain["time"].time, **{domain: run.error for domain, run in by_domain.items()}}
             for name, by_domain in runs.items()
-            if name in ("line", "rectangle", "diamond")
+            if name in RECORDED
         },
     )
 
@@ -93,15 +84,14 @@ def _benchmark_rows(listed: Mapping[str, Case], runs: Mapping[str, Mapping[str, 
     for name, case in listed.items():
         if case.reference is None:
             continue
-        time, position = runs[name]["time"], runs[name]["position"]
-        measured = (time.max, time.rms, position.max, position.rms)
-        labels = ("time domain, max", "time domain, rms", "position domain, max", "position domain, rms")
-        for k, (label, value, reference) in enumerate(zip(labels, measured, case.reference, strict=True)):
-            if name == EXACT and k >= 2:
-                rows.append(Row.at_most(f"{name}: {label}", value, reference, "mm", reference))
-            else:
-                tolerance = DISCRETE + (TOLERANCE if k >= 2 else TIME_TOLERANCE) * reference
-                rows.append(Row.near(f"{name}: {label}", value, reference, tolerance, "mm"))
+        for domain, figures in (("time", case.reference[:2]), ("position", case.reference[2:])):
+            run, tolerance = runs[name][domain], TIME_TOLERANCE if domain == "time" else TOLERANCE
+            for label, value, figure in zip(("max", "rms"), (run.max, run.rms), figures, strict=True):
+                text = f"{name}: {domain} domain, {label}"
+                if name == EXACT and domain == "position":
+                    rows.append(Row.at_most(text, value, figure, "mm", figure))
+                else:
+                    rows.append(Row.near(text, value, figure, DISCRETE + tolerance * figure, "mm"))
     return rows
 
 
@@ -114,8 +104,8 @@ def _random_ratios(listed: Mapping[str, Case]) -> dict[str, Array]:
         for _ in range(DRAWS):
             scale = 10.0 ** rng.uniform(-0.5, 0.4, 2)
             gains = {
-                "stiffness": STIFFNESS * scale,
-                "damping": DAMPING * np.sqrt(scale) * rng.uniform(0.6, 1.5, 2),
+                "stiffness": benchmark.STIFFNESS * scale,
+                "damping": benchmark.DAMPING * np.sqrt(scale) * rng.uniform(0.6, 1.5, 2),
                 "feedforward": rng.choice((0.0, 0.5, 0.8, 0.95)),
             }
             friction = rng.uniform(0.0, 4.0, 2)
@@ -129,10 +119,9 @@ def _random_ratios(listed: Mapping[str, Case]) -> dict[str, Array]:
 def _random_rows(ratios: Mapping[str, Array]) -> list[Row]:
     rows = []
     for domain, found in ratios.items():
-        words = f"{len(found)} random gains and frictions: time over {domain} domain"
         for label, values in zip(("max", "rms"), found.T, strict=True):
-            rows.append(Row.report(f"{words}, {label}, lowest", values.min()))
-            rows.append(Row.report(f"{words}, {label}, median", float(np.median(values))))
+            name = f"{len(found)} random gains and frictions: time over {domain} domain, {label}"
+            rows += [Row.report(f"{name}, lowest", values.min()), Row.report(f"{name}, median", np.median(values))]
     return rows
 
 
@@ -150,36 +139,31 @@ def _matched_rows(compared: Mapping[str, Mapping[str, ContourRun]]) -> list[Row]
     rows = []
     for name, by_domain in compared.items():
         run = by_domain["matched"]
-        rows.append(Row.report(f"{name}: matched, max", run.max, "mm"))
-        rows.append(Row.report(f"{name}: matched, rms", run.rms, "mm"))
+        rows += [Row.report(f"{name}: matched, max", run.max, "mm"), Row.report(f"{name}: matched, rms", run.rms, "mm")]
     lowest = min(min(_ratios(by_domain, "matched")) for by_domain in compared.values())
-    rows.append(Row.at_least("time over matched domain, the lowest of all cases, max and rms", lowest, 0.95))
     step = {domain: max(by_domain[domain].torque_step for by_domain in compared.values()) for domain in DOMAINS}
-    rows.append(Row.report("largest change of a torque within 1 ms, time domain", step["time"], "N·m"))
-    rows.append(Row.report("largest change of a torque within 1 ms, position domain", step["position"], "N·m"))
-    rows.append(Row.at_most("largest change of a torque within 1 ms, matched domain", step["matched"], 2.0, "N·m"))
-    return rows
+    name = "largest change of a torque within 1 ms"
+    return [
+        *rows,
+        Row.at_least("time over matched domain, the lowest of all cases, max and rms", lowest, 0.95),
+        Row.report(f"{name}, time domain", step["time"], "N·m"),
+        Row.report(f"{name}, position domain", step["position"], "N·m"),
+        Row.at_most(f"{name}, matched domain", step["matched"], 2.0, "N·m"),
+    ]
 
 
 def _disturbed_rows(runs: Mapping[str, Mapping[str, ContourRun]], held_path: JointPathOf) -> list[Row]:
     rows = []
     for domain in DOMAINS:
-        peak = np.abs(runs[LIMITED][domain].torque).max(axis=0)
-        for joint in (0, 1):
-            rows.append(
-                Row.at_most(f"{LIMITED}: {domain} domain, largest torque {joint + 1}", peak[joint], LIMIT[joint], "N·m")
-            )
+        name, peak = f"{LIMITED}: {domain} domain, largest torque", np.abs(runs[LIMITED][domain].torque).max(axis=0)
+        rows += [Row.at_most(f"{name} {joint + 1}", peak[joint], benchmark.LIMIT[joint], "N·m") for joint in (0, 1)]
     for domain in ("position", "matched"):
-        held = runs[HELD][domain]
-        rows.append(
-            Row.at_most(
-                f"{HELD}: {domain} domain, largest torque of the slave", np.abs(held.torque[:, 0]).max(), 100.0, "N·m"
-            )
-        )
+        name, held = f"{HELD}: {domain} domain", runs[HELD][domain]
         left = abs(held.q[-1, 0] - held_path.q[-1, 0])
-        rows.append(
-            Row.at_most(f"{HELD}: {domain} domain, the slave from its place in time, at the end", left, 0.01, "rad")
-        )
+        rows += [
+            Row.at_most(f"{name}, largest torque of the slave", np.abs(held.torque[:, 0]).max(), 100.0, "N·m"),
+            Row.at_most(f"{name}, the slave from its place in time, at the end", left, 0.01, "rad"),
+        ]
     return rows
 
 
@@ -198,11 +182,10 @@ def _switch_rows() -> list[Row]:
 
 def _ur5_rows(arm_runs: ArmRuns) -> list[Row]:
     rows = []
-    for (feed, fraction), by_domain in arm_runs.items():
+    for setting, by_domain in arm_runs.items():
         for domain, (_, error) in by_domain.items():
-            name = f"UR5, {1e3 * feed:.1f} mm/s, feed-forward {100.0 * fraction:.0f} %: {domain} domain"
-            rows.append(Row.report(f"{name}, max", error.max(), "mm"))
-            rows.append(Row.report(f"{name}, rms", rms_of(error), "mm"))
+            name = f"{setting}: {domain} domain"
+            rows += [Row.report(f"{name}, max", error.max(), "mm"), Row.report(f"{name}, rms", rms_of(error), "mm")]
     return rows
 
 
@@ -252,28 +235,20 @@ def _notes(
 COLOURS = {"time": "0.45", "position": "tab:orange", "matched": "tab:blue"}
 
 
-def _draw_errors(runs: Mapping[str, Mapping[str, ContourRun]]) -> Figure:
-    drawn = ("line", "rectangle", "diamond", "zigzag", PULSED, LIMITED)
-    figure = Figure(figsize=(11.0, 6.2), layout="constrained")
-    panels = figure.subplots(2, 3)
-    for axes, name in zip(panels.flat, drawn, strict=True):
-        for domain, run in runs[name].items():
-            axes.plot(run.time, run.error, color=COLOURS[domain], linewidth=1.2, label=domain)
+def _draw_errors(shape: tuple[float, float, int, int], runs: ArmRuns, **shared: Any) -> Any:
+    figure, grid = panels(*shape, x="t [s]", y=("contour error [mm]",) * 2, **shared)
+    for axes, (name, by_domain) in zip(grid.flat, runs.items(), strict=True):
+        for domain, (time, error) in by_domain.items():
+            axes.plot(time, error, color=COLOURS[domain], linewidth=1.2, label=domain)
         axes.set_title(name, fontsize="medium")
-        axes.grid(alpha=0.3)
-    for axes in panels[1]:
-        axes.set_xlabel("t [s]")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("contour error [mm]")
-    panels[0, 0].legend(title="domain", fontsize="small")
+    grid[0, 0].legend(title="domain", fontsize="small")
     return figure
 
 
-def _draw_ratios(compared: Mapping[str, Mapping[str, ContourRun]]) -> Figure:
-    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
+def _draw_ratios(compared: Mapping[str, Mapping[str, ContourRun]]) -> Any:
+    figure, (grid,) = panels(9.0, 5.0, 1, 2, x="error in the time domain over that in this one", sharey=True)
     place = np.arange(len(compared))
-    for k, (axes, label) in enumerate(zip(panels, ("largest error", "rms"), strict=True)):
+    for k, (axes, label) in enumerate(zip(grid, ("largest error", "rms"), strict=True)):
         for offset, domain in ((-0.2, "position"), (0.2, "matched")):
             ratios = [_ratios(by_domain, domain)[k] for by_domain in compared.values()]
             bars = axes.barh(
@@ -281,26 +256,10 @@ def _draw_ratios(compared: Mapping[str, Mapping[str, ContourRun]]) -> Figure:
             )
             axes.bar_label(bars, [f"{ratio:.2f}" for ratio in ratios], padding=3, fontsize="x-small")
         axes.axvline(1.0, color="0.3", linewidth=1.0)
-        axes.set(xscale="log", xlim=(0.5, 120.0), title=label, xlabel="error in the time domain over that in this one")
+        axes.set(xscale="log", xlim=(0.5, 120.0), title=label)
         axes.set_xticks([0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
-        axes.grid(axis="x", alpha=0.3)
-    panels[0].set_yticks(place, list(compared))
-    panels[0].invert_yaxis()
-    panels[1].legend(title="domain", fontsize="small", loc="upper right")
-    return figure
-
-
-def _draw_ur5(arm_runs: ArmRuns) -> Figure:
-    figure = Figure(figsize=(9.0, 5.5), layout="constrained")
-    panels = figure.subplots(2, 2, sharex="row")
-    for axes, ((feed, fraction), by_domain) in zip(panels.flat, arm_runs.items(), strict=True):
-        for domain, (time, error) in by_domain.items():
-            axes.plot(time, error, color=COLOURS[domain], linewidth=1.2, label=domain)
-        axes.set_title(f"UR5, {1e3 * feed:.1f} mm/s, feed-forward {100.0 * fraction:.0f} %", fontsize="medium")
-        axes.grid(alpha=0.3)
-    for axes in panels[1]:
-        axes.set_xlabel("t [s]")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("contour error [mm]")
-    panels[0, 0].legend(title="domain", fontsize="small")
+        axes.grid(visible=False, axis="y")
+    grid[0].set_yticks(place, list(compared))
+    grid[0].invert_yaxis()
+    grid[1].legend(title="domain", fontsize="small", loc="upper right")
     return figure

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 from scipy.linalg import lapack
 from scipy.spatial.transform import Rotation
@@ -15,7 +15,7 @@ from ...core.spatial import make_pose, pose_error, rotation_error_euler_xyz, rot
 from ...core.types import Array
 from ...laws.task_space_pd import ROTATION_ERRORS
 from ...robot.model import RobotModel
-from .case import Row
+from .case import Result, Row, near_each, panels, settled_at
 from .motion_model import TaskSpaceMotionModel
 
 Y = np.array([0.0, 1.0, 0.0])
@@ -44,11 +44,33 @@ def tip_errors(model: RobotModel, states: Array, references: Iterable[Array]) ->
     }
 
 
+def run(model: RobotModel) -> Result:
+    """The part of the source's experiments that is about rotations."""
+    turns = _regulations(model)
+    angles, misalignment = _random_misalignment()
+    return Result(
+        title="errors of orientation",
+        source="",
+        rows=[*_error_vector_rows(), *_misalignment_rows(angles, misalignment), *_regulation_rows(turns)],
+        notes=_notes(turns),
+        figures={"error_vectors": _draw_misalignment(angles, misalignment), "regulation": _draw_regulation(turns)},
+        series={
+            "regulation": {
+                "time": next(iter(turns.values()))["time"],
+                **{
+                    f"{what} about {axis} ({error})".replace(", ", " "): run[what]
+                    for (axis, error), run in turns.items()
+                    for what in ("angle", "position")
+                },
+            }
+        },
+    )
+
+
 # --- error vectors ---
 
 
-def error_vector_rows() -> list[Row]:
-    """Both errors about single axes."""
+def _error_vector_rows() -> list[Row]:
     angles = np.radians(np.arange(-179.0, 180.0))
     rows = []
     for axis, reach in (("x", 180.0), ("y", 90.0), ("z", 180.0)):
@@ -59,13 +81,11 @@ def error_vector_rows() -> list[Row]:
     error = max(abs(rotation_log(rotation_exp(a * u)) - a * u).max() for a in angles for u in np.eye(3))
     rows.append(Row.at_most("so3_log about x, y, z up to 180 deg: error", error, 1e-6, "rad"))
     beyond = np.degrees(rotation_error_euler_xyz(rotation_exp(math.radians(120.0) * Y)))
-    tolerance = math.degrees(1e-6)
-    for name, value, reference in zip("abc", beyond, (-180.0, 60.0, 180.0), strict=True):
-        rows.append(Row.near(f"euler_xyz of 120 deg about y: {name}", value, reference, tolerance, "deg"))
-    return rows
+    names = [f"euler_xyz of 120 deg about y: {name}" for name in "abc"]
+    return rows + near_each(names, beyond, (-180.0, 60.0, 180.0), math.degrees(1e-6), "deg")
 
 
-def random_misalignment() -> tuple[Array, Array]:
+def _random_misalignment() -> tuple[Array, Array]:
     """Angle and misalignment of euler_xyz to the true axis, (k,) [deg], of rotations uniform in SO(3)."""
     rotations = Rotation.from_quat(np.random.default_rng(1).normal(size=(ROTATIONS, 4)))
     true = rotations.as_rotvec()
@@ -75,8 +95,8 @@ def random_misalignment() -> tuple[Array, Array]:
     return np.degrees(lengths), np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
 
 
-def misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
-    """Mean and largest misalignment in three ranges of the angle, from :func:`random_misalignment`."""
+def _misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
+    """Mean and largest misalignment in three ranges of the angle, from :func:`_random_misalignment`."""
     rows = []
     # tolerances: what samples of this size scatter by, more for the largest, which depends on their number
     for low, high, mean, largest, scatter, spread in (
@@ -94,8 +114,8 @@ def misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
 # --- regulation ---
 
 
-def regulations(model: RobotModel) -> Turns:
-    """Turns of 150 deg where the tip is, about two axes, with both errors."""
+def _regulations(model: RobotModel) -> Turns:
+    """Turns of 150 deg at the tip's position, about two axes, with both errors."""
     axes = {"y": Y, "(1, 1, 1)": DIAGONAL}
     return {(name, error): _regulate(model, axis, error) for name, axis in axes.items() for error in ROTATION_ERRORS}
 
@@ -134,20 +154,14 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
     return np.concatenate((kin.q + STEP * velocity, velocity))
 
 
-def _settled(run: Run, share: float = 0.02) -> float:
-    """The first sample's time after which the angle stays within a share of the turn [s]."""
-    outside = np.flatnonzero(run["angle"] > share * math.degrees(TURN))
-    return float(run["time"][outside[-1] + 1]) if outside[-1] + 1 < len(run["time"]) else math.nan
-
-
-def regulation_rows(turns: Turns) -> list[Row]:
-    """Settling, area, deviation and peak of :func:`regulations`."""
+def _regulation_rows(turns: Turns) -> list[Row]:
     period = STEP * RECORDED_EVERY
     rows = []
     for error, settled, area, deviation in (("euler_xyz", 1.010, 54.0, 80.3), ("so3_log", 0.895, 36.4, 54.5)):
         run, name = turns["y", error], f"regulation, 150 deg about y, {error}:"
+        settled_time = settled_at(run["time"], run["angle"], 0.02 * math.degrees(TURN))
         rows += [
-            Row.near(f"{name} settled to 2 %", _settled(run), settled, 1.001 * period, "s"),
+            Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * period, "s"),
             Row.near(f"{name} sum of the angles x 5 ms", period * run["angle"].sum(), area, 0.1, "deg·s"),
             Row.near(f"{name} largest position deviation", run["position"].max(), deviation, 0.02 * deviation, "mm"),
         ]
@@ -157,11 +171,10 @@ def regulation_rows(turns: Turns) -> list[Row]:
     return rows
 
 
-# --- words and pictures ---
+# --- notes and figures ---
 
 
-def rotation_notes(turns: Turns) -> list[str]:
-    """What the rows don't say."""
+def _notes(turns: Turns) -> list[str]:
     areas = {error: trapezoid(turns["y", error]["angle"], turns["y", error]["time"]) for error in ROTATION_ERRORS}
     aside = {error: turns["(1, 1, 1)", error]["position"].max() for error in ROTATION_ERRORS}
     return [
@@ -178,38 +191,25 @@ def rotation_notes(turns: Turns) -> list[str]:
     ]
 
 
-def draw_misalignment(angles: Array, misalignment: Array) -> Figure:
-    """Scatter and means over the angle."""
-    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    axes = figure.subplots()
+def _draw_misalignment(angles: Array, misalignment: Array) -> Any:
+    figure, ((axes,),) = panels(8.0, 4.5, x="angle of the rotation [deg]", y=["misalignment [deg]"])
     axes.scatter(angles[::4], misalignment[::4], s=2.0, alpha=0.3, linewidths=0.0, rasterized=True)
     edges = np.arange(0.0, 181.0, 10.0)
     inside = [misalignment[(angles >= low) & (angles < low + 10.0)] for low in edges[:-1]]
     axes.plot(edges[:-1] + 5.0, [part.mean() for part in inside], "o-", color="tab:red", label="mean in bins of 10 deg")
-    axes.set_title("euler_xyz against the true axis, random rotations")
-    axes.set_xlabel("angle of the rotation [deg]")
-    axes.set_ylabel("misalignment [deg]")
-    axes.set_xlim(0.0, 180.0)
-    axes.set_ylim(0.0, 180.0)
+    axes.set(title="euler_xyz against the true axis, random rotations", xlim=(0.0, 180.0), ylim=(0.0, 180.0))
     axes.legend(loc="upper left")
-    axes.grid(alpha=0.3)
     return figure
 
 
-def draw_regulation(turns: Turns) -> Figure:
-    """Angle and deviation over time."""
-    figure = Figure(figsize=(9.0, 5.5), layout="constrained")
-    grid = figure.subplots(2, 2, sharex=True, sharey="row")
-    for column, axis in enumerate(dict.fromkeys(axis for axis, _ in turns)):
-        for error in ROTATION_ERRORS:
-            run = turns[axis, error]
-            grid[0, column].plot(run["time"], run["angle"], label=error)
-            grid[1, column].plot(run["time"], run["position"], label=error)
-        grid[0, column].set_title(f"150 deg about {axis}")
-        grid[1, column].set_xlabel("time [s]")
-    grid[0, 0].set_ylabel("angle to the reference [deg]")
-    grid[1, 0].set_ylabel("position deviation [mm]")
+def _draw_regulation(turns: Turns) -> Any:
+    labels = ("angle to the reference [deg]", "position deviation [mm]")
+    figure, grid = panels(9.0, 5.5, 2, 2, x="time [s]", y=labels, sharex=True, sharey="row")
+    columns = dict(zip(dict.fromkeys(axis for axis, _ in turns), grid.T, strict=True))
+    for (axis, error), run in turns.items():
+        angle, position = columns[axis]
+        angle.plot(run["time"], run["angle"], label=error)
+        position.plot(run["time"], run["position"], label=error)
+        angle.set_title(f"150 deg about {axis}")
     grid[0, 1].legend()
-    for axes in grid.flat:
-        axes.grid(alpha=0.3)
     return figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -15,20 +15,10 @@ from ...core.spatial import make_pose, rotation_exp
 from ...core.types import Array
 from ...robot.configuration import load_robot
 from ...robot.model import RobotModel
-from .case import Result, Row
+from . import rotation_errors
+from .case import Result, Row, near_each, panels
 from .motion_model import TaskSpaceMotionModel
-from .rotation_errors import (
-    Run,
-    draw_misalignment,
-    draw_regulation,
-    error_vector_rows,
-    misalignment_rows,
-    random_misalignment,
-    regulation_rows,
-    regulations,
-    rotation_notes,
-    tip_errors,
-)
+from .rotation_errors import Run, tip_errors
 
 STIFFNESS, DAMPING = 500.0, 100.0  # of all axes
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]  # the source's order of twists, wrenches and errors
@@ -46,44 +36,21 @@ APPROACH = np.array([0.6, -0.1, 0.5])  # m
 def run() -> Result:
     """The experiments, on the vendor's inertial parameters alone: without rotor inertia."""
     model = RobotModel.of(replace(load_robot("gen3"), rotor_inertia=(0.0,) * 7))
-    following = {
-        "position gains only": _follow(model, TRANSLATION_ONLY),
-        "all gains": _follow(model, np.ones(6)),
-    }
-    turns = regulations(model)
-    angles, misalignment = random_misalignment()
-    rows = [
-        *_zero_posture_rows(model),
-        *_following_rows(model, following),
-        *_approach_rows(model),
-        *error_vector_rows(),
-        *misalignment_rows(angles, misalignment),
-        *regulation_rows(turns),
-    ]
+    following = {"position gains only": _follow(model, TRANSLATION_ONLY), "all gains": _follow(model, np.ones(6))}
+    rotations = rotation_errors.run(model)
     return Result(
         title="task-space PD of the Kinova Gen3",
         source="A toolbox's task-space motion model: its two examples, its error vector against the rotation vector, "
         "and regulation with both vectors.",
-        rows=rows,
-        notes=[*_notes(following), *rotation_notes(turns)],
-        figures={
-            "following": _draw_following(following),
-            "error_vectors": draw_misalignment(angles, misalignment),
-            "regulation": draw_regulation(turns),
-        },
+        rows=[*_zero_posture_rows(model), *_following_rows(model, following), *_approach_rows(model), *rotations.rows],
+        notes=[*_notes(following), *rotations.notes],
+        figures={"following": _draw_following(following), **rotations.figures},
         series={
             "following": {
                 "time": next(iter(following.values()))["time"],
                 **{f"{what} ({name})": run[what] for name, run in following.items() for what in ("position", "angle")},
             },
-            "regulation": {
-                "time": next(iter(turns.values()))["time"],
-                **{
-                    f"{what} about {axis} ({error})".replace(", ", " "): run[what]
-                    for (axis, error), run in turns.items()
-                    for what in ("angle", "position")
-                },
-            },
+            **rotations.series,
         },
     )
 
@@ -117,7 +84,7 @@ def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
         e = np.concatenate((turn.as_rotvec(), reference[:3, 3] - kin.pose[:3, 3]))
         expected = J.T @ (Kp @ e + Kd @ (v_ref - J @ kin.v)) - B * kin.v + kin.gravity
         to_linear_first = np.ix_(ANGULAR_FIRST, ANGULAR_FIRST)  # the permutation is its own inverse
-        arm = TaskSpaceMotionModel(model, Kp[to_linear_first], Kd[to_linear_first], B)
+        arm = TaskSpaceMotionModel(model, Kp[to_linear_first], Kd[to_linear_first], joint_damping=B)
         difference = arm.torque(kin, reference, v_ref[ANGULAR_FIRST]) - expected
         largest = max(largest, float(abs(difference).max()))
     return largest
@@ -135,9 +102,8 @@ def _solve(arm: TaskSpaceMotionModel, reference: Callable[[float], Array], twist
     def derivative(t: float, state: Array) -> Array:
         return arm.derivative(state, reference(t), twist)
 
-    solution = solve_ivp(
-        derivative, (0.0, times[-1]), np.zeros(14), method="Radau", t_eval=times, rtol=1e-8, atol=1e-10
-    )
+    span, start = (0.0, times[-1]), np.zeros(14)
+    solution = solve_ivp(derivative, span, start, method="Radau", t_eval=times, rtol=1e-8, atol=1e-10)
     return np.asarray(solution.y)
 
 
@@ -196,19 +162,16 @@ def _approach_rows(model: RobotModel) -> list[Row]:
     states = _solve(arm, lambda t: target, np.zeros(6), np.array([0.0, 1.0, 10.0]))
     errors = tip_errors(model, states, [target] * 3)
     tip = model.at(states[:7, 1]).pose[:3, 3]
-    references = (0.59768, -0.09950, 0.50536)
+    names = [f"example 2: {axis} at 1 s" for axis in "xyz"]
     return [
-        *(
-            Row.near(f"example 2: {axis} at 1 s", value, reference, 1e-5, "m")
-            for axis, value, reference in zip("xyz", tip, references, strict=True)
-        ),
+        *near_each(names, tip, (0.59768, -0.09950, 0.50536), 1e-5, "m"),
         Row.near("example 2: position error at 1 s", errors["position"][1], 5.859, 0.01 * 5.859, "mm"),
         Row.near("example 2: angle at 1 s", errors["angle"][1], 0.0195, 0.01 * 0.0195, "deg"),
         Row.at_most("example 2: position error at 10 s", errors["position"][2], 1e-6, "mm"),
     ]
 
 
-# --- words and pictures ---
+# --- notes and figures ---
 
 
 def _notes(following: dict[str, Run]) -> list[str]:
@@ -222,17 +185,12 @@ def _notes(following: dict[str, Run]) -> list[str]:
     ]
 
 
-def _draw_following(following: dict[str, Run]) -> Figure:
-    figure = Figure(figsize=(8.0, 5.5), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True)
+def _draw_following(following: dict[str, Run]) -> Any:
+    labels = ("position error [mm]", "orientation error [deg]")
+    figure, ((above,), (below,)) = panels(8.0, 5.5, 2, x="time [s]", y=labels, sharex=True)
     for name, run in following.items():
         above.plot(run["time"], run["position"], label=name)
         below.plot(run["time"], run["angle"], label=name)
     above.set_title("Example 1: from the zero posture to a tip that points down")
-    above.set_ylabel("position error [mm]")
     above.legend()
-    below.set_ylabel("orientation error [deg]")
-    below.set_xlabel("time [s]")
-    for axes in (above, below):
-        axes.grid(alpha=0.3)
     return figure

@@ -13,12 +13,12 @@ from ...core.types import Array
 from ...laws.admittance import Admittance
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
-from .search import largest_stable
 from .trials import contact_is_stable, impedance_is_stable
 
 RATES = (125.0, 250.0, 500.0, 1000.0)  # Hz
 DELAYS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016)  # s
-AWAY = 0.4  # rad from home, of every joint, in the postures other than home
+OFFSET = 0.4  # rad from home, of every joint, in the postures other than home
+STEP, TOLERANCE = 4.0, 0.1  # ratio of the scan from below, and of the bracket at its end, less 1
 SOFT = (500.0, 20.0)  # N/m, N·m/rad: of the part that isn't measured
 
 # Of ẍ + 2 ω ẋ + ω² x = 0 whose spring and damper act τ late: |2 ω s + ω²| = |s²| at s = i u ω, u² = 2 + √5, where the
@@ -29,7 +29,7 @@ CRITICAL = (math.atan(2.0 * _U) / _U) ** 2
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is searched for: a field of :class:`Cell`, what it is, and the range [unit] of the search."""
+    """What is searched for: a field of :class:`Cell`, its title, and the range [unit] of the search."""
 
     name: str
     law: str
@@ -42,8 +42,8 @@ class Quantity:
         """The value of a cell."""
         return float(getattr(cell, self.name))
 
-    def words(self, cell: Cell) -> str:
-        """The same in words: two digits, rounded down; beyond the range its end."""
+    def text(self, cell: Cell) -> str:
+        """The same as text: two digits, rounded down; beyond the range its end."""
         value = self.of(cell)
         if value == 0.0:
             return f"< {self.lowest:g}"
@@ -86,8 +86,8 @@ class Cell:
 def postures(robot: RobotConfig) -> list[Array]:
     """Joint angles (n,): home, and home with every joint 0.4 rad up, down, and in turns up and down."""
     home = np.array(robot.home)
-    turns = (-1.0) ** np.arange(robot.n)
-    return [home, home + AWAY, home - AWAY, home + AWAY * turns]
+    signs = (-1.0) ** np.arange(robot.n)
+    return [home, home + OFFSET, home - OFFSET, home + OFFSET * signs]
 
 
 def measure(name: str, rate: float, delay: float) -> Cell:
@@ -106,15 +106,30 @@ def measure(name: str, rate: float, delay: float) -> Cell:
 
     translation = largest(TRANSLATION, lambda k: held(k, SOFT[1]))
     rotation = largest(ROTATION, lambda k: held(SOFT[0], k))
-    return Cell(
-        robot=name,
-        rate=rate,
-        delay=delay,
-        translation=translation,
-        rotation=rotation,
-        half_of_both=held(translation / 2.0, rotation / 2.0),
-        wall=largest(WALL, against),
-    )
+    half_of_both = held(translation / 2.0, rotation / 2.0)
+    return Cell(name, rate, delay, translation, rotation, half_of_both, largest(WALL, against))
+
+
+def largest_stable(
+    stable: Callable[[float], bool], lowest: float, highest: float, *, tolerance: float = TOLERANCE
+) -> float:
+    """The largest stable value that was tried below the first failure, from `lowest` > 0 to `highest`.
+
+    The range is scanned from below in factors of STEP, then bisected between the last stable value and the first
+    failure, until their ratio is within 1 + tolerance. An unstable island narrower than a step can be missed. The
+    result is 0 where `lowest` isn't stable, and `highest` where all tried values are.
+    """
+    good, bad = 0.0, lowest
+    while stable(bad):
+        good, bad = bad, min(STEP * bad, highest)
+        if good >= highest:
+            return highest
+    if good == 0.0:
+        return 0.0
+    while bad > (1.0 + tolerance) * good:
+        middle = math.sqrt(good * bad)
+        good, bad = (middle, bad) if stable(middle) else (good, middle)
+    return good
 
 
 def lightest(robot: RobotConfig) -> tuple[float, float]:

@@ -28,34 +28,34 @@ REMAINDER = 0.1  # of the largest motion, or of the mean contact force, that cou
 def impedance_is_stable(
     robot: RobotConfig, q: Array, rate: float, delay: float, translation: float, rotation: float
 ) -> bool:
-    """Whether the impedance law comes to rest at q (n,) after a push.
+    """Whether the impedance law comes to rest at q (n,) after a push with PUSH.
 
-    A force of 20 N and a torque of 2 N·m act on the tip for 0.1 s. The law has its defaults but for the stiffness,
-    `translation` [N/m] and `rotation` [N·m/rad]. Stable: nobody meets an effort limit, and in the last quarter of 1.5 s
-    each of position error, rotation error, the tip's two speeds and the largest joint speed stays below a tenth of
-    its largest value.
+    The law has its defaults but for the stiffness, `translation` [N/m] and `rotation` [N·m/rad]. Stable: no effort
+    limit is met, and at the end each of position error, rotation error, the tip's two speeds and the largest joint
+    speed stays below a tenth of its largest value.
     """
     robot = robot.at_rate(rate)
     arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
     loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.model)
     motion = []
-    for fine in _drive(loop, arm, delay, HELD[1]):
-        if not fine:
-            return False
-        assert loop.kin is not None
-        error, twist = loop.pose_error(), loop.kin.twist
-        parts = (error[:3], error[3:], twist[:3], twist[3:])
-        motion.append([*(math.sqrt(part.dot(part)) for part in parts), np.abs(loop.kin.v).max()])
+    try:
+        for _ in _drive(loop, arm, delay, HELD[1]):
+            assert loop.kin is not None
+            error, twist = loop.pose_error(), loop.kin.twist
+            parts = (error[:3], error[3:], twist[:3], twist[3:])
+            motion.append([*(math.sqrt(part.dot(part)) for part in parts), np.abs(loop.kin.v).max()])
+    except HardwareFault:
+        return False
     size = np.array(motion)
     return bool((size[-round(LAST * rate) :].max(axis=0) <= REMAINDER * size.max(axis=0)).all())
 
 
 def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, wall: float) -> bool:
-    """Whether the admittance law comes to rest against a wall of a stiffness [N/m].
+    """Whether the admittance law, with its defaults, comes to rest against a wall of a stiffness [N/m].
 
-    The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z axis. The law, with its
-    defaults, is sent 20 mm into it; 20 N pull the tip off for 0.1 s. Stable: the contact force varies in the
-    last quarter of a second by less than a tenth of its mean, and is never lost.
+    The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z axis. The reference
+    moves into it by PRESS, and later a force pulls the tip off. Stable: at the end the contact force varies by less
+    than a tenth of its mean, and is never lost.
     """
     robot = robot.at_rate(rate)
     pose = RobotModel.of(robot).at(q).pose
@@ -64,30 +64,30 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
     loop = ControlLoop(robot, "admittance", model=arm.model)
     goal = pose.copy()
     goal[:3, 3] += PRESS * pose[:3, 2]
-    for fine in _drive(loop, arm, delay, PRESSED[1]):
-        if not fine:
-            return False
-        loop.motion.move_to(goal)
+    try:
+        for _ in _drive(loop, arm, delay, PRESSED[1]):
+            loop.motion.move_to(goal)
+    except HardwareFault:
+        return False
     force = np.array(arm.forces[-round(LAST / PHYSICS_STEP) :])
     return bool(force.min() > 0.0 and np.ptp(force) <= REMAINDER * force.mean())
 
 
-def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) -> Iterator[bool]:
-    """True for each tick; False, as the last, where a limit is met, safety steps in, or the physics diverges."""
+def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) -> Iterator[None]:
+    """Yield after each tick.
+
+    Raises:
+        HardwareFault: a limit is met, safety stops the arm, or the physics diverges.
+    """
     rate = loop.robot.profile.rate
     plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
     plant.open()
     for _ in range(round(seconds * rate)):
-        try:
-            command = loop.tick(plant.read())
-        except HardwareFault:
-            yield False
-            return
+        command = loop.tick(plant.read())
         if loop.safety.fault or loop.safety.saturated.any():
-            yield False
-            return
+            raise HardwareFault("safety limits a command")
         plant.write(command)
-        yield True
+        yield
 
 
 class _TouchedArm:

@@ -13,11 +13,11 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from ...core.errors import HardwareFault
-from ...nodes.common.entities import Entities
-from ...nodes.common.messages import to_stamp
-from ...nodes.common.running import COMMAND_QOS
-from ...robot.configuration import RobotConfig
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.nodes.common.entities import Entities
+from robot_control_ros.nodes.common.messages import to_stamp
+from robot_control_ros.nodes.common.running import COMMAND_QOS
+from robot_control_ros.robot.configuration import RobotConfig
 
 BLOCK = 2.5  # s: the two nodes take turns, so that what disturbs the machine disturbs both
 WARM_UP = 0.5  # s at the start of a block that don't count

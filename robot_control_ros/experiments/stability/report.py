@@ -1,8 +1,9 @@
-"""The tables as a picture."""
+"""What is written of the cells: the page of the documentation, and its picture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,71 @@ import numpy as np
 from ...core.types import Array
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
-from .cells import CRITICAL, DELAYS, QUANTITIES, ROTATION, WALL, Cell, Quantity, lightest, virtual_damping
+from ...simulation.mujoco_plant import PHYSICS_STEP
+from . import trials
+from .cells import (
+    CRITICAL,
+    DELAYS,
+    OFFSET,
+    QUANTITIES,
+    ROTATION,
+    SOFT,
+    STEP,
+    TOLERANCE,
+    WALL,
+    Cell,
+    Quantity,
+    lightest,
+    virtual_damping,
+)
+
+
+def page_text(cells: Sequence[Cell], figure: Path) -> str:
+    """Markdown, with the figure, as seen from the page, and the tables of all cells."""
+    text = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
+    lines = [
+        text.format(
+            figure=figure.as_posix(),
+            both=sum(cell.half_of_both for cell in cells),
+            cells=len(cells),
+            trials=trials,
+            physics_rate=1.0 / PHYSICS_STEP,
+            press_mm=1e3 * trials.PRESS,
+            critical=CRITICAL,
+            offset=OFFSET,
+            soft=SOFT,
+            step=STEP,
+            tolerance=TOLERANCE,
+            virtual_damping=virtual_damping(),
+        )
+    ]
+    for name, group in groupby(cells, lambda cell: cell.robot):
+        lines += [f"## {name}", "", _inertia(name), ""]
+        row = list(group)
+        for quantity in QUANTITIES:
+            lines += _table(quantity, row)
+    return "\n".join(lines)
+
+
+def _inertia(name: str) -> str:
+    robot = load_robot(name)
+    mass, inertia = lightest(robot)
+    bare_mass, bare_inertia = lightest(replace(robot, rotor_inertia=(0.0,) * robot.n))
+    return (
+        f"Smallest Λ over the postures: {mass:.2g} kg and {inertia:.2g} kg·m². "
+        f"With `rotor_inertia` 0: {bare_mass:.2g} kg and {bare_inertia:.2g} kg·m²."
+    )
+
+
+def _table(quantity: Quantity, cells: Sequence[Cell]) -> Iterator[str]:
+    rows = [(rate, list(group)) for rate, group in groupby(cells, lambda cell: cell.rate)]
+    yield f"{quantity.law.capitalize()}: {quantity.title} [{quantity.unit}]"
+    yield ""
+    yield "| | " + " | ".join(f"{1e3 * cell.delay:g} ms" for cell in rows[0][1]) + " |"
+    yield "|---" * (len(rows[0][1]) + 1) + "|"
+    for rate, row in rows:
+        yield f"| {rate:g} Hz | " + " | ".join(quantity.text(cell) for cell in row) + " |"
+    yield ""
 
 
 def draw(cells: Sequence[Cell], path: Path) -> Path:
@@ -47,13 +112,12 @@ def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
         inside = np.array([(x, y if 0.0 < y < quantity.highest else np.nan) for x, y in points])
         axes.plot(*inside.T, mark + line, color=shade, markersize=5.5, linewidth=1.1, label=f"{rate:g} Hz")
         for x, y in points:
-            if y == 0.0:
-                axes.plot(x, quantity.lowest, marker="v", color=shade, markersize=6, fillstyle="none")
-            elif y >= quantity.highest:
-                axes.plot(x, quantity.highest, marker="^", color=shade, markersize=6, fillstyle="none")
+            if y == 0.0 or y >= quantity.highest:
+                end, arrow = (quantity.lowest, "v") if y == 0.0 else (quantity.highest, "^")
+                axes.plot(x, end, marker=arrow, color=shade, markersize=6, fillstyle="none")
     late = np.geomspace(0.3, 22.0, 50)
-    rule, words = _rule(cells[0].robot, quantity, 1e-3 * late)
-    (handle,) = axes.plot(late, rule, color="0.75", linewidth=3.0, zorder=0.5, label=words)
+    rule, formula = _rule(cells[0].robot, quantity, 1e-3 * late)
+    (handle,) = axes.plot(late, rule, color="0.75", linewidth=3.0, zorder=0.5, label=formula)
     axes.legend(handles=[handle], loc="lower left", frameon=False)
     if quantity is WALL:
         axes.set_xscale("symlog", linthresh=1.0)
@@ -71,7 +135,7 @@ def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
 
 
 def _rule(name: str, quantity: Quantity, late: Array) -> tuple[Array, str]:
-    """What the formula gives [unit] for commands that are late by so many s, and its words."""
+    """What the formula gives [unit] for commands that are so late [s], and the formula."""
     if quantity is WALL:
         return virtual_damping() / late, "B / delay"
     inertia = lightest(load_robot(name))[quantity is ROTATION]

@@ -16,10 +16,10 @@ from multiprocessing.sharedctypes import Synchronized
 from typing import Any
 from urllib.request import urlopen
 
-from ...bringup import environment, page, simulation
-from ...bringup.processes import Processes
-from ...core.errors import HardwareFault
-from ...robot.configuration import load_robot
+from robot_control_ros.bringup import environment, page, simulation
+from robot_control_ros.bringup.processes import Processes
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.robot.configuration import load_robot
 
 ROBOT = "ur5"
 TURNS = 3  # of each kind
@@ -59,8 +59,8 @@ def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
         browsers: how many of them.
     """
     os.environ.update(environment())
-    from ...nodes.common.running import spinning
-    from ...nodes.demo.operator import Operator
+    from robot_control_ros.nodes.common.running import spinning
+    from robot_control_ros.nodes.demo.operator import Operator
 
     counts = {"closed": Count(), "open": Count()}
     specs, config = simulation(ROBOT, "impedance").nodes(), load_robot(ROBOT)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...bringup import NodeSpec, controller, environment
-from ...control.loop import ControlLoop
-from ...core.types import RobotState, Wrench
-from ...laws import law_names
-from ...robot.configuration import RobotConfig, load_robot
-from ...robot.model import RobotModel, bare_calls
-from ...simulation.in_process import simulate
+from robot_control_ros.bringup import NodeSpec, controller, environment
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.types import RobotState, Wrench
+from robot_control_ros.laws import law_names
+from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.robot.model import RobotModel, bare_calls
+from robot_control_ros.simulation.in_process import simulate
 
 BATCH = 250  # calls timed together
 BATCHES = 60  # the median counts
@@ -80,21 +80,21 @@ def _law(robot: RobotConfig, law: str) -> dict[str, float]:
     loop, bare = ControlLoop(robot, law), bare_calls(RobotModel.of(robot))
     states = _states(robot, BATCH * BATCHES, dt, with_wrench=loop.running.needs_wrench)
     loop.tick(states[0])
-    alone = ControlLoop(robot, law)
-    alone.tick(states[0])
-    gains, reference = alone.running.gains.current, alone.reference
+    law_loop = ControlLoop(robot, law)
+    law_loop.tick(states[0])
+    gains, reference = law_loop.running.gains.current, law_loop.reference
     sensed: list[RobotState] = []
     kinematics: list[Any] = []
 
     def compute(i: int) -> None:
-        alone.running.law.compute(sensed[i % BATCH], kinematics[i % BATCH], reference, gains, dt)
+        law_loop.running.law.compute(sensed[i % BATCH], kinematics[i % BATCH], reference, gains, dt)
 
     rows = []
     for first in range(0, BATCH * BATCHES, BATCH):
         batch = states[first : first + BATCH]
-        kinematics[:] = [alone.model.update(state.q, state.v) for state in batch]
+        kinematics[:] = [law_loop.model.update(state.q, state.v) for state in batch]
         pairs = zip(batch, kinematics, strict=True)
-        sensed[:] = [replace(state, wrench_on_tip=alone.wrench.on_tip(state, kin)) for state, kin in pairs]
+        sensed[:] = [replace(state, wrench_on_tip=law_loop.wrench.on_tip(state, kin)) for state, kin in pairs]
         rows.append(
             (
                 _time_us(lambda i: bare(states[i].q), first),
@@ -125,22 +125,22 @@ def _simulation() -> dict[str, float]:
 
 def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
     os.environ.update(environment())
-    from ...bringup.processes import Processes
-    from ...nodes.common.running import spinning
-    from .stopwatch import Stopwatch, stopwatch_node
+    from bench.stopwatch import Stopwatch, stopwatch_node
+    from robot_control_ros.bringup.processes import Processes
+    from robot_control_ros.nodes.common.running import spinning
 
-    ours = controller(robot.name, "impedance", profile="sim")
-    topics = {"joint_states": "/ours/joint_states", "/forward_effort_controller/commands": "/ours/commands"}
-    silence = 10.0  # s, while the other node has its turn
-    parameters = {**ours.parameters, "use_sim_time": False, "state_timeout": silence}
-    ours = NodeSpec(ours.executable, ours.name, parameters, ours.parameter_files, {**ours.remappings, **topics})
+    spec = controller(robot.name, "impedance", profile="sim")
+    topics = {"joint_states": "/measured/joint_states", "/forward_effort_controller/commands": "/measured/commands"}
+    pause = 10.0  # s, at most, while the other node has its turn
+    parameters = {**spec.parameters, "use_sim_time": False, "state_timeout": pause}
+    spec = replace(spec, parameters=parameters, remappings={**spec.remappings, **topics})
     echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
     results: dict[str, Any] = {}
-    with Processes([echo, ours]) as processes, spinning(stopwatch_node) as (node, spin):
+    with Processes([echo, spec]) as processes, spinning(stopwatch_node) as (node, spin):
         stopwatch = Stopwatch(robot, node, spin)
         for rate in (500.0, 1000.0):
-            nodes = {"echo": "/echo", "controller": "/ours"}
+            nodes = {"echo": "/echo", "controller": "/measured"}
             results[f"{rate:.0f} Hz"] = stopwatch.compare(nodes, rate, seconds)
         processes.start(simulator)
         stopwatch.wait_for_joint_state()
@@ -164,7 +164,7 @@ def _print_dds(results: dict[str, Any], memory: dict[str, float]) -> None:
             label = f"{rate}, {name}"
             times = f"{row['p50_us']:>8.0f}{row['p99_us']:>8.0f}{row['p999_us']:>10.0f}"
             print(f"{label:<28}{times}{row['sent']:>8}{row['lost']:>6}")
-        ours, echo = rows["controller"], rows["echo"]
-        ratios = "  ".join(f"{key[:-3]} {ours[key] / echo[key]:.2f}" for key in ("p50_us", "p99_us", "p999_us"))
+        measured, echo = rows["controller"], rows["echo"]
+        ratios = "  ".join(f"{key[:-3]} {measured[key] / echo[key]:.2f}" for key in ("p50_us", "p99_us", "p999_us"))
         print(f"{rate + ', ratio':<28}{ratios}")
     print("\n" + "  ".join(f"{name}: {size:.0f} MB" for name, size in memory.items()))

@@ -1,1 +1,0 @@
-"""How long things take, as ratios within one run."""
