@@ -21,7 +21,7 @@ RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
 
-.PHONY: help demo demo-ethercat demo-planar test test-all lint browser screenshots bench clean
+.PHONY: help demo demo-ethercat demo-planar test test-long test-all lint browser screenshots bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -43,7 +43,9 @@ test: $(DEV) browser ## the tests, without the long ones
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not alone and not long" $(ARGS) || test $$? = 5 # none chosen
 	$(BIN)/python -m pytest -m "alone and not long" $(ARGS) || test $$? = 5
 
-test-all: test ## all tests: also those that take minutes each
+test-all: test test-long ## all tests: also those that take minutes each
+
+test-long: $(DEV) ## the long tests alone
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "long and not alone" $(ARGS) || test $$? = 5
 	$(BIN)/python -m pytest -m "long and alone" $(ARGS) || test $$? = 5
 

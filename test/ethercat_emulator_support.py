@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 
+import ethercat_emulator
 from ethercat_emulator.bus.chain import Bus
 from ethercat_emulator.bus.line import Line
 
@@ -11,6 +17,17 @@ MS = 1_000_000  # ns
 
 _NAMES = [*("NOP", "APRD", "APWR", "APRW", "FPRD", "FPWR", "FPRW"), *("BRD", "BWR", "BRW"), *("LRD", "LWR", "LRW")]
 COMMANDS = {name: number for number, name in enumerate([*_NAMES, "ARMW", "FRMW"])}
+
+
+def result_of(command: Sequence[str]) -> dict:
+    """What a program prints in its last line, as JSON; it imports these copies of the packages."""
+    packages = str(Path(ethercat_emulator.__file__).resolve().parents[1])
+    path = os.pathsep.join([packages, *filter(None, [os.environ.get("PYTHONPATH")])])
+    result = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=90, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def datagram(command: str, low: int, high: int, data: bytes, *, index: int = 0, wkc: int = 0, more: bool = False):

@@ -11,7 +11,8 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error
 from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
-from robot_control_ros.laws.admittance import FEEDBACK, FOLLOWED, TANK, Admittance, VirtualBody
+from robot_control_ros.laws import admittance
+from robot_control_ros.laws.admittance import FEEDBACK, FOLLOWED, Admittance, VirtualBody
 from robot_control_ros.references import Jog
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -117,7 +118,7 @@ def test_no_step_mass_damping_or_stiffness_makes_it_unstable(rng):
 @pytest.mark.parametrize("damping", [0.0, 5.0])
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 def test_it_gives_back_no_more_than_the_wrench_put_in_while_its_gains_change(rng, damping, dt):
-    """What it and its tank have, against the work done on it. It would give more with the gains as asked for."""
+    """A damper outside takes out what the wrench put in, and no more. The gains as asked for would give more."""
     would_give = False
     for _ in range(20):
         body, work, mass, stiffness = VirtualBody(), 0.0, np.ones(6), np.ones(6)
@@ -125,23 +126,24 @@ def test_it_gives_back_no_more_than_the_wrench_put_in_while_its_gains_change(rng
             if k % 50 == 0:
                 mass, stiffness = rng.uniform(0.2, 5, 6), 10.0 ** rng.uniform(0, 2, 6)
                 wrench = rng.uniform(-1, 1, 6) * np.array([20, 20, 20, 1, 1, 1])
-            if k == 700:
-                wrench = np.zeros(6)
+            if k >= 700:
+                wrench = -5.0 * body.twist
             asked = 0.5 * mass @ body.twist**2 + potential(body.deflection(), stiffness)
             would_give |= asked > work + 0.01
             body.step(wrench, mass, np.full(6, damping), stiffness, dt)
             work += dt * float(wrench @ body.twist)
-            kept = 0.5 * body._mass @ body.twist**2 + potential(body.deflection(), body._stiffness)
-            assert kept + body._tank <= work + 1e-9
-            assert 0.0 <= body._tank <= TANK
+            assert work >= -1e-9
     assert would_give
 
 
 def test_gains_arrive_when_nothing_moves():
-    body, stiffness = VirtualBody(), np.full(6, 900.0)
-    for k in (100.0, 900.0):
-        body.step(np.zeros(6), np.ones(6), np.zeros(6), np.full(6, k), DT)
-    np.testing.assert_array_equal(body._stiffness, stiffness)
+    """From then on it moves as a body that had them from the beginning."""
+    body, other, stiffness = VirtualBody(), VirtualBody(), np.full(6, 900.0)
+    body.step(np.zeros(6), np.ones(6), np.zeros(6), np.full(6, 100.0), DT)
+    for _ in range(50):
+        for each in (body, other):
+            each.step(np.full(6, 5.0), np.ones(6), np.zeros(6), stiffness, DT)
+    np.testing.assert_array_equal(body.deflection(), other.deflection())
 
 
 # --- the command ---
@@ -294,6 +296,19 @@ def test_no_joint_is_faster_than_its_limit_and_the_direction_is_kept(ur5_model, 
 
 
 @pytest.fixture
+def bodies(monkeypatch):
+    """The virtual bodies that laws make, oldest first."""
+    made = []
+
+    def make():
+        made.append(VirtualBody())
+        return made[-1]
+
+    monkeypatch.setattr(admittance, "VirtualBody", make)
+    return made
+
+
+@pytest.fixture
 def limited_model(ur5):
     """A UR5 whose elbow turns no further than 1.5 rad."""
     whole = 'lower="-3.141592653589793" upper="3.141592653589793" effort="150.0"'
@@ -301,7 +316,7 @@ def limited_model(ur5):
     return RobotModel.of(ur5, ur5.urdf().replace(whole, 'lower="-3.141592653589793" upper="1.6" effort="150.0"'))
 
 
-def test_against_a_joint_limit_nothing_winds_up(limited_model):
+def test_against_a_joint_limit_nothing_winds_up(limited_model, bodies):
     """Pushed towards the base for 2 s, 30 mm further than the elbow allows; then pushed back as hard."""
     follow = Follower(limited_model, BENT, **{**POINT, "stiffness": [100, 100, 100, 20, 20, 20]})
     start = follow.kin.pose
@@ -309,10 +324,10 @@ def test_against_a_joint_limit_nothing_winds_up(limited_model):
     push, outside = np.concatenate((20.0 * inward, np.zeros(3))), []
     for _ in range(1000):
         follow(push, Reference(pose=start))
-        outside.append(np.linalg.norm(start[:3, 3] + follow.law._body.position - follow.kin.pose[:3, 3]))
+        outside.append(np.linalg.norm(start[:3, 3] + bodies[-1].position - follow.kin.pose[:3, 3]))
     assert follow.q[2] == pytest.approx(1.6, abs=1e-12)
     assert max(outside) < FOLLOWED[0] + 0.002
-    assert follow.law._body.twist[:3] @ inward < 0.01
+    assert bodies[-1].twist[:3] @ inward < 0.01
     stuck = follow.kin.pose[:3, 3] @ inward
     assert (start[:3, 3] + push[:3] / 100.0) @ inward > stuck + 0.02
     for _ in range(50):
@@ -323,7 +338,7 @@ def test_against_a_joint_limit_nothing_winds_up(limited_model):
     assert np.abs(pose_error(start, follow.kin.pose)).max() < 1e-3
 
 
-def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_model):
+def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_model, bodies):
     stretched = np.array([0.0, -0.6, 0.3, -1.5, -1.57, 0.0])
     follow = Follower(ur5_model, stretched, **{**POINT, "stiffness": [100, 100, 100, 20, 20, 20]})
     reference = Reference(pose=follow.kin.pose)
@@ -331,7 +346,7 @@ def test_through_the_singular_stretch_rates_stay_bounded_and_it_comes_back(ur5_m
         for _ in range(1500):
             command = follow([force, 0, 0, 0, 0, 0], reference)
             assert np.all(np.abs(command.velocity) <= ur5_model.limits.velocity)
-            assert np.linalg.norm(follow.law._body.position) < 0.1  # the spring alone would let it go 0.2 m
+            assert np.linalg.norm(bodies[-1].position) < 0.1  # the spring alone would let it go 0.2 m
     assert np.linalg.norm(pose_error(reference.pose, follow.kin.pose)[:3]) < 1e-3
 
 
@@ -414,7 +429,7 @@ def droop(log, robot, wrench, bandwidth):
 
 @pytest.mark.sim
 @pytest.mark.parametrize(("output", "bandwidth"), [("position", 150.0**2), ("velocity", 150.0 * FEEDBACK)])
-@pytest.mark.parametrize("robot", ["ur5", "ur5e", "gen3", "planar_two_link"])
+@pytest.mark.parametrize("robot", ["ur5", "gen3", "planar_two_link"])
 def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(robot, output, bandwidth):
     force = np.array([10.0, -6.0, 0.0 if robot == "planar_two_link" else 8.0])
     log = simulate(robot, "admittance", {"output": output}, duration=2.5, push=Push(force))

@@ -23,11 +23,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ethercat_emulator_support import MS, Master
+from ethercat_emulator_support import MS, Master, result_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import robot_control_ros
 from ethercat_emulator import FaultChannelError, NetworkError, server
 from ethercat_emulator import program as standalone
 from ethercat_emulator.bus.line import Line
@@ -559,17 +558,7 @@ def seen(scenario: str = "program") -> dict:
         pytest.skip(f"needs a network namespace of its own; {why_no_namespace()}")
     if scenario == "program" and importlib.util.find_spec("pysoem") is None:
         pytest.skip("needs pysoem: pip install pysoem")
-    package = str(Path(robot_control_ros.__file__).resolve().parents[1])
-    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    result = subprocess.run(
-        [sys.executable, __file__, scenario],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout.splitlines()[-1])
+    return result_of([sys.executable, __file__, scenario])
 
 
 def test_the_program_says_that_it_listens():

@@ -6,7 +6,6 @@ where the kernel lets anybody make one.
 
 import functools
 import importlib.util
-import json
 import os
 import shutil
 import struct
@@ -15,8 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-import robot_control_ros
+from ethercat_emulator_support import result_of
 
 SCRIPT = Path(__file__).with_name("ethercat_emulator_wire.py")
 AXES = 6
@@ -43,17 +41,7 @@ def why_not() -> str:
 @functools.cache
 def run(scenario: str) -> dict:
     """What a scenario saw; each runs once."""
-    package = str(Path(robot_control_ros.__file__).resolve().parents[1])
-    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    result = subprocess.run(
-        [*NAMESPACE, sys.executable, str(SCRIPT), scenario],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout.splitlines()[-1])
+    return result_of([*NAMESPACE, sys.executable, str(SCRIPT), scenario])
 
 
 def seen(scenario: str, master: str = "") -> dict:

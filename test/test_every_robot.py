@@ -26,6 +26,13 @@ ROBOTS = {name: load_robot(name) for name in robot_names()}
 NO_VENDOR = {"planar_two_link"}
 
 every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+# The UR5e is the UR5 with other numbers: what moves is tried with one of them, and both rates with that one.
+MOVING = {name: robot for name, robot in ROBOTS.items() if name != "ur5e"}
+every_moving_robot = pytest.mark.parametrize("robot", MOVING.values(), ids=MOVING)
+RATES = [(name, rate) for name in MOVING for rate in ((500.0, 1000.0) if name == "ur5" else (500.0,))]
+every_robot_and_rate = pytest.mark.parametrize(
+    ("robot", "rate"), [pytest.param(ROBOTS[name], rate, id=f"{name}-{rate:g}") for name, rate in RATES]
+)
 every_vendors_robot = pytest.mark.parametrize("name", VENDOR)
 
 
@@ -287,8 +294,7 @@ def test_mujoco_and_pinocchio_agree(robot, rng):
 
 
 @pytest.mark.sim
-@every_robot
-@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@every_robot_and_rate
 def test_impedance_holds_the_robot_at_home_without_drift(robot, rate):
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.in_process import simulate
@@ -299,8 +305,7 @@ def test_impedance_holds_the_robot_at_home_without_drift(robot, rate):
 
 
 @pytest.mark.sim
-@every_robot
-@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@every_robot_and_rate
 def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot, rate):
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.in_process import Push, simulate
@@ -313,8 +318,7 @@ def test_impedance_gives_way_to_a_push_as_a_spring_and_then_comes_to_rest(robot,
 
 
 @pytest.mark.sim
-@every_robot
-@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@every_robot_and_rate
 def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, rate):
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.in_process import Push, simulate
@@ -326,7 +330,7 @@ def test_a_stiffly_held_robot_does_not_run_away_when_it_is_pushed_hard(robot, ra
 
 
 @pytest.mark.sim
-@every_robot
+@every_moving_robot
 def test_impedance_follows_a_slow_circle_about_home(robot):
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.in_process import simulate
@@ -340,7 +344,7 @@ def test_impedance_follows_a_slow_circle_about_home(robot):
 
 
 @pytest.mark.sim
-@every_robot
+@every_moving_robot
 def test_a_simulation_does_not_depend_on_the_order_of_the_joints(robot):
     pytest.importorskip("mujoco")
     from robot_control_ros.simulation.in_process import Push, simulate
@@ -353,7 +357,7 @@ def test_a_simulation_does_not_depend_on_the_order_of_the_joints(robot):
     assert np.ptp(log.q, axis=0).max() > 1e-3
 
 
-@every_robot
+@every_moving_robot
 @pytest.mark.parametrize("delay", [0.0, 0.008])
 def test_safe_torque_brings_a_moving_arm_to_rest(robot, delay):
     model, plant = RobotModel.of(robot), MujocoPlant(robot)

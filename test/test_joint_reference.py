@@ -128,8 +128,7 @@ def test_the_first_acceleration_after_a_start_in_mid_motion_is_no_kick():
     """The joints begin to move at once, and nobody knows how fast they were before."""
     follower = Follower("ur5")
     there = circle(follower)
-    follower.run(there, 2.0)
-    q = follower.joints._q
+    q = follower.run(there, 2.0)[-1].q
     follower.joints.reset(q)
     first, second = follower.step(there), follower.step(there)
     assert np.abs(first.v).max() > 0.05

@@ -23,7 +23,12 @@ pytestmark = pytest.mark.sim
 LAWS = law_names(plugins=False)
 FORCE = np.array([20.0, 0.0, 0.0])  # N
 FLOATING = "gravity_compensation"  # has no target
-OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in ("ur5e", "gen3", "planar_two_link")]
+COMMAND_EACH_MODE = ("joint_impedance", "admittance", "joint_pid")  # effort, position, velocity
+CASES = [
+    pytest.param(name, law, marks=[] if name == "ur5" and law in COMMAND_EACH_MODE else pytest.mark.long)
+    for name in ("ur5", "ur5e", "gen3", "planar_two_link")
+    for law in LAWS
+]
 
 
 class Rig:
@@ -81,8 +86,7 @@ def trial(name, law, repeats):
     return Result(displaced[:3, 3] - start[:3, 3], back[:3, 3] - start[:3, 3], missed)
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("name", ["ur5", *OTHERS])
+@pytest.mark.parametrize(("name", "law"), CASES)
 def test_a_robot_yields_comes_back_and_arrives_as_it_does_without_repeated_stamps(name, law):
     ideal, lagging = trial(name, law, 0.0), trial(name, law, 0.2)
     size = np.linalg.norm(ideal.displaced)
