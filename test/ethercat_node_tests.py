@@ -28,7 +28,7 @@ from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.ethercat.driver.supervisor import Action
 from robot_control_ros.ethercat.process import pacing
-from robot_control_ros.ethercat.process.protocol import StatusCodec, memory_path, open_memory
+from robot_control_ros.ethercat.process.protocol import BusStatus, memory_path, open_memory
 from robot_control_ros.ethercat.process.shared_memory import Latest
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, seconds
 from robot_control_ros.robot.configuration import load_robot
@@ -81,7 +81,7 @@ class Drives:
         self.child = ros.start("ethercat", given)
         ros.until(lambda: len(self.states) > 0, "joint states")
         memory = open_memory(memory_path(MASTER))
-        self._status, self._codec = Latest(memory.region("status")), StatusCodec(ROBOT.n)
+        self._status = Latest(memory.region("status"))
         self._report = Latest(memory.region("report"))
 
     def _keep(self, message: DiagnosticArray) -> None:
@@ -91,7 +91,7 @@ class Drives:
     @property
     def status(self):
         """Of the last cycle, from the shared memory."""
-        return self._codec.unpack(self._status.get()[1])
+        return BusStatus.decode(self._status.get()[1])
 
     @property
     def q(self):

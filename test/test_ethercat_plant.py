@@ -131,7 +131,7 @@ def test_a_bus_that_doesn_t_get_ready_is_let_go_once(plant):
 def test_cycles_are_a_period_apart(plant):
     running(plant)
     assert np.diff(plant.master.sent_at) == pytest.approx(PERIOD, abs=1e-9)
-    assert plant.missed == 0
+    assert plant.overruns == 0
     assert plant.timing.on_time == 1.0
 
 
@@ -145,7 +145,7 @@ def test_cycles_that_passed_are_left_out_and_the_phase_stays(plant, late, missed
     for _ in range(3):
         plant.sense()
         plant.act()
-    assert plant.missed == missed
+    assert plant.overruns == missed
     assert plant.master.sent_at[-1] % PERIOD == pytest.approx(phase, abs=1e-8)
 
 
@@ -181,10 +181,10 @@ def test_it_is_refused_to_enable_what_isn_t_ready(plant):
 def test_a_command_that_is_refused_doesn_t_keep_the_outputs_back(plant):
     running(plant)
     state = plant.read()
-    before = plant.timing.cycles
+    before = plant.timing.count
     with pytest.raises(ConfigError, match="must be 3 finite numbers"):
         plant.write(position([math.nan, 0, 0]))
-    assert plant.timing.cycles == before + 1
+    assert plant.timing.count == before + 1
     plant.read()
     plant.write(position(state.q))
     assert plant.cycle.supervisor.action is Action.RUN
@@ -230,7 +230,7 @@ def test_the_bus_s_clock_is_followed(plant):
 def test_wake_up_is_measured_from_the_cycle_s_own_time(plant):
     """Not from where the next correction moves it to."""
     running(plant)
-    cycles = plant.timing.cycles
+    cycles = plant.timing.count
     plant.master.clock = 900_000  # 0.4 ms late: corrected by 8 us
     plant.sense()
     plant.act()

@@ -30,6 +30,9 @@ class EthercatPlant:
         limits: of the supervisor.
         frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are left out.
         timing: where to note how the cycles were kept.
+
+    Attributes:
+        overruns: cycles that were left out, because the one before took longer than them.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class EthercatPlant:
         self._frame_timeout = RECEIVE_SHARE * topology.cycle if frame_timeout is None else frame_timeout
         self._follower = ClockFollower(topology.cycle)
         self._due = self._sent = self._received = self._correction = 0.0
-        self._missed = 0
+        self.overruns = 0
         self._cycle: DriveCycle | None = None
 
     @property
@@ -115,9 +118,9 @@ class EthercatPlant:
         self._correction = 0.0
         now = time.monotonic()
         if now - self._due > 0.5 * self._period:  # what is lost isn't made up for
-            missed = round((now - self._due) / self._period)
-            self._missed += missed
-            self._due += missed * self._period
+            overruns = round((now - self._due) / self._period)
+            self.overruns += overruns
+            self._due += overruns * self._period
         sleep_until(self._due)
         self._sent = time.monotonic()
         counter = self.master.exchange(self._frame_timeout)
@@ -128,13 +131,8 @@ class EthercatPlant:
         """Make the outputs ready for the next cycle."""
         self.cycle.act()
         self.master.put(self.cycle.positions, self.cycle.data.outputs)
-        self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period, self._missed)
+        self.timing.add_cycle(self._due, self._sent, self._received, time.monotonic(), self._period, self.overruns)
         self.cycle.watch()
-
-    @property
-    def missed(self) -> int:
-        """Cycles that were left out, because the one before took longer than them."""
-        return self._missed
 
     def enable(self) -> None:
         """Ask for all drives to be enabled; they are, a few cycles later.

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from .al_status import AlStatus, SlaveStates
-from .cia402 import State, describe_error
+from .cia402 import FAULTS, State, describe_error
 from .frame_counter import FrameCounter
 
-_FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
 _MOVING = (State.OPERATION_ENABLED, State.QUICK_STOP_ACTIVE, State.FAULT_REACTION_ACTIVE)
 _MAX_CAUSES = 20
 
@@ -160,7 +159,7 @@ class Supervisor:
             if failure:
                 self.trip(f"{name}: {failure}")
         for name, state in zip(self._names, states, strict=True):
-            wrong = state is not State.OPERATION_ENABLED and (running or state in _FAULTS)
+            wrong = state is not State.OPERATION_ENABLED and (running or state in FAULTS)
             if wrong and not any(cause.startswith(f"{name}: ") for cause in self.causes):
                 self.trip(f"{name}: {state.value}")
 
@@ -278,7 +277,7 @@ class Supervisor:
         obstacles += [
             f"{name}: {state.value}; reset it first"
             for name, state in zip(self._names, self._states, strict=True)
-            if state in _FAULTS
+            if state in FAULTS
         ]
         if self.waits_for_commands and self._command_age > self.limits.stale_after:
             obstacles.append("no fresh command: start the controller first, because only its torque holds the arm")

@@ -60,7 +60,8 @@ class Latest:
             ConfigError: it is too long.
         """
         if len(record) > self.capacity:
-            raise ConfigError(f"a record of {len(record)} bytes: must be at most {self.capacity}")
+            message = f"a record of {len(record)} bytes: must be at most {self.capacity}"
+            raise ConfigError(message, name="record", value=len(record), bound=self.capacity)
         number = self._newest[0] + 1
         slot = self._slots[number % 2]
         slot[_HEAD.size : _HEAD.size + len(record)] = record
@@ -110,12 +111,12 @@ class Messages:
             HardwareFault: there is no room: the reader doesn't read.
         """
         if len(message) > (most := len(self._ring) - _PREFIX.size):
-            raise ConfigError(f"a message of {len(message)} bytes: must be at most {most}")
+            text = f"a message of {len(message)} bytes: must be at most {most}"
+            raise ConfigError(text, name="message", value=len(message), bound=most)
         size, used = _PREFIX.size + len(message), self._written[0] - self._read[0]
         if size > len(self._ring) - used:
-            raise HardwareFault(
-                f"a message of {len(message)} bytes finds {used} of {len(self._ring)} taken: nobody reads"
-            )
+            text = f"a message of {len(message)} bytes finds {used} of {len(self._ring)} taken: nobody reads"
+            raise HardwareFault(text, name="message", value=size, bound=len(self._ring) - used)
         self._copy_in(self._written[0], _PREFIX.pack(len(message), zlib.crc32(message)) + message)
         self._written[0] += size
 
@@ -175,7 +176,8 @@ class SharedFile:
             os.ftruncate(self.descriptor, self._size)
         elif (size := os.fstat(self.descriptor).st_size) != self._size:
             os.close(self.descriptor)
-            raise ConfigError(f"shared memory {path} has {size} bytes: must have {self._size}; of another version?")
+            message = f"shared memory {path} has {size} bytes: must have {self._size}; of another version?"
+            raise ConfigError(message, name=str(path), value=size, bound=self._size)
         self._map = mmap.mmap(self.descriptor, self._size)
         self._begin, at = {}, 0
         for name, size in regions.items():

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.errors import ConfigError, HardwareFault, StaleStateError
+from ...core.types import Array
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.log import figure_class
 from ..driver.supervisor import Action
 from ..driver.topology import load_topology
 from ..process.bus_monitor import REPORT_PERIOD
-from ..process.client import BusClient
+from ..process.client import BusClient, BusSettings
 from ..process.pacing import COLUMNS, EMULATED_BUS_TIMEOUTS, SIZE, Timing
 from ..process.protocol import BusStatus
 from ..process.realtime import ANY
@@ -49,7 +49,7 @@ class Jitter:
     """
 
     cycle: float
-    samples: NDArray[np.float32]
+    samples: Array
     missed: int
     lost_frames: int
     bad_counters: int
@@ -71,7 +71,7 @@ class Jitter:
     def percentiles(self) -> dict[str, tuple[float, ...]]:
         """By column, those of PERCENTILES, then the longest [s]."""
         return {
-            name: tuple(np.percentile(row.astype(float), (*PERCENTILES, 100.0)).tolist())
+            name: tuple(np.percentile(row, (*PERCENTILES, 100.0)).tolist())
             for name, row in zip(COLUMNS, self.samples, strict=True)
         }
 
@@ -124,8 +124,8 @@ class TimingRecorder:
     """
 
     def __init__(self, timing: Timing) -> None:
-        self._timing, self._taken = timing, timing.cycles
-        self._parts: list[NDArray[np.float32]] = [np.empty((len(COLUMNS), 0), np.float32)]
+        self._timing, self._taken = timing, timing.count
+        self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
 
     def collect(self) -> None:
         """Take what is new; call it before a ring's cycles have passed.
@@ -133,14 +133,14 @@ class TimingRecorder:
         Raises:
             HardwareFault: they have.
         """
-        cycles = self._timing.cycles
+        cycles = self._timing.count
         ring = self._timing.samples()
-        if self._timing.cycles - self._taken > SIZE:
+        if self._timing.count - self._taken > SIZE:
             raise HardwareFault(f"this process slept for more than {SIZE} cycles: their times are lost")
         self._parts.append(ring[:, np.arange(self._taken, cycles) % SIZE])
         self._taken = cycles
 
-    def all(self) -> NDArray[np.float32]:
+    def all(self) -> Array:
         """(columns, cycles) of all that was collected [s]."""
         return np.concatenate(self._parts, axis=1)
 
@@ -166,7 +166,7 @@ def measure(
         topology: name, or path of a YAML file; that of the robot's name by default.
         seconds: for how long, once the bus is in OP and the law runs.
         law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
-        priority, processor, memory: see :class:`BusClient`.
+        priority, processor, memory: see :class:`BusSettings`.
         emulated: whether the bus is an emulated one; see EMULATED_BUS_TIMEOUTS in :mod:`.pacing`.
 
     Raises:
@@ -180,17 +180,18 @@ def measure(
     cycle = load_topology(topology).cycle
     config = config.at_rate(1.0 / cycle)
     running = RunningLaw(config, law) if law else None
-    client = BusClient(
-        config,
-        robot,
-        topology,
-        interface,
+    settings = BusSettings(
+        interface=interface,
+        topology=topology,
+        robot=robot,
+        profile=profile,
+        memory="" if memory is None else str(memory),
         priority=priority,
         processor=processor,
-        memory=memory,
         in_process=running is not None,
         **(EMULATED_BUS_TIMEOUTS if emulated else {}),
     )
+    client = BusClient(settings)
     with closing(client):
         client.wait_until_ready()
         loop = None if running is None else _start(client, config, running, robot)
@@ -246,7 +247,7 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
     return Jitter(
         cycle=cycle,
         samples=samples.all(),
-        missed=last.missed - first.missed,
+        missed=last.overruns - first.overruns,
         lost_frames=last.lost_frames - first.lost_frames,
         bad_counters=last.bad_counters - first.bad_counters,
         late_frames=last.late_frames - first.late_frames,

@@ -26,7 +26,7 @@ from ...core.types import Array, Command, CommandMode, RobotState
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
 from ...ethercat.emulation.child import emulated_bus
-from ...ethercat.process.client import BusClient
+from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
@@ -280,21 +280,22 @@ def _start(folder: Path, robot: RobotConfig, topology: str, command_timeout: flo
     Raises:
         ConfigError, HardwareFault: it doesn't get there.
     """
+    settings = BusSettings(
+        interface=MASTER,
+        topology=topology,
+        robot=ROBOT,
+        profile=robot.profile_name,
+        memory=str(folder / MASTER),
+        priority=PRIORITY,
+        command_timeout=command_timeout,
+        bad_cycles=BAD_CYCLES,
+        frame_timeout=FRAME_TIMEOUT,
+        stop_time=STOP_TIME,
+    )
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            client = BusClient(
-                robot,
-                ROBOT,
-                topology,
-                MASTER,
-                priority=PRIORITY,
-                command_timeout=command_timeout,
-                bad_cycles=BAD_CYCLES,
-                frame_timeout=FRAME_TIMEOUT,
-                memory=folder / MASTER,
-                stop_time=STOP_TIME,
-            )
+            client = BusClient(settings)
             break
         except ConfigError:  # the last one's process still ends
             if time.monotonic() > until:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ethercat_emulator import EmulatorError
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import HardwareFault, RobotControlError
 from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.process.client import BusClient
@@ -187,7 +187,7 @@ def lasting(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
     def mend() -> list[str]:
         try:
             said = bench.client.request("reset_fault")
-        except ConfigError as error:
+        except RobotControlError as error:
             said = str(error)
         bench.inject(fault.mend)
         return [f"reset refused: {said}"]
@@ -201,7 +201,7 @@ def silent_mailbox(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord
     begin = bench.inject(fault.inject)
     try:
         said = bench.client.request("read_sdo", position=3, index=0x6502, sub_index=0)
-    except ConfigError as error:
+    except RobotControlError as error:
         said = str(error)
     answered = time.monotonic()
     shown = bench.shown(begin)

@@ -20,7 +20,7 @@ from ...core.types import Command, CommandMode
 from ...ethercat.driver.drive_cycle import check_command
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
-from ...ethercat.process.client import BusClient
+from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
 from ..common.entities import Entities
@@ -69,11 +69,11 @@ class EthercatNode(Node):
         topology = self._value("topology") or self._robot.name
         period = load_topology(topology).cycle
         self._every = max(1, round(1.0 / (period * self._numbers["rate"]))) if self._numbers["rate"] else 1
-        self._client = BusClient(
-            self._robot,
-            self._value("robot"),
-            topology,
-            self._value("interface"),
+        settings = BusSettings(
+            interface=self._value("interface"),
+            topology=topology,
+            robot=self._value("robot"),
+            profile=self._value("profile"),
             priority=round(self._numbers["realtime_priority"]),
             processor=round(self._numbers["cpu_affinity"]),
             command_timeout=self._numbers["command_timeout"],
@@ -82,6 +82,7 @@ class EthercatNode(Node):
             in_process=bool(self._value("in_process")),
             watchdog=self._numbers["watchdog"],
         )
+        self._client = BusClient(settings)
         try:
             self._client.wait_until_ready()
         except RobotControlError:
@@ -213,12 +214,12 @@ class EthercatNode(Node):
             "lost frames": status.lost_frames,
             "wrong working counters": status.bad_counters,
             "late frames": status.late_frames,
-            "cycles left out": status.missed,
+            "cycles left out": status.overruns,
             "on time [%]": f"{100.0 * self._client.timing.on_time:.3f}",
             "commanded by": "a loop in the bus's process" if status.in_process else "topics",
             "last refusal": self._refusal,
         }
-        for name, (p50, p99, _) in self._client.timing.percentiles().items():
+        for name, (p50, p99) in self._client.timing.by_column().items():
             values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
         return self._status("bus", DiagnosticStatus.ERROR if report["stopped"] else level, report["message"], values)
 
