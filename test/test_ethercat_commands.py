@@ -27,7 +27,7 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.ethercat.driver import bus
 from robot_control_ros.ethercat.driver.al_status import PREOP, AlStatus
 from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
-from robot_control_ros.ethercat.emulation.child import emulated_bus
+from robot_control_ros.ethercat.emulation.program import emulated_bus
 from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, Timing
 from robot_control_ros.ethercat.process.protocol import lock_bus, memory_path
 from robot_control_ros.ethercat.tools.inspection import unit_words

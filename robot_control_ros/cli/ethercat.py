@@ -114,7 +114,7 @@ def _icube(options: argparse.Namespace) -> int:
 def _jitter(options: argparse.Namespace) -> int:
     from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
 
-    from ..ethercat.emulation.child import emulated_bus
+    from ..ethercat.emulation.program import emulated_bus
     from ..ethercat.process.protocol import memory_path
     from ..ethercat.process.realtime import ANY, spare_processor
     from ..ethercat.tools.jitter import measure

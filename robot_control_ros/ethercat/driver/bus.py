@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
-from ..tools.interfaces import has_carrier, interface_names
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
+from .network import has_carrier, interface_names, open_sockets, unblock
 from .pdo import RATED_TORQUE
-from .raw_socket import open_sockets, unblock
 from .slave_access import SlaveAccess
 from .topology import FoundSlave, Slave, Topology
 

@@ -20,10 +20,10 @@ REGIONS = {
     "report": 1 << 17,  # for people, a few times a second
     "timing": TIMING_BYTES,
     "command": 1 << 12,  # of the owner: a command and its time
-    f"{OWNER}.calls": 1 << 16,
-    f"{OWNER}.returns": 1 << 16,
-    f"{CONTROLLER}.calls": 1 << 21,  # robot descriptions are long
-    f"{CONTROLLER}.returns": 1 << 18,
+    f"{OWNER}.call": 1 << 16,
+    f"{OWNER}.answer": 1 << 16,
+    f"{CONTROLLER}.call": 1 << 22,  # robot descriptions are long
+    f"{CONTROLLER}.answer": 1 << 18,
     "telemetry": 1 << 17,
     "pulse": 1 << 12,  # of the controller: it lives, and its last wrench
 }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ConfigError, HardwareFault, ModelError, RobotControlError, StaleStateError
-from .shared_memory import Messages, SharedFile
+from .shared_memory import Latest, SharedFile
 
 POLL = 0.0005  # s between two looks for an answer
 CYCLE_TIMEOUT = 1.0  # s for the cycle to do an action
@@ -101,7 +101,7 @@ class RpcClient:
     """
 
     def __init__(self, memory: SharedFile, channel: str, timeout: float, waiting: Callable[[], None]) -> None:
-        self._calls, self._returns = (Messages(memory.region(f"{channel}.{each}")) for each in ("calls", "returns"))
+        self._call, self._answer = (Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer"))
         self._timeout, self._waiting = timeout, waiting
         self._number = time.monotonic_ns()  # unlike those of a client before
 
@@ -113,19 +113,19 @@ class RpcClient:
             HardwareFault: no answer.
         """
         self._number += 1
-        self._calls.put(encode((self._number, name, arguments, options)))
+        before = self._answer.number
+        self._call.put(encode((self._number, name, arguments, options)))
         until = time.monotonic() + self._timeout
         while time.monotonic() < until:
-            message = self._returns.get()
-            if message is None:
-                self._waiting()
-                time.sleep(POLL)
-                continue
-            number, result, error = decode(message)
-            if number == self._number:
-                if error is not None:
-                    raise _made_error(error)
-                return result
+            if self._answer.number != before:
+                before, record = self._answer.get()
+                number, result, error = decode(record) if record else (0, None, None)
+                if number == self._number:
+                    if error is not None:
+                        raise _made_error(error)
+                    return result
+            self._waiting()
+            time.sleep(POLL)
         text = f"{name}: the bus's process gave no answer within {self._timeout:g} s"
         raise HardwareFault(text, name=name, bound=self._timeout)
 
@@ -139,23 +139,27 @@ class RpcServer:
     """
 
     def __init__(self, memory: SharedFile, channel: str, handle: Callable[..., Any]) -> None:
-        self._calls, self._returns = (Messages(memory.region(f"{channel}.{each}")) for each in ("calls", "returns"))
-        self._handle = handle
+        self._call, self._answer = (Latest(memory.region(f"{channel}.{each}")) for each in ("call", "answer"))
+        self._handle, self._taken = handle, 0
 
     @property
     def pending(self) -> bool:
         """Whether a call waits."""
-        return self._calls.pending
+        return self._call.number != self._taken
 
     def serve(self) -> None:
-        """Answer all calls that wait."""
-        while (message := self._calls.get()) is not None:
-            number, name, arguments, options = decode(message)
-            try:
-                answer = encode((number, self._handle(name, *arguments, **options), None))
-            except Exception as error:  # a user's law may raise anything, and the caller shall know
-                answer = encode((number, None, _plain_error(error, name)))
-            self._returns.put(answer)
+        """Answer the call that waits, if any."""
+        if not self.pending:
+            return
+        taken, record = self._call.get()
+        if not taken:  # not all of it can be seen yet
+            return
+        self._taken = taken
+        number, name, arguments, options = decode(record)
+        try:
+            self._answer.put(encode((number, self._handle(name, *arguments, **options), None)))
+        except Exception as error:  # a user's law may raise anything, and the caller shall know
+            self._answer.put(encode((number, None, _plain_error(error, name))))
 
 
 class BetweenCycles:

@@ -1,6 +1,6 @@
-"""Memory that processes share, so that none waits for another: the newest record of a kind, and queues of messages.
+"""Memory that processes share, so that none waits for another: the newest record of a kind.
 
-Each record and message has a checksum, so that a reader never takes one that is half written, on any processor, also
+Each record has a checksum, so that a reader never takes one that is half written, on any processor, also
 where the writer was killed in the middle.
 """
 
@@ -14,10 +14,9 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...core.errors import ConfigError, HardwareFault
+from ...core.errors import ConfigError
 
 _HEAD = struct.Struct("=QII")  # number, length, checksum
-_PREFIX = struct.Struct("=II")  # length, checksum
 _WORD = 8
 _TRIES = 5
 
@@ -90,65 +89,6 @@ class Latest:
 def _checksum(number: int, record: bytes) -> int:
     """Of both: a head, too, may be read half from one record and half from the next."""
     return zlib.crc32(record, number & 0xFFFFFFFF)
-
-
-class Messages:
-    """A queue of messages, in order, none lost. One process writes, one reads.
-
-    Args:
-        memory: zeros at first; a multiple of 8 bytes.
-    """
-
-    def __init__(self, memory: memoryview) -> None:
-        self._written, self._read = memory[:_WORD].cast("Q"), memory[_WORD : 2 * _WORD].cast("Q")
-        self._ring = memory[2 * _WORD :]
-
-    def put(self, message: bytes) -> None:
-        """Append it.
-
-        Raises:
-            ConfigError: it is longer than the whole queue.
-            HardwareFault: there is no room: the reader doesn't read.
-        """
-        if len(message) > (most := len(self._ring) - _PREFIX.size):
-            text = f"a message of {len(message)} bytes: must be at most {most}"
-            raise ConfigError(text, name="message", value=len(message), bound=most)
-        size, used = _PREFIX.size + len(message), self._written[0] - self._read[0]
-        if size > len(self._ring) - used:
-            text = f"a message of {len(message)} bytes finds {used} of {len(self._ring)} taken: nobody reads"
-            raise HardwareFault(text, name="message", value=size, bound=len(self._ring) - used)
-        self._copy_in(self._written[0], _PREFIX.pack(len(message), zlib.crc32(message)) + message)
-        self._written[0] += size
-
-    @property
-    def pending(self) -> bool:
-        """Whether there is one to take."""
-        return self._written[0] != self._read[0]
-
-    def get(self) -> bytes | None:
-        """Take the oldest; None where there is none."""
-        begin, available = self._read[0], self._written[0] - self._read[0]
-        if available < _PREFIX.size:
-            return None
-        length, checksum = _PREFIX.unpack(self._copy_out(begin, _PREFIX.size))
-        if length > available - _PREFIX.size:
-            return None
-        message = self._copy_out(begin + _PREFIX.size, length)
-        if zlib.crc32(message) != checksum:  # not all of it can be seen by this processor yet
-            return None
-        self._read[0] = begin + _PREFIX.size + length
-        return message
-
-    def _copy_in(self, at: int, data: bytes) -> None:
-        at %= len(self._ring)
-        first = min(len(data), len(self._ring) - at)
-        self._ring[at : at + first] = data[:first]
-        self._ring[: len(data) - first] = data[first:]
-
-    def _copy_out(self, at: int, size: int) -> bytes:
-        at %= len(self._ring)
-        first = min(size, len(self._ring) - at)
-        return bytes(self._ring[at : at + first]) + bytes(self._ring[: size - first])
 
 
 class SharedFile:

@@ -25,7 +25,7 @@ from ...core.errors import ConfigError, HardwareFault, RobotControlError
 from ...core.types import Array, Command, CommandMode, RobotState
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
-from ...ethercat.emulation.child import emulated_bus
+from ...ethercat.emulation.program import emulated_bus
 from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import RobotConfig, load_robot
