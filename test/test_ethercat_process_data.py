@@ -159,13 +159,6 @@ def test_an_error_code_that_is_not_mapped_is_what_was_told():
     assert data.error_codes == [0x8611, 0x7300]
 
 
-def test_an_axis_without_a_needed_object_is_refused():
-    with pytest.raises(ConfigError, match="elbow: object 0x6060 must be in the drive's process data"):
-        Axis(ELBOW, image(entry(0x6040)), axis().tx)
-    with pytest.raises(ConfigError, match="elbow: object 0x6061 must be in the drive's process data"):
-        Axis(ELBOW, axis().rx, image(entry(0x6041)))
-
-
 def test_sizes_that_the_bus_has_mapped_otherwise_are_refused():
     axis().check_sizes(20, 20)
     with pytest.raises(

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import ConfigError
 from ...core.types import Array, Command, RobotState
 from .cia402 import MODES, DriveStateMachine, Mode, TargetSource, describe_mode
+from .process_data import ProcessData
 from .supervisor import Action, Supervisor, SupervisorLimits
 from .topology import Topology
 
@@ -113,8 +114,8 @@ class DriveCycle:
     ) -> None:
         slaves = topology.in_order_of(joints)
         self.positions = tuple(slave.position for slave in slaves)
-        self.data = topology.process_data(joints)
-        self.error_codes = tuple(slave.drive.error_codes if slave.drive else {} for slave in slaves)
+        self.data = ProcessData([slave.axis for slave in slaves])
+        self.error_codes = tuple(slave.drive.error_codes for slave in slaves)
         self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
         names = [slave.name for slave in topology.slaves]
         self.supervisor = Supervisor(joints, expected_working_counter, limits, names)

@@ -26,7 +26,6 @@ from .pdo import (
     FOLLOWING_ERROR,
     MODE,
     MODE_DISPLAY,
-    NEEDED,
     OBJECT_TYPES,
     STATUS_WORD,
     TARGET_POSITION,
@@ -60,20 +59,11 @@ class Axis:
     Attributes:
         scale: of the joint.
         rx, tx: layouts of what it takes, and of what it sends.
-
-    Raises:
-        ConfigError: an object is missing that no drive can do without.
     """
 
     scale: Scale
     rx: Image
     tx: Image
-
-    def __post_init__(self) -> None:
-        for image, direction in ((self.rx, "rx"), (self.tx, "tx")):
-            for index in NEEDED[direction]:
-                if image.place(index) is None:
-                    raise ConfigError(f"{self.scale.joint}: object 0x{index:04X} must be in the drive's process data")
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -90,7 +80,10 @@ class Axis:
         if mapped != here:
             raise ConfigError(
                 f"{self.scale.joint}: the drive has mapped {mapped[0]} bytes of outputs and {mapped[1]} of inputs; its "
-                f"drive file has {here[0]} and {here[1]}"
+                f"drive file has {here[0]} and {here[1]}",
+                name=self.scale.joint,
+                value=mapped,
+                bound=here,
             )
 
 

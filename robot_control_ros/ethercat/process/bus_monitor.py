@@ -16,6 +16,7 @@ from ..driver.al_status import OP, AlStatus
 from ..driver.cia402 import FAULTS, describe_error
 from ..driver.ethercat_plant import EthercatPlant
 from ..driver.pdo import ERROR_CODE
+from ..driver.topology import DriveSlave
 from .realtime import step_back
 from .rpc import BetweenCycles, RpcServer, encode
 from .shared_memory import Latest, SharedFile
@@ -130,8 +131,8 @@ class BusMonitor:
     def on_emergency(self, position: int, code: int, register: int) -> None:
         """Keep a slave's emergency message, see :meth:`.supervisor.Supervisor.emergency`."""
         cycle = self._plant.cycle
-        drive = self._topology.slaves[position].drive
-        codes = drive.error_codes if drive else {}
+        slave = self._topology.slaves[position]
+        codes = slave.drive.error_codes if isinstance(slave, DriveSlave) else {}
         self._between.add(partial(cycle.supervisor.emergency, position, code, register, codes))
 
     def _describe(self) -> dict[str, Any]:
