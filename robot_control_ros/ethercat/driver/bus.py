@@ -59,7 +59,8 @@ class Master:
         """
         known = interface_names()
         if self.interface not in known:
-            raise ConfigError(f"no network interface {self.interface!r}; interfaces: {', '.join(known)}")
+            message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
+            raise ConfigError(message, name="interface", value=self.interface, bound=tuple(known))
         before = open_sockets()
         try:
             self._master.open(self.interface)
@@ -136,7 +137,10 @@ class Master:
         if slave.drive.assign_activate not in (0, _SYNC0):
             raise ConfigError(
                 f"{slave}: drive {slave.drive.name}: assign_activate = 0x{slave.drive.assign_activate:04X}: "
-                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)"
+                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)",
+                name="assign_activate",
+                value=slave.drive.assign_activate,
+                bound=(0, _SYNC0),
             )
         for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *slave.drive.cycle_writes(cycle)):
             self.access.write_sdo(slave.position, write)

@@ -241,8 +241,9 @@ class DriveStateMachine:
             ConfigError: the mode is none.
         """
         if mode is Mode.NONE:
-            valid = ", ".join(describe_mode(each) for each in Mode if each is not Mode.NONE)
-            raise ConfigError(f"mode of operation {describe_mode(mode)}: must be one of: {valid}")
+            valid = tuple(each for each in Mode if each is not Mode.NONE)
+            message = f"mode of operation {describe_mode(mode)}: must be one of: {', '.join(map(describe_mode, valid))}"
+            raise ConfigError(message, name="mode of operation", value=mode, bound=valid)
         self.mode = mode
 
     def disable(self) -> None:

@@ -80,7 +80,7 @@ def check_command(command: Command, n: int) -> None:
     """
     for part in (command.values, command.velocity, command.feedforward):
         if part is not None and not (part.shape == (n,) and math.isfinite(part.dot(part))):
-            raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers")
+            raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)
 
 
 class DriveCycle:
@@ -215,10 +215,10 @@ class DriveCycle:
         """
         mode = MODES[command.mode]
         if mode not in self._modes:
-            valid = ", ".join(each.value for each, number in MODES.items() if number in self._modes)
-            raise ConfigError(
-                f"command {command.mode.value}: not all drives map {describe_mode(mode)}; choices: {valid}"
-            )
+            valid = tuple(each.value for each, number in MODES.items() if number in self._modes)
+            missing = f"command {command.mode.value}: not all drives map {describe_mode(mode)}"
+            message = f"{missing}; choices: {', '.join(valid)}"
+            raise ConfigError(message, name="command", value=command.mode.value, bound=valid)
         check_command(command, len(self._zeros))
         if time < self._commanded_at:
             return

@@ -66,7 +66,8 @@ class _PdoEntry:
     def __post_init__(self) -> None:
         expected = pdo.OBJECT_TYPES.get(self.index, self.type)
         if self.type != expected:
-            raise ConfigError(f"type = {self.type!r}: object 0x{self.index:04X} of CiA 402 is {expected}")
+            message = f"type = {self.type!r}: object 0x{self.index:04X} of CiA 402 is {expected}"
+            raise ConfigError(message, name="type", value=self.type, bound=expected)
 
     def mapped(self) -> Entry:
         return Entry(self.index, self.sub_index, self.type, self.bits or TYPES.get(self.type, 1))
@@ -171,7 +172,9 @@ def interpolation_writes(period: float) -> list[SdoWrite]:
         if 1 <= value <= 255 and math.isclose(value * 10.0**exponent, period, rel_tol=1e-9):
             return [SdoWrite(0x60C2, 1, "u8", value), SdoWrite(0x60C2, 2, "i8", exponent)]
     raise ConfigError(
-        f"cycle = {period!r} s: must be a whole number up to 255 of microseconds, tens of them, …, seconds"
+        f"cycle = {period!r} s: must be a whole number up to 255 of microseconds, tens of them, …, seconds",
+        name="cycle",
+        value=period,
     )
 
 

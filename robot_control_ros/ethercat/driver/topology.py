@@ -169,7 +169,8 @@ class _JointSlave:
         if vendor is None:
             raise ConfigError(f"vendor is missing: drive {drive.name} may be anybody's")
         if drive.vendor not in (None, vendor):
-            raise ConfigError(f"vendor = 0x{vendor:08X}: drive {drive.name} is of 0x{drive.vendor:08X}")
+            message = f"vendor = 0x{vendor:08X}: drive {drive.name} is of 0x{drive.vendor:08X}"
+            raise ConfigError(message, name="vendor", value=vendor, bound=drive.vendor)
         return vendor
 
     def _product(self, drive: DriveConfig) -> int:
@@ -179,7 +180,8 @@ class _JointSlave:
         if product is None:
             raise ConfigError(f"product is missing: drive {drive.name} has {products or 'none of its own'}")
         if drive.products and product not in drive.products:
-            raise ConfigError(f"product = 0x{product:08X}: drive {drive.name} has {products}")
+            message = f"product = 0x{product:08X}: drive {drive.name} has {products}"
+            raise ConfigError(message, name="product", value=product, bound=tuple(drive.products))
         return product
 
 

@@ -105,7 +105,8 @@ class BusRequests:
                 return f"back in OP: {', '.join(recovered)}" if recovered else "all slaves are in OP"
             if time.monotonic() > until:
                 problems = "; ".join(f"{self._topology.slaves[i]} {statuses[i]}" for i, _ in steps)
-                raise HardwareFault(f"not back in OP within {RECOVERY_TIMEOUT:g} s: {problems}")
+                message = f"not back in OP within {RECOVERY_TIMEOUT:g} s: {problems}"
+                raise HardwareFault(message, bound=RECOVERY_TIMEOUT)
             for position, step in steps:
                 name = str(self._topology.slaves[position])
                 recovered += [] if name in recovered else [name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import gc
 import os
 import signal
@@ -16,14 +15,9 @@ ANY = -1  # processor
 
 LATENCY = "/dev/cpu_dma_latency"  # the kernel's PM QoS interface: how long processors may take to wake up [us, int32]
 
-_CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
 _CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-class _Timespec(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
 
 def prepare(priority: int, processor: int = ANY) -> list[str]:
@@ -104,8 +98,5 @@ def step_back() -> None:
 
 def sleep_until(deadline: float) -> None:
     """Sleep until a time of time.monotonic() [s]."""
-    seconds = int(deadline)
-    until = _Timespec(seconds, int((deadline - seconds) * 1e9))
-    while _libc.clock_nanosleep(_CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None) == errno.EINTR:
-        if time.monotonic() >= deadline:
-            return
+    while (left := deadline - time.monotonic()) > 0.0:
+        time.sleep(left)

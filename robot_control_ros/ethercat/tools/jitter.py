@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,19 +78,9 @@ class Jitter:
     def data(self) -> dict[str, Any]:
         """All but the samples, for JSON; times in s."""
         names = (*(f"p{percent:g}" for percent in PERCENTILES), "max")
-        return {
-            "cycle": self.cycle,
-            "cycles": self.cycles,
-            "on_time": self.on_time,
-            "missed": self.missed,
-            "lost_frames": self.lost_frames,
-            "bad_counters": self.bad_counters,
-            "late_frames": self.late_frames,
-            "priority": self.priority,
-            "warnings": list(self.warnings),
-            "trouble": self.trouble,
-            "times": {name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()},
-        }
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "samples"}
+        times = {name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()}
+        return {**plain, "cycles": self.cycles, "on_time": self.on_time, "times": times}
 
     def plot(self, path: Path, title: str) -> Path:
         """Fraction of cycles that took longer, over how long; returns the file, a PNG."""
@@ -136,7 +126,8 @@ class TimingRecorder:
         cycles = self._timing.count
         ring = self._timing.samples()
         if self._timing.count - self._taken > SIZE:
-            raise HardwareFault(f"this process slept for more than {SIZE} cycles: their times are lost")
+            message = f"this process slept for more than {SIZE} cycles: their times are lost"
+            raise HardwareFault(message, value=cycles - self._taken, bound=SIZE)
         self._parts.append(ring[:, np.arange(self._taken, cycles) % SIZE])
         self._taken = cycles
 
@@ -174,7 +165,7 @@ def measure(
         HardwareFault: the bus isn't in OP, the drives can't be enabled, or the process ends.
     """
     if not seconds > 0.0:
-        raise ConfigError(f"seconds = {seconds:g}: must be above 0")
+        raise ConfigError(f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0)
     config = load_robot(robot, profile)
     topology = topology or config.name
     cycle = load_topology(topology).cycle
@@ -216,7 +207,8 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
         if not asked and status.in_process:
             asked = _ask(client, until)
         if time.monotonic() > until:
-            raise HardwareFault(f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {_describe(client)}")
+            message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {_describe(client)}"
+            raise HardwareFault(message, bound=ENABLE_LIMIT)
 
 
 def _ask(client: BusClient, until: float) -> bool:
