@@ -248,7 +248,7 @@ def test_nothing_leads_while_the_drives_don_t_run(bus):
     ):
         with pytest.raises(ConfigError):
             lead()
-    with pytest.raises(ConfigError, match="not enabled"):
+    with pytest.raises(ConfigError):
         bus.remote.tip()
     bus.remote.motion.set_feedforward_wrench(np.zeros(6))  # that may be set
 

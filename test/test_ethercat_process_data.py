@@ -116,10 +116,11 @@ def test_a_command_that_is_no_number_leaves_the_output_alone():
     one.read(answer())
     one.write(0x0F, Mode.TORQUE, TargetSource.COMMAND, 4.0)
     before = one.output
-    with pytest.raises(ConfigError, match="elbow: torque = nan"):
+    with pytest.raises(ConfigError):
         one.write(0x06, Mode.TORQUE, TargetSource.COMMAND, math.nan)
-    with pytest.raises(ConfigError, match="elbow: torque = inf"):
+    with pytest.raises(ConfigError) as caught:
         one.write(0x06, Mode.POSITION, TargetSource.COMMAND, 1.0, 0.0, math.inf)
+    assert (caught.value.name, caught.value.value) == ("elbow", math.inf)
     assert one.output == before
     one.write(0x0F, Mode.TORQUE, TargetSource.KEEP)
     assert one.output == before
@@ -161,10 +162,9 @@ def test_an_error_code_that_is_not_mapped_is_what_was_told():
 
 def test_sizes_that_the_bus_has_mapped_otherwise_are_refused():
     axis().check_sizes(20, 20)
-    with pytest.raises(
-        ConfigError, match=r"elbow: the drive has mapped 19 bytes of outputs and 20 of inputs; .* 20 and 20"
-    ):
+    with pytest.raises(ConfigError) as caught:
         axis().check_sizes(19, 20)
+    assert (caught.value.name, caught.value.value, caught.value.bound) == ("elbow", (19, 20), (20, 20))
 
 
 def test_all_drives_in_the_order_of_the_joints():
@@ -176,7 +176,7 @@ def test_all_drives_in_the_order_of_the_joints():
     )
     assert taken(data.outputs[0])[:5] == (0x0F, 8, 1500, 0, 5)
     assert taken(data.outputs[1])[:5] == (0x06, 8, 2000, 0, 0)
-    with pytest.raises(ValueError, match="20 bytes from the drives: must be 40"):
+    with pytest.raises(ValueError, match="must be 40"):
         data.read([answer()])
 
 

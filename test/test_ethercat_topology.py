@@ -132,8 +132,9 @@ def test_interpolation_time(period, value, index):
 
 @pytest.mark.parametrize("period", [0.0, 0.0010001, 1e-9, math.nan])
 def test_cycles_that_no_drive_can_be_told_are_refused(period):
-    with pytest.raises(ConfigError, match=r"cycle = .* must be a whole number"):
+    with pytest.raises(ConfigError) as caught:
         interpolation_writes(period)
+    assert caught.value.name == "cycle"
 
 
 def entries(direction, *changed):
@@ -266,10 +267,11 @@ def test_a_rated_torque_in_another_unit_is_found(tmp_path):
     slave = topology(tmp_path, AXIS).slaves[0]
     for answer in (500, 495, 505):
         slave.check_rated_torque(answer)
-    with pytest.raises(ConfigError, match=r"slave 0 \(j1\): .* 0x6076 is 500000 x 0.001 N·m = 500 N·m, .* 0.5 N·m"):
-        slave.check_rated_torque(500000)
-    with pytest.raises(ConfigError, match="set the motor's data in the drive"):
-        slave.check_rated_torque(0)
+    for answer, torque in ((500000, 500.0), (0, 0.0)):
+        with pytest.raises(ConfigError) as caught:
+            slave.check_rated_torque(answer)
+        error = caught.value
+        assert (error.name, error.value, error.bound) == ("rated_torque", torque, 0.5)
 
 
 # --- the bus ---
