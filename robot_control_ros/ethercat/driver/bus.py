@@ -154,11 +154,7 @@ class Master:
             self._refused[slave.position] = error
 
     def _keep_time(self, slave: Slave) -> None:
-        """What a slave loses when it is configured anew: its watchdog and its clock's pulses.
-
-        Raises:
-            HardwareFault: it doesn't answer.
-        """
+        """What a slave loses when it is configured anew: its watchdog and its clock's pulses."""
         assert self._topology is not None
         found, milliseconds = self.access.slaves[slave.position], 1e3 * self._topology.watchdog
         if found.output:

@@ -15,7 +15,7 @@ from .supervisor import Action, SupervisorLimits
 from .topology import Topology
 
 LATE = 5  # cycles after which what an answer says of the joints is too old to act on
-RECEIVE_SHARE = 0.5  # of the cycle, to wait for a frame, where nothing else is asked for
+RECEIVE_FRACTION = 0.5  # of the cycle, to wait for a frame, where nothing else is asked for
 
 
 class EthercatPlant:
@@ -28,7 +28,7 @@ class EthercatPlant:
         topology: of the bus.
         interface: name of the network interface.
         limits: of the supervisor.
-        frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are left out.
+        frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are overruns.
         timing: where to note how the cycles were kept.
 
     Attributes:
@@ -48,7 +48,7 @@ class EthercatPlant:
         self.topology, self.master = topology, Master(interface)
         self.timing = Timing() if timing is None else timing
         self._joints, self._limits, self._period = tuple(joints), limits, topology.cycle
-        self._frame_timeout = RECEIVE_SHARE * topology.cycle if frame_timeout is None else frame_timeout
+        self._frame_timeout = RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
         self._follower = ClockFollower(topology.cycle)
         self._due = self._sent = self._received = self._correction = 0.0
         self.overruns = 0
@@ -144,7 +144,7 @@ class EthercatPlant:
             raise ConfigError("not enabled: " + "; ".join(obstacles))
 
     def read(self) -> RobotState:
-        """The next sample; cycles without one are held over.
+        """The next sample; cycles without one are passed over.
 
         Raises:
             StaleStateError: too many had none.

@@ -68,7 +68,7 @@ class SlaveAccess:
             slave.add_emergency_callback(on_message)
 
     def collect(self, position: int) -> None:
-        """Fetch what is in a slave's mailbox: emergencies. One that didn't answer when last asked has none."""
+        """Fetch what is in a slave's mailbox: emergencies. One that didn't answer last has none."""
         slave, soem = self.slaves[position], self._soem
         if slave.state & ~AL_ERROR < PREOP:
             return

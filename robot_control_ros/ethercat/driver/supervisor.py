@@ -1,7 +1,7 @@
 """The cycle's supervisor: from what the bus and its drives show to hold, quick stop or disable. No I/O, no clock.
 
-One or two bad cycles are held over. Whatever is worse stops all drives, is kept with its cause, and ends only by an
-operator's request, which is refused while something still stands against it.
+In one or two bad cycles the drives hold. Whatever is worse stops all drives, and is kept with its cause. It ends only
+by an operator's request, which is refused while something still stands against it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SupervisorLimits:
     """When what happens.
 
     Attributes:
-        bad_cycles: so many bad cycles in a row stop the drives; fewer are held over.
+        bad_cycles: so many bad cycles in a row stop the drives; in fewer they hold.
         good_cycles: so many good ones in a row are needed to enable.
         stale_after: age of the last command that stops the drives [s].
         enable_time, stop_time: longest time to be enabled, and to come to rest before the drives are disabled [s].
@@ -239,7 +239,7 @@ class Supervisor:
         self.events.append((self._time, message))
 
     def emergency(self, position: int, code: int, register: int, vendor_codes: Mapping[int, str] | None = None) -> None:
-        """Keep a slave's emergency message. What it means for the drives, their status words tell."""
+        """Keep a slave's emergency message. Their status words show what it means for the drives."""
         message = f"emergency {describe_error(code, vendor_codes)} (error register 0x{register:02X})"
         self.note(f"{self.slaves.name(position)}: {message}")
 

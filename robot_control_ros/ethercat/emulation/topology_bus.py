@@ -88,11 +88,7 @@ def _pdo(pdo: DrivePdo, *, fixed: bool) -> Pdo:
 
 
 def _motor(entry: DriveSlave, inertia: float) -> Motor:
-    """The motor whose units are those of the topology's scale.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """The motor whose units are those of the topology's scale."""
     scale = entry.scale
     gear = 1000.0 / (entry.rated_torque * scale.torque)
     unit = VELOCITY_UNITS[entry.drive.velocity_unit]

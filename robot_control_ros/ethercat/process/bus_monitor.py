@@ -113,7 +113,7 @@ class BusMonitor:
             self._read_error_codes()
 
     def _take_al(self, statuses: Sequence[AlStatus]) -> None:
-        """A right working counter says that all slaves are in OP, whatever one frame that got lost seems to tell."""
+        """A right working counter says that all slaves are in OP, whatever a reading whose frame got lost shows."""
         supervisor = self._plant.cycle.supervisor
         all_in_op = supervisor.frames.working_counter == supervisor.frames.expected
         supervisor.update_al([AlStatus(OP)] * len(statuses) if all_in_op else statuses)

@@ -6,6 +6,7 @@ it talks to single slaves, answers calls, makes laws, and reports. What it decid
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -178,7 +179,7 @@ def main() -> None:
         sys.path.append("")  # laws of the user's own, in the folder where the command was given
     settings, wake = sys.argv[1:]
     try:
-        BusProcess(BusSettings.from_json(settings), int(wake)).run()
+        BusProcess(BusSettings(**json.loads(settings)), int(wake)).run()
     except RobotControlError as error:
         print(f"ethercat: {error}", file=sys.stderr, flush=True)
         os._exit(1)  # the monitor may be in the middle of a transfer

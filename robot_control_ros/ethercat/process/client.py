@@ -63,15 +63,6 @@ class BusSettings:
     watchdog: float = 0.0
     stop_time: float = 2.0
 
-    def to_json(self) -> str:
-        """For the command line."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> BusSettings:
-        """The inverse."""
-        return cls(**json.loads(text))
-
 
 class BusClient:
     """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
@@ -101,7 +92,7 @@ class BusClient:
         program = [sys.executable, "-m", "robot_control_ros.ethercat.process.bus_process"]
         with theirs:
             self._process = subprocess.Popen(
-                [*program, settings.to_json(), str(theirs.fileno())],
+                [*program, json.dumps(asdict(settings)), str(theirs.fileno())],
                 pass_fds=(theirs.fileno(), self._lock),
                 start_new_session=True,
             )

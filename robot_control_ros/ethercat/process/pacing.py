@@ -40,7 +40,7 @@ class Timing(TimeRing):
     def add_cycle(
         self, due: float, sent: float, received: float, ready: float, period: float, overruns: int = 0
     ) -> None:
-        """One cycle, by times of one clock [s], and how many have been left out so far."""
+        """One cycle, by times of one clock [s], and how many overruns there have been."""
         self.add(sent - due, received - sent, ready - received, ready - due)
         self._on_time[0] += ready - due < period
         self._overruns[0] = overruns

@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def prepare(priority: int, processor: int = ANY) -> list[str]:
     """Real-time scheduling, wakeful processors, locked memory, no garbage collection.
 
-    Returns what isn't permitted, in words.
+    Returns what isn't permitted, as messages.
 
     Call it when everything is allocated that will be needed.
 
@@ -60,11 +60,7 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
 
 
 def _stay_awake() -> None:
-    """Keep idle processors from sleep states as long as this process lives: waking from them takes its time.
-
-    Raises:
-        OSError: it isn't permitted, or the kernel can't.
-    """
+    """Keep idle processors from sleep states as long as this process lives: waking from them takes its time."""
     descriptor = os.open(LATENCY, os.O_WRONLY)  # the request ends where it is closed
     os.write(descriptor, struct.pack("=i", 0))
 

@@ -38,9 +38,9 @@ class Jitter:
     """What was measured.
 
     Attributes:
-        cycle: the time between two cycles that was asked for [s].
+        cycle: the time between two cycles, as configured [s].
         samples: (len(COLUMNS), cycles) see :class:`.pacing.Timing` [s].
-        missed: cycles that were left out, because one before took longer than them.
+        missed: overruns: cycles that were left out, because one before took longer than them.
         lost_frames, bad_counters, late_frames: cycles whose frame didn't come back, was changed by too few slaves, or
             came after its cycle.
         priority: of SCHED_FIFO that the process had; 0 for the ordinary scheduling.
@@ -197,22 +197,22 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
     except HardwareFault as error:
         raise HardwareFault(f"{error}; {_describe(client)}") from error
     until = time.monotonic() + ENABLE_LIMIT
-    asked = False
+    requested = False
     while True:
         status = _status(client, loop)
         if status.action is Action.RUN:
             return loop
-        if asked and status.action in (Action.DISABLE, Action.QUICK_STOP):
+        if requested and status.action in (Action.DISABLE, Action.QUICK_STOP):
             raise HardwareFault(f"the drives aren't enabled: {_describe(client)}")
-        if not asked and status.in_process:
-            asked = _ask(client, until)
+        if not requested and status.in_process:
+            requested = _try_to_enable(client, until)
         if time.monotonic() > until:
             message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {_describe(client)}"
             raise HardwareFault(message, bound=ENABLE_LIMIT)
 
 
-def _ask(client: BusClient, until: float) -> bool:
-    """Ask for the drives to be enabled; what stands against it may go by."""
+def _try_to_enable(client: BusClient, until: float) -> bool:
+    """Request that drives are enabled; returns False where it is refused for now."""
     try:
         client.request("enable")
     except ConfigError:

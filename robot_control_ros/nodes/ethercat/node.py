@@ -88,7 +88,7 @@ class EthercatNode(Node):
         except RobotControlError:
             self._client.close()
             raise
-        self._words, self._told_events = "", 0.0
+        self._message, self._logged_until = "", 0.0
         self._refusal = ""
         self._in_process = False
         self._entities = Entities(self)
@@ -131,17 +131,17 @@ class EthercatNode(Node):
 
     def _pump(self) -> None:
         """The thread: a joint state per cycle, or per so many."""
-        published, heard = 0, time.monotonic()
+        published, received = 0, time.monotonic()
         while not self._ending.is_set():
             status = self._client.wait(NO_STATUS / 5)
             if status is not None:
-                heard = time.monotonic()
+                received = time.monotonic()
                 self._in_process = status.in_process
                 if status.fresh and status.cycle >= published + self._every:
                     published = status.cycle
                     state = status.state
                     self._joint_states.publish(self._writer.write(state.time, state.q, state.v, state.effort))
-            elif time.monotonic() - heard > NO_STATUS and not self._lives():
+            elif time.monotonic() - received > NO_STATUS and not self._lives():
                 return
 
     def _lives(self) -> bool:
@@ -195,16 +195,16 @@ class EthercatNode(Node):
         report = self._client.report()
         if "events" not in report:
             return
-        for at, words in report["events"]:
-            if at > self._told_events:
-                self._told_events = at
-                self.get_logger().warning(words)
-        if report["message"] != self._words:
-            self._words = report["message"]
+        for at, message in report["events"]:
+            if at > self._logged_until:
+                self._logged_until = at
+                self.get_logger().warning(message)
+        if report["message"] != self._message:
+            self._message = report["message"]
             if report["stopped"]:
-                self.get_logger().error(f"drives: {self._words}")
+                self.get_logger().error(f"drives: {self._message}")
             else:
-                self.get_logger().info(f"drives: {self._words}")
+                self.get_logger().info(f"drives: {self._message}")
 
     def _bus_status(self, report: dict[str, Any], status: BusStatus) -> DiagnosticStatus:
         level = DiagnosticStatus.OK if status.action is Action.RUN else DiagnosticStatus.WARN
