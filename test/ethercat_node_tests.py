@@ -1,6 +1,5 @@
 """The node ethercat on an emulated bus; `python ethercat_node_tests.py` runs the tests in a namespace of their own."""
 
-import json
 import os
 import signal
 import subprocess
@@ -29,6 +28,7 @@ from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.ethercat.driver.supervisor import Action
 from robot_control_ros.ethercat.process import pacing
 from robot_control_ros.ethercat.process.protocol import BusStatus, memory_path, open_memory
+from robot_control_ros.ethercat.process.rpc import decode
 from robot_control_ros.ethercat.process.shared_memory import Latest
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, seconds
 from robot_control_ros.robot.configuration import load_robot
@@ -117,7 +117,7 @@ class Drives:
         event()
         enabled = {action.value for action in ENABLED}
         while True:
-            turns = json.loads(self._report.get()[1])["turns"]
+            turns = decode(self._report.get()[1])["turns"]
             stops = [at for at, action, _ in turns if at >= began and action not in enabled]
             if stops:
                 return stops[0] - began

@@ -140,7 +140,7 @@ def test_objects_that_are_not_mapped():
     rx = image(entry(0x6040), entry(0x6060), entry(0x6071))
     tx = image(entry(0x6041), entry(0x6061), entry(0x6064), entry(0x606C))
     of = Axis(Scale("elbow", 1000.0, 0.0, 10.0, 5.0), rx, tx)
-    assert of.modes == (Mode.TORQUE,)
+    assert of.rx.modes == (Mode.TORQUE,)
     one = One(of)
     one.read(struct.pack("<Hbii", 0x1237, 10, 1500, 20))
     data = one.data

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.ethercat.driver.cia402 import Mode, describe_error
 from robot_control_ros.ethercat.driver.drives import SdoWrite, drive_names, interpolation_writes, load_drive
-from robot_control_ros.ethercat.driver.topology import DriveSlave, FoundSlave, load_topology, topology_names
+from robot_control_ros.ethercat.driver.topology import DriveSlave, FoundSlave, load_topology
 from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.files import config_names
 from robot_control_ros.robot.model import RobotModel
 
 MINIMAL_DRIVE = {
@@ -58,7 +59,7 @@ def topology(tmp_path, *slaves, **more):
 @pytest.mark.parametrize("name", drive_names())
 def test_the_packages_drives_take_every_mode_and_the_offsets(name):
     one = load_drive(name)
-    assert one.modes == (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE)
+    assert one.rx_image.modes == (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE)
     assert one.rx_image.place(0x60B1) is not None
     assert one.rx_image.place(0x60B2) is not None
     assert one.tx_image.place(0x6077) is not None
@@ -83,7 +84,7 @@ def test_a_vendors_error_codes():
     assert describe_error(0x8611, codes) == "0x8611 following error"
 
 
-@pytest.mark.parametrize("name", topology_names())
+@pytest.mark.parametrize("name", config_names("ethercat"))
 def test_the_packages_topologies_fit_their_robots(name):
     assert name in robot_names()
     robot = load_robot(name)

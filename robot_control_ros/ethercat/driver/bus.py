@@ -13,6 +13,7 @@ from typing import Any
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
+from .drives import interpolation_writes
 from .network import has_carrier, interface_names, open_sockets, unblock
 from .pdo import RATED_TORQUE
 from .slave_access import SlaveAccess
@@ -142,7 +143,8 @@ class Master:
                 value=slave.drive.assign_activate,
                 bound=(0, _SYNC0),
             )
-        for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *slave.drive.cycle_writes(cycle)):
+        interpolation = interpolation_writes(cycle) if slave.drive.interpolation_time else []
+        for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *interpolation):
             self.access.write_sdo(slave.position, write)
         slave.check_rated_torque(int.from_bytes(self.access.read_sdo(slave.position, RATED_TORQUE), "little"))
 

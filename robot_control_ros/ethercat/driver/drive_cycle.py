@@ -119,7 +119,7 @@ class DriveCycle:
         self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
         names = [slave.name for slave in topology.slaves]
         self.supervisor = Supervisor(joints, expected_working_counter, limits, names)
-        self._modes = [mode for mode in Mode if all(mode in axis.modes for axis in self.data.axes)]
+        self._modes = [mode for mode in Mode if all(mode in axis.rx.modes for axis in self.data.axes)]
         if not self._modes:
             raise ConfigError(f"{topology.path}: the drives have no mode of operation in common")
         first = next(mode for mode in (Mode.POSITION, Mode.TORQUE, Mode.VELOCITY) if mode in self._modes)

@@ -15,7 +15,6 @@ from ...core.errors import ConfigError
 from ...robot.files import config_names, read_config
 from ...robot.schema import SOME, entry, read_entries, whole
 from . import pdo
-from .cia402 import Mode
 from .pdo import TYPES, Entry, Image, Pdo
 from .scale import TORQUE_UNITS, VELOCITY_UNITS
 
@@ -132,11 +131,6 @@ class DriveConfig:
     rx_image: Image
     tx_image: Image
 
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """Modes of operation whose targets are mapped."""
-        return self.rx_image.modes
-
     def mapping_writes(self) -> list[SdoWrite]:
         """What makes the drive's process data those of the file; nothing where their layout is fixed.
 
@@ -155,10 +149,6 @@ class DriveConfig:
             writes += [SdoWrite(assign, i, "u16", each.index) for i, each in enumerate(pdos, 1)]
             writes.append(SdoWrite(assign, 0, "u8", len(pdos)))
         return writes
-
-    def cycle_writes(self, period: float) -> list[SdoWrite]:
-        """What tells the drive the time between two exchanges [s]; see :func:`interpolation_writes`."""
-        return interpolation_writes(period) if self.interpolation_time else []
 
 
 def interpolation_writes(period: float) -> list[SdoWrite]:

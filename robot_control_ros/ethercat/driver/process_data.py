@@ -48,11 +48,6 @@ class Axis:
     rx: Image
     tx: Image
 
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """Modes of operation whose targets are mapped."""
-        return self.rx.modes
-
     def check_sizes(self, output_size: int, input_size: int) -> None:
         """Compare the sizes that the bus has mapped with the layout's.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import ConfigError
-from ...robot.files import config_names, read_config
+from ...robot.files import read_config
 from ...robot.schema import SOME, entry, errors_at, read_entries
 from .drives import MAX_ID, DriveConfig, load_drive
 from .process_data import Axis
@@ -266,11 +266,6 @@ class Topology:
         ]
         hint = f"; such a one is at position {elsewhere[0]}: wrong order?" if elsewhere else ""
         return f"{slave}: expected {slave.expectation}, found {there}{hint}"
-
-
-def topology_names() -> list[str]:
-    """Names of the topologies that the package brings."""
-    return config_names("ethercat")
 
 
 def load_topology(name: str) -> Topology:

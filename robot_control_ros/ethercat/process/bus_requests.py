@@ -30,9 +30,9 @@ class BusRequests:
         self._plant, self._joints, self._between = plant, joints, between
         self._topology = plant.topology
         self._requests: dict[str, Callable[..., str]] = {
-            "enable": self._enable,
-            "disable": self._disable,
-            "quick_stop": self._quick_stop,
+            "enable": lambda: self._order(plant.enable, "enabling"),
+            "disable": lambda: self._order(plant.cycle.supervisor.request_disable, "disabled"),
+            "quick_stop": lambda: self._order(plant.cycle.supervisor.request_quick_stop, "stopping"),
             "reset_fault": self._reset_fault,
             "read_sdo": self._read_sdo,
             "write_sdo": self._write_sdo,
@@ -51,17 +51,9 @@ class BusRequests:
             raise ConfigError(message, name="request", value=name, bound=valid)
         return self._requests[name](**arguments)
 
-    def _enable(self) -> str:
-        self._between.call(self._plant.enable)
-        return "enabling"
-
-    def _disable(self) -> str:
-        self._between.call(self._plant.cycle.supervisor.request_disable)
-        return "disabled"
-
-    def _quick_stop(self) -> str:
-        self._between.call(self._plant.cycle.supervisor.request_quick_stop)
-        return "stopping"
+    def _order(self, action: Callable[[], None], message: str) -> str:
+        self._between.call(action)
+        return message
 
     def _read_sdo(self, position: int, index: int, sub_index: int) -> str:
         return self._plant.master.access.read_sdo(position, index, sub_index).hex()

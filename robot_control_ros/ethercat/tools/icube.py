@@ -137,7 +137,7 @@ def _channel(entry: Entry, direction: str, drive: DriveConfig, scale: Scale) -> 
             fields.append(f"offset: {_number(-scale.offset * scale.position)}")
         fields.append(f"default: {'.nan' if word == 'position' else 0}")
     elif entry.type != "bool":  # written as a whole byte, if it had a default
-        fields.append(f"default: {drive.modes[0].value if main and entry.index == pdo.MODE else 0}")
+        fields.append(f"default: {drive.rx_image.modes[0].value if main and entry.index == pdo.MODE else 0}")
     name = _NAMES.get(entry.index, "") if main else ""
     return f"      - {{ {', '.join(fields)} }}{f' # {name}' if name else ''}"
 

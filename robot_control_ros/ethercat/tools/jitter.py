@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,8 @@ from ..driver.supervisor import Action
 from ..driver.topology import load_topology
 from ..process.bus_monitor import REPORT_PERIOD
 from ..process.client import BusClient, BusSettings
-from ..process.pacing import COLUMNS, EMULATED_BUS_TIMEOUTS, SIZE, Timing
+from ..process.pacing import COLUMNS, SIZE, Timing
 from ..process.protocol import BusStatus
-from ..process.realtime import ANY
 from ..process.remote_loop import RemoteLoop
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
@@ -136,29 +135,13 @@ class TimingRecorder:
         return np.concatenate(self._parts, axis=1)
 
 
-def measure(
-    robot: str,
-    interface: str,
-    topology: str = "",
-    *,
-    seconds: float = 60.0,
-    law: str = "",
-    profile: str = PROFILE,
-    priority: int = 40,
-    processor: int = ANY,
-    emulated: bool = False,
-    memory: Path | None = None,
-) -> Jitter:
+def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
     """Run the bus's process for a while.
 
     Args:
-        robot, profile: name, or path of a YAML file; one of its profiles.
-        interface: name of the network interface.
-        topology: name, or path of a YAML file; that of the robot's name by default.
+        settings: of the process; the topology is that of the robot's name where it is empty.
         seconds: for how long, once the bus is in OP and the law runs.
         law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
-        priority, processor, memory: see :class:`BusSettings`.
-        emulated: whether the bus is an emulated one; see EMULATED_BUS_TIMEOUTS in :mod:`.pacing`.
 
     Raises:
         ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
@@ -166,26 +149,16 @@ def measure(
     """
     if not seconds > 0.0:
         raise ConfigError(f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0)
-    config = load_robot(robot, profile)
-    topology = topology or config.name
+    config = load_robot(settings.robot, settings.profile)
+    topology = settings.topology or config.name
     cycle = load_topology(topology).cycle
     config = config.at_rate(1.0 / cycle)
     running = RunningLaw(config, law) if law else None
-    settings = BusSettings(
-        interface=interface,
-        topology=topology,
-        robot=robot,
-        profile=profile,
-        memory="" if memory is None else str(memory),
-        priority=priority,
-        processor=processor,
-        in_process=running is not None,
-        **(EMULATED_BUS_TIMEOUTS if emulated else {}),
-    )
+    settings = replace(settings, topology=topology, in_process=running is not None)
     client = BusClient(settings)
     with closing(client):
         client.wait_until_ready()
-        loop = None if running is None else _start(client, config, running, robot)
+        loop = None if running is None else _start(client, config, running, settings.robot)
         return _observe(client, loop, cycle, seconds)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -123,7 +124,7 @@ class EthercatNode(Node):
             entities.subscription(Float64MultiArray, topic, self._forward_callback(mode), raw=True)
         entities.subscription(JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command)
         for name in REQUESTS:
-            entities.trigger(f"~/{name}", self._request(name))
+            entities.trigger(f"~/{name}", partial(self._client.request, name))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(LOG_PERIOD, self._log)
 
@@ -178,9 +179,6 @@ class EthercatNode(Node):
         self._client.command(command)
 
     # --- services and diagnostics ---
-
-    def _request(self, name: str) -> Callable[[], str]:
-        return lambda: self._client.request(name)
 
     def _publish_diagnostics(self) -> None:
         report, status = self._client.report(), self._client.status()
