@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -55,7 +53,7 @@ class BusMonitor:
         self._plant, self._topology, self._joints = plant, plant.topology, joints
         self._between, self._servers, self._in_process = between, servers, in_process
         self._report = Latest(memory.region("report"))
-        self._work: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._work = threading.Event()
         self.trouble = False
         self.ending = threading.Event()
         self.failure = ""
@@ -68,7 +66,7 @@ class BusMonitor:
     def wake(self) -> None:
         """Answer the calls that wait: called by the cycle."""
         if any(server.pending for server in self._servers):
-            self._work.put(None)
+            self._work.set()
 
     def _loop(self) -> None:
         step_back()
@@ -76,8 +74,8 @@ class BusMonitor:
         collected = itertools.cycle(range(len(self._topology.slaves)))
         troubled = True  # look once, to begin with
         while not self.ending.is_set():
-            with contextlib.suppress(queue.Empty):
-                self._work.get(timeout=REPORT_PERIOD / 5)
+            self._work.wait(REPORT_PERIOD / 5)
+            self._work.clear()
             for server in self._servers:
                 server.serve()
             now = time.monotonic()
@@ -137,7 +135,7 @@ class BusMonitor:
 
     def _describe(self) -> dict[str, Any]:
         cycle = self._plant.cycle
-        supervisor, data = cycle.supervisor, cycle.data
+        supervisor = cycle.supervisor
         drives = [
             {
                 "joint": joint,
@@ -145,23 +143,14 @@ class BusMonitor:
                 "error": describe_error(error_code, codes) if error_code else "",
                 "failure": machine.failure,
                 "waits_for": machine.waits_for,
-                "mode": mode,
-                "status_word": status_word,
             }
-            for joint, machine, codes, error_code, mode, status_word in zip(
-                self._joints,
-                cycle.machines,
-                cycle.error_codes,
-                data.error_codes,
-                data.mode_displays,
-                data.status_words,
-                strict=True,
+            for joint, machine, codes, error_code in zip(
+                self._joints, cycle.machines, cycle.error_codes, cycle.data.error_codes, strict=True
             )
         ]
         return {
             "in_process": self._in_process,
             "message": supervisor.message,
-            "action": supervisor.action.value,
             "stopped": supervisor.stopped,
             "causes": supervisor.causes,
             "drives": drives,

@@ -70,7 +70,7 @@ class BusProcess:
         if self._loop is not None:
             servers.append(self._loop.server)
         self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)
-        self._command_number = self._taken = 0
+        self._taken = 0
         self._refused = ""
 
     def _make_loop(self, memory: SharedFile) -> InProcessLoop:
@@ -124,7 +124,7 @@ class BusProcess:
             loop.active = False
             cycle.supervisor.trip(failure)
         active = loop is not None and loop.active
-        self._status.put(encode(BusStatus.of(cycle, stamp, fresh, active, plant.overruns, self._command_number)))
+        self._status.put(encode(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
         self._wake_up()
         if loop is not None:
             try:
@@ -146,7 +146,6 @@ class BusProcess:
                 if number:
                     self._taken = number
                     cycle.command(*decode_command(record))
-                    self._command_number += 1
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
@@ -162,7 +161,6 @@ class BusProcess:
             return
         if command is not None:
             cycle.command(command, now)
-            self._command_number += 1
 
     def _wake_up(self) -> None:
         try:

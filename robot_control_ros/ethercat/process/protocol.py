@@ -56,9 +56,8 @@ class BusStatus:
         action: what the drives shall do.
         in_process: whether a loop in the bus's process commands them.
         working_counter, lost_frames, bad_counters, late_frames, overruns: of the exchange; counted since the beginning.
-        command: number of the last command that was used.
         following_error: (n,) [rad].
-        status_words, error_codes, modes: (n,) 0x6041, 0x603F, 0x6061.
+        status_words, modes: (n,) 0x6041, 0x6061.
     """
 
     state: RobotState
@@ -71,16 +70,12 @@ class BusStatus:
     bad_counters: int
     late_frames: int
     overruns: int
-    command: int
     following_error: Array
     status_words: list[int]
-    error_codes: list[int]
     modes: list[int]
 
     @classmethod
-    def of(
-        cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int, command: int
-    ) -> BusStatus:
+    def of(cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int) -> BusStatus:
         """The present one; `time` [s] by the wall."""
         frames, data = drives.supervisor.frames, drives.data
         return cls(
@@ -94,10 +89,8 @@ class BusStatus:
             bad_counters=frames.bad_counters,
             late_frames=frames.late_frames,
             overruns=overruns,
-            command=command,
             following_error=data.following_error,
             status_words=data.status_words,
-            error_codes=data.error_codes,
             modes=data.mode_displays,
         )
 
