@@ -170,7 +170,7 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
     except HardwareFault as error:
         raise HardwareFault(f"{error}; {_describe(client)}") from error
     until = time.monotonic() + ENABLE_LIMIT
-    requested = False
+    requested, refusal = False, ""
     while True:
         status = _status(client, loop)
         if status.action is Action.RUN:
@@ -178,21 +178,14 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
         if requested and status.action in (Action.DISABLE, Action.QUICK_STOP):
             raise HardwareFault(f"the drives aren't enabled: {_describe(client)}")
         if not requested and status.in_process:
-            requested = _try_to_enable(client, until)
+            try:
+                client.request("enable")
+                requested = True
+            except ConfigError as error:  # what stands against it may go by
+                refusal = f"{error}; "
         if time.monotonic() > until:
-            message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {_describe(client)}"
+            message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal}{_describe(client)}"
             raise HardwareFault(message, bound=ENABLE_LIMIT)
-
-
-def _try_to_enable(client: BusClient, until: float) -> bool:
-    """Request that drives are enabled; returns False where it is refused for now."""
-    try:
-        client.request("enable")
-    except ConfigError:
-        if time.monotonic() > until:
-            raise
-        return False
-    return True
 
 
 def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: float) -> Jitter:
