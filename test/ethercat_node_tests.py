@@ -1,6 +1,5 @@
 """The node ethercat on an emulated bus; `python ethercat_node_tests.py` runs the tests in a namespace of their own."""
 
-import json
 import os
 import signal
 import subprocess
@@ -28,7 +27,8 @@ from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.ethercat.driver.supervisor import Action
 from robot_control_ros.ethercat.process import pacing
-from robot_control_ros.ethercat.process.protocol import StatusCodec, memory_path, open_memory
+from robot_control_ros.ethercat.process.protocol import BusStatus, memory_path, open_memory
+from robot_control_ros.ethercat.process.rpc import decode
 from robot_control_ros.ethercat.process.shared_memory import Latest
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, seconds
 from robot_control_ros.robot.configuration import load_robot
@@ -81,7 +81,7 @@ class Drives:
         self.child = ros.start("ethercat", given)
         ros.until(lambda: len(self.states) > 0, "joint states")
         memory = open_memory(memory_path(MASTER))
-        self._status, self._codec = Latest(memory.region("status")), StatusCodec(ROBOT.n)
+        self._status = Latest(memory.region("status"))
         self._report = Latest(memory.region("report"))
 
     def _keep(self, message: DiagnosticArray) -> None:
@@ -91,7 +91,7 @@ class Drives:
     @property
     def status(self):
         """Of the last cycle, from the shared memory."""
-        return self._codec.unpack(self._status.get()[1])
+        return BusStatus.decode(self._status.get()[1])
 
     @property
     def q(self):
@@ -117,7 +117,7 @@ class Drives:
         event()
         enabled = {action.value for action in ENABLED}
         while True:
-            turns = json.loads(self._report.get()[1])["turns"]
+            turns = decode(self._report.get()[1])["turns"]
             stops = [at for at, action, _ in turns if at >= began and action not in enabled]
             if stops:
                 return stops[0] - began

@@ -36,7 +36,7 @@ class Drive:
 
     def __init__(self, state="disabled", mode_delay=3, ignores=(), stays_stopped=False):
         self.state, self.ignores, self.stays_stopped = state, ignores, stays_stopped
-        self.mode_display, self.mode_delay, self._shown_in = 0, mode_delay, mode_delay
+        self.mode_display, self.mode_delay, self.shown_in = 0, mode_delay, mode_delay
         self.error_code, self.fault_persists = 0, False
         self.last_word, self.history = 0, [state]
 
@@ -53,9 +53,9 @@ class Drive:
         self.history.append(state)
 
     def receive(self, word, mode):
-        self._shown_in = self._shown_in - 1 if mode != self.mode_display else self.mode_delay
-        if self._shown_in <= 0:
-            self.mode_display, self._shown_in = mode, self.mode_delay
+        self.shown_in = self.shown_in - 1 if mode != self.mode_display else self.mode_delay
+        if self.shown_in <= 0:
+            self.mode_display, self.shown_in = mode, self.mode_delay
         rising, self.last_word = word & ~self.last_word & 0x80, word
         command = self.command(word)
         if self.state == "reaction":
@@ -212,7 +212,7 @@ def test_another_mode_while_enabled_keeps_the_targets_until_the_drive_shows_it()
 
 def test_a_mode_refused_while_enabled_ends_in_a_quick_stop():
     bench = Bench(transition_time=0.05).enabled(Mode.POSITION)
-    bench.drive.mode_delay = bench.drive._shown_in = 10**9
+    bench.drive.mode_delay = bench.drive.shown_in = 10**9
     bench.machine.change_mode(Mode.TORQUE)
     bench.run(100)
     assert "refuses mode" in bench.machine.failure
@@ -222,8 +222,9 @@ def test_a_mode_refused_while_enabled_ends_in_a_quick_stop():
 
 @pytest.mark.parametrize("call", ["enable", "change_mode"])
 def test_no_mode_is_refused(call):
-    with pytest.raises(ConfigError, match=r"none \(0\): must be one of: cyclic synchronous position \(8\)"):
+    with pytest.raises(ConfigError) as caught:
         getattr(DriveStateMachine(), call)(Mode.NONE)
+    assert (caught.value.value, caught.value.bound) == (Mode.NONE, (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE))
 
 
 def test_disabling_goes_back_step_by_step():

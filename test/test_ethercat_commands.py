@@ -27,7 +27,7 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.ethercat.driver import bus
 from robot_control_ros.ethercat.driver.al_status import PREOP, AlStatus
 from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
-from robot_control_ros.ethercat.emulation.child import emulated_bus
+from robot_control_ros.ethercat.emulation.program import emulated_bus
 from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, Timing
 from robot_control_ros.ethercat.process.protocol import lock_bus, memory_path
 from robot_control_ros.ethercat.tools.inspection import unit_words
@@ -346,7 +346,7 @@ def test_jitter_refuses_what_is_not_clear_or_moves_an_arm_unasked(run, arguments
 
 def test_samples_are_of_all_cycles_although_the_ring_is_short():
     timing = Timing()
-    add = functools.partial(timing.add, 0.0)
+    add = functools.partial(timing.add_cycle, 0.0)
     for _ in range(100):
         add(9.0, 9.0, 9.0, 1.0)
     samples = TimingRecorder(timing)
@@ -355,7 +355,7 @@ def test_samples_are_of_all_cycles_although_the_ring_is_short():
         if n % 5000 == 4999:
             samples.collect()
     samples.collect()
-    n = np.arange(3 * SIZE, dtype=np.float32)
+    n = np.arange(3.0 * SIZE)
     np.testing.assert_array_equal(samples.all(), [n, n, n, 3 * n])
 
 
@@ -363,14 +363,15 @@ def test_cycles_that_nobody_looked_at_in_time_are_not_left_out_silently():
     timing = Timing()
     samples = TimingRecorder(timing)
     for _ in range(SIZE + 1):
-        timing.add(0.0, 0.0, 0.0, 0.0, 1.0)
-    with pytest.raises(HardwareFault, match=f"more than {SIZE} cycles"):
+        timing.add_cycle(0.0, 0.0, 0.0, 0.0, 1.0)
+    with pytest.raises(HardwareFault) as caught:
         samples.collect()
+    assert (caught.value.value, caught.value.bound) == (SIZE + 1, SIZE)
 
 
 def made(**given) -> Jitter:
     """1000 cycles, of which the last took 2 ms; one was missed."""
-    samples = np.tile(np.linspace(1e-4, 9e-4, 1000, dtype=np.float32), (len(COLUMNS), 1))
+    samples = np.tile(np.linspace(1e-4, 9e-4, 1000), (len(COLUMNS), 1))
     samples[-1, -1] = 2e-3
     return Jitter(0.001, samples, missed=1, lost_frames=2, bad_counters=3, late_frames=4, priority=0, **given)
 

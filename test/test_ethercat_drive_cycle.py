@@ -327,8 +327,9 @@ def test_what_isn_t_a_number_is_refused_and_the_last_command_stays(rig, bad):
         position(rig.q, feedforward=np.array([0, 0, bad])),
         position([0.0, 0.0]),
     ):
-        with pytest.raises(ConfigError, match="must be 3 finite numbers"):
+        with pytest.raises(ConfigError) as caught:
             rig.cycle.command(command, rig.time)
+        assert caught.value.name == "command"
     rig.run(3)
     assert rig.action is Action.RUN
     assert rig.targets == pytest.approx(rig.q, abs=1e-5)
@@ -542,8 +543,9 @@ def test_a_mode_that_a_drive_doesn_t_have_is_refused(tmp_path, topology):
     (tmp_path / "three.yaml").write_text(text, encoding="utf-8")
     cycle = DriveCycle(load_topology(str(tmp_path / "three.yaml")), JOINTS, EXPECTED)
     assert cycle.supervisor.waits_for_commands
-    with pytest.raises(ConfigError, match=r"command position: not all drives map .*\(8\); choices: effort"):
+    with pytest.raises(ConfigError) as caught:
         cycle.command(position([0, 0, 0]), 0.0)
+    assert (caught.value.value, caught.value.bound) == ("position", ("effort",))
 
 
 # --- whatever happens ---

@@ -37,6 +37,7 @@ from robot_control_ros.bringup import environment
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.ethercat.driver.cia402 import Mode, TargetSource
 from robot_control_ros.ethercat.driver.drives import SdoWrite
+from robot_control_ros.ethercat.driver.process_data import ProcessData
 from robot_control_ros.ethercat.driver.topology import FoundSlave, Topology, load_topology
 from robot_control_ros.ethercat.emulation import program
 from robot_control_ros.ethercat.emulation.arm import MujocoArm
@@ -98,7 +99,7 @@ class Driven:
         self.bus = bus_of(plan, joints, mechanics)
         self.master = Master(self.bus)
         self.slaves = plan.in_order_of(joints)
-        self.data = plan.process_data(joints)
+        self.data = ProcessData([slave.axis for slave in self.slaves])
         self.scales = [axis.scale for axis in self.data.axes]
         self._places, out_at, in_at = [], 0, INPUTS_AT
         for slave, axis in zip(self.slaves, self.data.axes, strict=True):
@@ -664,7 +665,7 @@ def exercise(pysoem, faults: str, found: dict) -> None:
     for slave in master.slaves:
         slave.set_watchdog("processdata", 2000)  # ms
     assert master.state_check(pysoem.SAFEOP_STATE, 1_000_000) == pysoem.SAFEOP_STATE
-    data = plan.process_data(joints)
+    data = ProcessData([slave.axis for slave in plan.in_order_of(joints)])
 
     def exchange() -> None:
         master.send_processdata()

@@ -132,33 +132,33 @@ def test_percentiles_and_shares_are_those_of_the_last_cycles(cycles):
         sent = due + random_.random() * 1e-4
         received = sent + random_.random() * 3e-4
         ready = received + random_.random() * 1e-3
-        timing.add(due, sent, received, ready, PERIOD)
+        timing.add_cycle(due, sent, received, ready, PERIOD)
         rows.append((sent - due, received - sent, ready - received, ready - due))
         on_time += ready < due + PERIOD
-    assert timing.cycles == cycles
+    assert timing.count == cycles
     assert timing.on_time == pytest.approx(on_time / cycles, abs=1e-12)
-    told = timing.percentiles((0.0, 50.0, 99.0, 100.0))
+    told = timing.by_column((0.0, 50.0, 99.0, 100.0))
     for name, column in zip(COLUMNS, zip(*rows[-SIZE:], strict=True), strict=True):
         expected = [percentile(column, share) for share in (0.0, 50.0, 99.0, 100.0)]
-        assert told[name] == pytest.approx(expected, rel=1e-6)
+        assert told[name] == pytest.approx(expected, rel=1e-12)
     assert timing.samples().shape == (len(COLUMNS), min(cycles, SIZE))
 
 
 def test_without_a_cycle_there_is_nothing_to_tell():
     timing = Timing()
     assert math.isnan(timing.on_time)
-    assert all(math.isnan(value) for values in timing.percentiles().values() for value in values)
+    assert all(math.isnan(value) for values in timing.by_column().values() for value in values)
     assert timing.samples().shape == (len(COLUMNS), 0)
 
 
 def test_whoever_has_the_memory_reads_the_same():
-    memory = bytearray(TIMING_BYTES)
-    here, there = Timing(memory), Timing(memoryview(memory))
+    memory = memoryview(bytearray(TIMING_BYTES))
+    here, there = Timing(memory), Timing(memory)
     for i in range(50):
-        here.add(1.0, 1.0 + i * US, 1.0002, 1.0003 + 0.001 * (i % 5 == 0), PERIOD)
-    assert there.cycles == 50
+        here.add_cycle(1.0, 1.0 + i * US, 1.0002, 1.0003 + 0.001 * (i % 5 == 0), PERIOD)
+    assert there.count == 50
     assert there.on_time == 0.8
-    assert there.percentiles() == here.percentiles()
+    assert there.by_column() == here.by_column()
 
 
 # --- the process ---

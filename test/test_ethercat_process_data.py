@@ -116,10 +116,11 @@ def test_a_command_that_is_no_number_leaves_the_output_alone():
     one.read(answer())
     one.write(0x0F, Mode.TORQUE, TargetSource.COMMAND, 4.0)
     before = one.output
-    with pytest.raises(ConfigError, match="elbow: torque = nan"):
+    with pytest.raises(ConfigError):
         one.write(0x06, Mode.TORQUE, TargetSource.COMMAND, math.nan)
-    with pytest.raises(ConfigError, match="elbow: torque = inf"):
+    with pytest.raises(ConfigError) as caught:
         one.write(0x06, Mode.POSITION, TargetSource.COMMAND, 1.0, 0.0, math.inf)
+    assert (caught.value.name, caught.value.value) == ("elbow", math.inf)
     assert one.output == before
     one.write(0x0F, Mode.TORQUE, TargetSource.KEEP)
     assert one.output == before
@@ -139,7 +140,7 @@ def test_objects_that_are_not_mapped():
     rx = image(entry(0x6040), entry(0x6060), entry(0x6071))
     tx = image(entry(0x6041), entry(0x6061), entry(0x6064), entry(0x606C))
     of = Axis(Scale("elbow", 1000.0, 0.0, 10.0, 5.0), rx, tx)
-    assert of.modes == (Mode.TORQUE,)
+    assert of.rx.modes == (Mode.TORQUE,)
     one = One(of)
     one.read(struct.pack("<Hbii", 0x1237, 10, 1500, 20))
     data = one.data
@@ -159,19 +160,11 @@ def test_an_error_code_that_is_not_mapped_is_what_was_told():
     assert data.error_codes == [0x8611, 0x7300]
 
 
-def test_an_axis_without_a_needed_object_is_refused():
-    with pytest.raises(ConfigError, match="elbow: object 0x6060 must be in the drive's process data"):
-        Axis(ELBOW, image(entry(0x6040)), axis().tx)
-    with pytest.raises(ConfigError, match="elbow: object 0x6061 must be in the drive's process data"):
-        Axis(ELBOW, axis().rx, image(entry(0x6041)))
-
-
 def test_sizes_that_the_bus_has_mapped_otherwise_are_refused():
     axis().check_sizes(20, 20)
-    with pytest.raises(
-        ConfigError, match=r"elbow: the drive has mapped 19 bytes of outputs and 20 of inputs; .* 20 and 20"
-    ):
+    with pytest.raises(ConfigError) as caught:
         axis().check_sizes(19, 20)
+    assert (caught.value.name, caught.value.value, caught.value.bound) == ("elbow", (19, 20), (20, 20))
 
 
 def test_all_drives_in_the_order_of_the_joints():
@@ -183,7 +176,7 @@ def test_all_drives_in_the_order_of_the_joints():
     )
     assert taken(data.outputs[0])[:5] == (0x0F, 8, 1500, 0, 5)
     assert taken(data.outputs[1])[:5] == (0x06, 8, 2000, 0, 0)
-    with pytest.raises(ValueError, match="20 bytes from the drives: must be 40"):
+    with pytest.raises(ValueError, match="must be 40"):
         data.read([answer()])
 
 

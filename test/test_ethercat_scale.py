@@ -114,5 +114,7 @@ def test_joints_are_scaled_each_by_its_own(scales, data):
 
 def test_the_joint_whose_value_is_no_number_is_named():
     scales = Scales([Scale(name, 1000.0, 0.0, 10.0, 5.0) for name in ("shoulder", "elbow")])
-    with pytest.raises(ConfigError, match="elbow: torque = nan N·m: must be a finite number"):
+    with pytest.raises(ConfigError) as caught:
         scales.torque_counts(np.array([1e9, math.nan]))
+    assert caught.value.name == "elbow"
+    assert math.isnan(caught.value.value)

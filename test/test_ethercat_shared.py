@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.core.errors import ConfigError, HardwareFault
-from robot_control_ros.ethercat.process.shared_memory import Latest, Messages, SharedFile
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
 
-REGIONS = {"latest": 1 << 13, "messages": 1 << 12}
+REGIONS = {"latest": 1 << 13}
 
 # A writer at full speed, of records of changing length that tell by themselves whether they are whole.
 WRITER = """
 import sys
 from pathlib import Path
-from robot_control_ros.ethercat.process.shared_memory import Latest, Messages, SharedFile
+from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
 from test_ethercat_shared import REGIONS, record
 memory = SharedFile(Path(sys.argv[1]), REGIONS, create=False)
 latest = Latest(memory.region("latest"))
@@ -29,22 +29,6 @@ number = latest.number
 while True:
     number += 1
     latest.put(record(number))
-"""
-SENDER = """
-import sys
-from pathlib import Path
-from robot_control_ros.core.errors import HardwareFault
-from robot_control_ros.ethercat.process.shared_memory import Messages, SharedFile
-from test_ethercat_shared import REGIONS, record
-messages = Messages(SharedFile(Path(sys.argv[1]), REGIONS, create=False).region("messages"))
-print("writing", flush=True)
-for number in range(int(sys.argv[2])):
-    while True:
-        try:
-            messages.put(record(number))
-            break
-        except HardwareFault:
-            pass
 """
 
 
@@ -109,8 +93,9 @@ def test_a_record_of_the_capacity_fits_and_no_longer_one():
     latest = Latest(memory_of(256))
     latest.put(bytes(latest.capacity))
     latest.put(b"last")
-    with pytest.raises(ConfigError, match=rf"{latest.capacity + 1} bytes: must be at most {latest.capacity}"):
+    with pytest.raises(ConfigError) as caught:
         latest.put(bytes(latest.capacity + 1))
+    assert (caught.value.value, caught.value.bound) == (latest.capacity + 1, latest.capacity)
     assert latest.get() == (2, b"last")
 
 
@@ -188,92 +173,6 @@ def test_a_head_that_is_read_half_before_and_half_after_isn_t_taken():
     assert latest.get() == (0, b"")
 
 
-# --- queues ---
-
-
-@settings(deadline=None, max_examples=200)
-@given(st.lists(st.one_of(st.binary(max_size=60), st.none()), max_size=60), st.sampled_from([72, 80, 96]))
-def test_messages_keep_their_order_over_any_wrap(steps, size):
-    region = memory_of(size)
-    writer, reader, model = Messages(region), Messages(region), []
-    for step in steps:
-        assert reader.pending == bool(model)
-        if step is None:
-            assert reader.get() == (model.pop(0) if model else None)
-        elif sum(len(m) + 8 for m in (*model, step)) <= size - 16:
-            writer.put(step)
-            model.append(step)
-        else:
-            with pytest.raises(HardwareFault, match="nobody reads"):
-                writer.put(step)
-    assert [reader.get() for _ in model] == model
-    assert reader.get() is None
-    assert not reader.pending
-
-
-def test_messages_of_every_length_at_every_place():
-    region = memory_of(16 + 64)
-    messages = Messages(region)
-    for length in range(57):
-        for _ in range(9):
-            messages.put(bytes([length]) * length)
-            assert messages.get() == bytes([length]) * length
-    messages.put(bytes(56))
-    with pytest.raises(HardwareFault, match=r"message of 0 bytes finds 64 of 64 taken"):
-        messages.put(b"")
-
-
-def test_a_message_that_is_too_long_even_for_an_empty_queue_is_refused_as_such():
-    messages = Messages(memory_of(16 + 64))
-    with pytest.raises(ConfigError, match=r"message of 57 bytes: must be at most 56"):
-        messages.put(bytes(57))
-
-
-def test_messages_from_another_process_come_whole_and_in_order(memory):
-    messages, count = Messages(memory.region("messages")), 5000
-    sender = started(SENDER, memory.path, count)
-    try:
-        expected = 0
-        while expected < count:
-            message = messages.get()
-            if message is not None:
-                assert number_in(message) == expected
-                expected += 1
-        assert sender.wait(20) == 0
-    finally:
-        killed(sender)
-    assert messages.get() is None
-
-
-def test_a_sender_killed_anywhere_leaves_whole_messages_and_the_next_one_goes_on(memory):
-    messages = Messages(memory.region("messages"))
-    for _ in range(3):
-        sender = started(SENDER, memory.path, 10**9)
-        for number in range(200):
-            while (message := messages.get()) is None:
-                assert sender.poll() is None
-            assert number_in(message) == number
-        killed(sender)
-        expected = 200
-        while (message := messages.get()) is not None:
-            assert number_in(message) == expected
-            expected += 1
-        assert not messages.pending
-
-
-def test_a_message_of_which_nothing_is_seen_yet_waits():
-    region = memory_of(16 + 64)
-    messages = Messages(region)
-    messages.put(b"whole message")
-    at = bytes(region).index(b"whole message")
-    kept = bytes(region[at : at + 5])
-    region[at : at + 5] = bytes(5)
-    assert messages.pending
-    assert messages.get() is None
-    region[at : at + 5] = kept
-    assert messages.get() == b"whole message"
-
-
 # --- files ---
 
 
@@ -317,8 +216,9 @@ def test_an_absent_file_is_refused_in_words(tmp_path):
 def test_a_file_of_another_size_is_refused_and_left_alone(tmp_path):
     SharedFile(tmp_path / "memory", {"a": 64}, create=True).region("a")[:3] = b"abc"
     descriptors = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(ConfigError, match=r"has 64 bytes: must have 128; of another version\?"):
+    with pytest.raises(ConfigError) as caught:
         SharedFile(tmp_path / "memory", {"a": 128}, create=False)
+    assert (caught.value.value, caught.value.bound) == (64, 128)
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert (tmp_path / "memory").read_bytes()[:3] == b"abc"
 

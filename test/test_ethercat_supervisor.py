@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from robot_control_ros.ethercat.driver.al_status import AlStatus, Recovery
 from robot_control_ros.ethercat.driver.cia402 import DriveStateMachine, Mode, State
-from robot_control_ros.ethercat.driver.position_checks import FrozenPosition, describe_jump
+from robot_control_ros.ethercat.driver.drive_cycle import FrozenPosition, describe_jump
 from robot_control_ros.ethercat.driver.supervisor import Action, Supervisor, SupervisorLimits
 
 CYCLE = 0.001

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.ethercat.driver.cia402 import Mode, describe_error
 from robot_control_ros.ethercat.driver.drives import SdoWrite, drive_names, interpolation_writes, load_drive
-from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology, topology_names
+from robot_control_ros.ethercat.driver.topology import DriveSlave, FoundSlave, load_topology
 from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.files import config_names
 from robot_control_ros.robot.model import RobotModel
 
 MINIMAL_DRIVE = {
@@ -58,7 +59,7 @@ def topology(tmp_path, *slaves, **more):
 @pytest.mark.parametrize("name", drive_names())
 def test_the_packages_drives_take_every_mode_and_the_offsets(name):
     one = load_drive(name)
-    assert one.modes == (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE)
+    assert one.rx_image.modes == (Mode.POSITION, Mode.VELOCITY, Mode.TORQUE)
     assert one.rx_image.place(0x60B1) is not None
     assert one.rx_image.place(0x60B2) is not None
     assert one.tx_image.place(0x6077) is not None
@@ -83,12 +84,12 @@ def test_a_vendors_error_codes():
     assert describe_error(0x8611, codes) == "0x8611 following error"
 
 
-@pytest.mark.parametrize("name", topology_names())
+@pytest.mark.parametrize("name", config_names("ethercat"))
 def test_the_packages_topologies_fit_their_robots(name):
     assert name in robot_names()
     robot = load_robot(name)
     one = load_topology(name)
-    assert len(one.process_data(robot.joints).axes) == robot.n
+    assert len(one.in_order_of(robot.joints)) == robot.n
     one.check_bus([FoundSlave(s.vendor, s.product, s.revision, s.alias) for s in one.slaves])
 
 
@@ -132,8 +133,9 @@ def test_interpolation_time(period, value, index):
 
 @pytest.mark.parametrize("period", [0.0, 0.0010001, 1e-9, math.nan])
 def test_cycles_that_no_drive_can_be_told_are_refused(period):
-    with pytest.raises(ConfigError, match=r"cycle = .* must be a whole number"):
+    with pytest.raises(ConfigError) as caught:
         interpolation_writes(period)
+    assert caught.value.name == "cycle"
 
 
 def entries(direction, *changed):
@@ -259,18 +261,18 @@ def test_joints_come_in_the_robots_order_not_the_buss(tmp_path):
         one.in_order_of(["j1", "j2", "j3"])
     with pytest.raises(ConfigError, match="unknown joint j2; the robot's joints: j1"):
         one.in_order_of(["j1"])
-    with pytest.raises(ConfigError, match=r"slave 0 \(coupler\): moves no joint"):
-        one.slaves[0].axis()
+    assert not isinstance(one.slaves[0], DriveSlave)
 
 
 def test_a_rated_torque_in_another_unit_is_found(tmp_path):
     slave = topology(tmp_path, AXIS).slaves[0]
     for answer in (500, 495, 505):
         slave.check_rated_torque(answer)
-    with pytest.raises(ConfigError, match=r"slave 0 \(j1\): .* 0x6076 is 500000 x 0.001 N·m = 500 N·m, .* 0.5 N·m"):
-        slave.check_rated_torque(500000)
-    with pytest.raises(ConfigError, match="set the motor's data in the drive"):
-        slave.check_rated_torque(0)
+    for answer, torque in ((500000, 500.0), (0, 0.0)):
+        with pytest.raises(ConfigError) as caught:
+            slave.check_rated_torque(answer)
+        error = caught.value
+        assert (error.name, error.value, error.bound) == ("rated_torque", torque, 0.5)
 
 
 # --- the bus ---

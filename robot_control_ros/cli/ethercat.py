@@ -6,6 +6,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,30 +111,39 @@ def _icube(options: argparse.Namespace) -> int:
 def _jitter(options: argparse.Namespace) -> int:
     from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
 
-    from ..ethercat.emulation.child import emulated_bus
+    from ..ethercat.emulation.program import emulated_bus
+    from ..ethercat.process.client import BusSettings
+    from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
     from ..ethercat.process.protocol import memory_path
     from ..ethercat.process.realtime import ANY, spare_processor
-    from ..ethercat.tools.jitter import measure
+    from ..ethercat.tools.jitter import PROFILE, measure
 
     if bool(options.interface) == options.emulate:
         raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both", name="--interface")
     if options.law and not (options.emulate or options.enable_drives):
         message = f"--law {options.law} enables the drives, and the arm may move: add --enable-drives once it is safe"
         raise ConfigError(message, name="--law", value=options.law)
-    settings = {"seconds": options.seconds, "law": options.law, "priority": options.priority, "processor": options.cpu}
+    settings = BusSettings(
+        interface=options.interface,
+        topology=options.topology,
+        robot=options.robot,
+        profile=PROFILE,
+        priority=options.priority,
+        processor=options.cpu,
+    )
     if not options.emulate:
-        return _print_jitter(options, measure(options.robot, options.interface, options.topology, **settings))
+        return _print_jitter(options, measure(settings, options.seconds, options.law))
     enter_namespace()
     make_pair()
-    if options.cpu == ANY:
-        settings["processor"] = spare_processor()
+    processor = spare_processor() if options.cpu == ANY else options.cpu
     folder = memory_path("").parent
     with (
         emulated_bus(options.robot, options.topology, SLAVES),
         tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=folder) as memory,
     ):
-        settings |= {"emulated": True, "memory": Path(memory) / MASTER}
-        return _print_jitter(options, measure(options.robot, MASTER, options.topology, **settings))
+        memory = str(Path(memory) / MASTER)
+        settings = replace(settings, interface=MASTER, memory=memory, processor=processor, **EMULATED_BUS_TIMEOUTS)
+        return _print_jitter(options, measure(settings, options.seconds, options.law))
 
 
 def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:

@@ -2,11 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+
+from ..core.types import Array
 
 CREDIT = 1.5  # periods, at most, that a sample may be early and a later one late for it
 LATE = 0.5  # periods after it was due, from which on a sample has missed its deadline
 FORGIVEN = 0.05  # of the lateness, each cycle: a rate a little below the nominal one misses nothing
+
+
+class TimeRing:
+    """The times of the last cycles, in columns.
+
+    Args:
+        columns: times per cycle.
+        size: cycles that are kept.
+        memory: of :meth:`bytes_of`, zeros at first, which one process writes and others may read.
+    """
+
+    def __init__(self, columns: int, size: int, memory: memoryview | None = None) -> None:
+        memory = memoryview(bytearray(self.bytes_of(columns, size))) if memory is None else memory
+        self._columns, self._size = columns, size
+        self._count, self._values = memory[:8].cast("Q"), memory[8:].cast("d")
+        self._rows = np.frombuffer(memory[8:]).reshape(size, columns)
+
+    @staticmethod
+    def bytes_of(columns: int, size: int) -> int:
+        """The length of a ring's memory."""
+        return 8 * (1 + columns * size)
+
+    @property
+    def count(self) -> int:
+        """Cycles since the start."""
+        return self._count[0]
+
+    def add(self, *times: float) -> None:
+        """One cycle, a time per column [s]."""
+        at = self._count[0] % self._size * self._columns
+        for column, value in enumerate(times):
+            self._values[at + column] = value
+        self._count[0] += 1
+
+    def samples(self) -> Array:
+        """(columns, cycles) [s] of the last cycles; cycle i is at i modulo the size."""
+        return np.array(self._rows[: min(self.count, self._size)].T)
+
+    def percentiles(self, percents: Sequence[float]) -> Array:
+        """(columns, percents) [s] over the last cycles; NaN where there were none."""
+        samples = self.samples()
+        if not samples.size:
+            return np.full((self._columns, len(percents)), np.nan)
+        return np.percentile(samples, percents, axis=1).T
 
 
 class CycleTimes:
@@ -17,7 +65,6 @@ class CycleTimes:
     comes late.
 
     Attributes:
-        count: cycles since the start, without samples that brought no new time.
         repeated: samples that brought no new time.
         missed: cycles that came half a period after they were due, or later.
     """
@@ -26,16 +73,18 @@ class CycleTimes:
 
     def __init__(self, period: float) -> None:
         self._period = period
-        self._spent = [0.0] * self.SIZE
-        self._gaps = [0.0] * self.SIZE
+        self._ring = TimeRing(2, self.SIZE)
         self._late = 0.0  # of the last sample [s]; below 0 where it was early
-        self.count = self.repeated = self.missed = 0
+        self.repeated = self.missed = 0
+
+    @property
+    def count(self) -> int:
+        """Cycles since the start, without samples that brought no new time."""
+        return self._ring.count
 
     def add(self, spent: float, gap: float) -> None:
         """One cycle: the time it took and the time since the one before [s]."""
-        at = self.count % self.SIZE
-        self._spent[at], self._gaps[at] = spent, gap
-        self.count += 1
+        self._ring.add(spent, gap)
         late = self._late + gap - self._period
         if late > LATE * self._period:
             self.missed += 1
@@ -51,15 +100,8 @@ class CycleTimes:
 
     def summary(self) -> dict[str, float]:
         """Percentiles over the ring [s], and the counters."""
-        filled = min(self.count, self.SIZE)
         counters = {"cycles": float(self.count), "repeated": float(self.repeated), "missed": float(self.missed)}
-        if filled == 0:
+        if self.count == 0:
             return counters
-        spent, gaps = self._spent[:filled], self._gaps[:filled]
-        return {
-            **counters,
-            "compute_p50": float(np.percentile(spent, 50)),
-            "compute_p99": float(np.percentile(spent, 99)),
-            "period_p50": float(np.percentile(gaps, 50)),
-            "period_p99": float(np.percentile(gaps, 99)),
-        }
+        names = ("compute_p50", "compute_p99", "period_p50", "period_p99")
+        return {**counters, **dict(zip(names, self._ring.percentiles((50.0, 99.0)).ravel().tolist(), strict=True))}

@@ -29,10 +29,10 @@ class LateSamples:
 
         K ≤ 0.21 Λ / τ²,   D ≤ 0.92 Λ / τ,
 
-    with the inertia Λ of the tip or of the joints, along the axis that bears least. Twice that stiffness is the limit of
-    Λ ẍ(t) + D ẋ(t - τ) + K x(t - τ) = 0 with critical damping, see docs/stability.md. All springs are scaled by the smallest fraction that this needs, and all dampers by
-    its square root. Below 1/16 the law can't run. Springs are the gains in N/m or N·m/rad, dampers those in N·s/m or
-    N·m·s/rad.
+    with the inertia Λ of the tip or of the joints, along the axis that bears least. Twice that stiffness is the limit
+    of Λ ẍ(t) + D ẋ(t - τ) + K x(t - τ) = 0 with critical damping, see docs/stability.md. All springs are scaled by the
+    smallest fraction that this needs, and all dampers by its square root. Below 1/16 the law can't run. Springs are the
+    gains in N/m or N·m/rad, dampers those in N·s/m or N·m·s/rad.
 
     Args:
         robot: its configuration.
@@ -60,8 +60,8 @@ class LateSamples:
         if fraction >= 1.0:
             return gains
         text = (
-            f"joint states act {self.delay * 1e3:.0f} ms late ({1.0 / interval:.0f} Hz, {state.age * 1e3:.0f} ms old by "
-            f"their stamps): the gains of {running.name} bear {self.delay * fraction**0.5 * 1e3:.0f} ms"
+            f"joint states act {self.delay * 1e3:.0f} ms late ({1.0 / interval:.0f} Hz, {state.age * 1e3:.0f} ms old "
+            f"by their stamps): the gains of {running.name} bear {self.delay * fraction**0.5 * 1e3:.0f} ms"
         )
         if fraction < SOFTEST:
             self.fault = text
@@ -79,8 +79,8 @@ class LateSamples:
 
     def _fraction(self, gains: Any, kin: RobotDynamics) -> float:
         """Of the springs, that the delay allows; single values, as of the posture, don't count."""
-        joints, tau = np.linalg.inv(kin.mass), self.delay
-        tip = kin.jacobian @ joints @ kin.jacobian.T
+        joints: Array = np.linalg.inv(kin.mass)
+        tip, tau = kin.jacobian @ joints @ kin.jacobian.T, self.delay
         used = 1.0
         for name, of_joints in self._springs.items():
             used = max(used, _max_rate(getattr(gains, name), joints if of_joints else tip) * tau**2 / SPRING)

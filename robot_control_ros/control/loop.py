@@ -203,7 +203,8 @@ class ControlLoop:
         """The sample with its wrench at the tip, and the joint angles of `kin`."""
         wrench = self.wrench.on_tip(state, kin)
         if wrench is not None:
-            return SensedState(state.time, kin.q, state.v, state.effort, state.wrench, wrench_on_tip=wrench, age=state.age)
+            sample = state.time, kin.q, state.v, state.effort, state.wrench
+            return SensedState(*sample, wrench_on_tip=wrench, age=state.age)
         if kin.q is state.q and state.wrench_on_tip is None:
             return state
         return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)

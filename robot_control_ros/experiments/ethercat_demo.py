@@ -21,7 +21,7 @@ from ..bringup.processes import Processes
 from ..core.errors import HardwareFault
 from ..core.types import Array
 from ..ethercat.driver.topology import load_topology
-from ..ethercat.emulation.child import emulated_bus
+from ..ethercat.emulation.program import emulated_bus
 from ..ethercat.process.pacing import Timing
 from ..ethercat.process.protocol import memory_path, open_memory
 from ..ethercat.tools.jitter import Jitter, TimingRecorder

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
-from ..tools.interfaces import has_carrier, interface_names
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
+from .drives import interpolation_writes
+from .network import has_carrier, interface_names, open_sockets, unblock
 from .pdo import RATED_TORQUE
-from .raw_socket import open_sockets, unblock
 from .slave_access import SlaveAccess
-from .topology import FoundSlave, Slave, Topology
+from .topology import DriveSlave, FoundSlave, Slave, Topology
 
 MAX_STATE_CHANGE = 3.0  # s
 MIN_RECEIVE = 50  # us: SOEM looks once, at least
@@ -60,7 +60,8 @@ class Master:
         """
         known = interface_names()
         if self.interface not in known:
-            raise ConfigError(f"no network interface {self.interface!r}; interfaces: {', '.join(known)}")
+            message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
+            raise ConfigError(message, name="interface", value=self.interface, bound=tuple(known))
         before = open_sockets()
         try:
             self._master.open(self.interface)
@@ -122,29 +123,32 @@ class Master:
             raise ConfigError(f"the process data can't be mapped: {error.error_list}") from error
         for slave in topology.drives:
             found = self.access.slaves[slave.position]
-            slave.axis().check_sizes(len(found.output), len(found.input))
+            slave.axis.check_sizes(len(found.output), len(found.input))
         self.expected_working_counter = sum(
             (2 if slave.output else 0) + (1 if slave.input else 0) for slave in self.access.slaves
         )
         self._sync = round(topology.cycle * 1e9) if self._master.config_dc() else 0
-        for slave in topology.slaves:
-            self._keep_time(slave)
+        for each in topology.slaves:
+            self._keep_time(each)
         for slave in topology.drives:  # again where it is reconfigured: without power it has forgotten
             self.access.slaves[slave.position].setup_func = partial(self._configure_again, slave)
         self._await(SAFEOP)
 
-    def _configure_drive(self, slave: Slave, cycle: float) -> None:
-        assert slave.drive is not None
+    def _configure_drive(self, slave: DriveSlave, cycle: float) -> None:
         if slave.drive.assign_activate not in (0, _SYNC0):
             raise ConfigError(
                 f"{slave}: drive {slave.drive.name}: assign_activate = 0x{slave.drive.assign_activate:04X}: "
-                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)"
+                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)",
+                name="assign_activate",
+                value=slave.drive.assign_activate,
+                bound=(0, _SYNC0),
             )
-        for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *slave.drive.cycle_writes(cycle)):
+        interpolation = interpolation_writes(cycle) if slave.drive.interpolation_time else []
+        for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *interpolation):
             self.access.write_sdo(slave.position, write)
         slave.check_rated_torque(int.from_bytes(self.access.read_sdo(slave.position, RATED_TORQUE), "little"))
 
-    def _configure_again(self, slave: Slave, found: Any) -> None:
+    def _configure_again(self, slave: DriveSlave, found: Any) -> None:
         assert self._topology is not None
         try:
             self._configure_drive(slave, self._topology.cycle)
@@ -152,16 +156,12 @@ class Master:
             self._refused[slave.position] = error
 
     def _keep_time(self, slave: Slave) -> None:
-        """What a slave loses when it is configured anew: its watchdog and its clock's pulses.
-
-        Raises:
-            HardwareFault: it doesn't answer.
-        """
+        """What a slave loses when it is configured anew: its watchdog and its clock's pulses."""
         assert self._topology is not None
         found, milliseconds = self.access.slaves[slave.position], 1e3 * self._topology.watchdog
         if found.output:
             self.access.transfer(f"{slave}: watchdog", lambda: found.set_watchdog("processdata", milliseconds))
-        if self._sync and slave.drive is not None and slave.drive.assign_activate:
+        if self._sync and isinstance(slave, DriveSlave) and slave.drive.assign_activate:
             found.dc_sync(True, self._sync)
 
     def _await(self, state: int) -> None:

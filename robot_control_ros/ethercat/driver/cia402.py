@@ -29,6 +29,8 @@ class State(Enum):
     UNDEFINED = "undefined"  # not in the standard: the status word has a pattern of none of the others
 
 
+FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
+
 # Status word (0x6041): mask, pattern under the mask, state. No word has two of the patterns.
 PATTERNS = (
     (0x4F, 0x00, State.NOT_READY_TO_SWITCH_ON),
@@ -227,7 +229,7 @@ class DriveStateMachine:
         """
         self.change_mode(mode)
         self.failure = ""
-        if self.state in (State.FAULT, State.FAULT_REACTION_ACTIVE):
+        if self.state in FAULTS:
             self.failure = f"{self.state.value}: reset it first"
             return
         self._goal, self._was_enabled, self._waiting = _Goal.ENABLED, False, None
@@ -239,8 +241,9 @@ class DriveStateMachine:
             ConfigError: the mode is none.
         """
         if mode is Mode.NONE:
-            valid = ", ".join(describe_mode(each) for each in Mode if each is not Mode.NONE)
-            raise ConfigError(f"mode of operation {describe_mode(mode)}: must be one of: {valid}")
+            valid = tuple(each for each in Mode if each is not Mode.NONE)
+            message = f"mode of operation {describe_mode(mode)}: must be one of: {', '.join(map(describe_mode, valid))}"
+            raise ConfigError(message, name="mode of operation", value=mode, bound=valid)
         self.mode = mode
 
     def disable(self) -> None:
@@ -253,7 +256,7 @@ class DriveStateMachine:
 
     def reset_fault(self) -> None:
         """Ask for one fault reset, which ends in switch on disabled. Without a fault this does nothing."""
-        if self.state in (State.FAULT, State.FAULT_REACTION_ACTIVE):
+        if self.state in FAULTS:
             self.failure = self._resets_failed = ""
             self._reset_asked, self._reset_begin = True, None
 
@@ -274,7 +277,7 @@ class DriveStateMachine:
         self.state = state = _STATES[status_word & 0x7F]
         self.targets = TargetSource.HALT if state is State.OPERATION_ENABLED else TargetSource.FOLLOW
         self.waits_for = ""
-        if state is State.FAULT or state is State.FAULT_REACTION_ACTIVE:
+        if state in FAULTS:
             word = self._in_fault(time, error_code)
         else:
             self._reset_asked, self._resets_failed = False, ""

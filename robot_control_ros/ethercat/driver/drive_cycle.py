@@ -10,11 +10,66 @@ import numpy as np
 from ...core.errors import ConfigError
 from ...core.types import Array, Command, RobotState
 from .cia402 import MODES, DriveStateMachine, Mode, TargetSource, describe_mode
-from .position_checks import FrozenPosition, describe_jump
+from .process_data import ProcessData
 from .supervisor import Action, Supervisor, SupervisorLimits
 from .topology import Topology
 
+AT_REST = 0.02  # rad/s: a velocity signal's offset and noise at rest, at most
 JUMP = 0.05  # rad, that a position command may be from where the joint is at first, and from the last one
+
+
+class FrozenPosition:
+    """Finds drives whose measured position stays the same to the last count although they must have moved.
+
+    How far a drive must have moved since its position last changed is what its own velocity says, where that is more
+    than noise, or how far its target position has gone, whichever is more.
+
+    Args:
+        names: of the drives.
+        limit: so far without a change is too far [rad].
+    """
+
+    def __init__(self, names: Sequence[str], limit: float = 0.05) -> None:
+        self._names, self._limit = tuple(names), limit
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: when drives are enabled."""
+        n = len(self._names)
+        self._counts: list[int | None] = [None] * n
+        self._moved, self._targets = [0.0] * n, [math.nan] * n
+
+    def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
+        """What is wrong; empty where nothing is.
+
+        Args:
+            dt: since the last step [s].
+            counts: positions as they came from the drives.
+            v: velocities [rad/s].
+            targets: positions commanded [rad]; None in other modes.
+        """
+        for i, count in enumerate(counts):
+            target = math.nan if targets is None else targets[i]
+            if count != self._counts[i]:
+                self._counts[i], self._moved[i], self._targets[i] = count, 0.0, target
+                continue
+            if abs(v[i]) > AT_REST:
+                self._moved[i] += v[i] * dt
+            moved, commanded = abs(self._moved[i]), abs(target - self._targets[i])
+            if moved > self._limit or commanded > self._limit:
+                far = moved if math.isnan(commanded) else max(moved, commanded)
+                return f"{self._names[i]}: its measured position is frozen at {count} counts, {far:.3g} rad behind"
+        return ""
+
+
+def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float], limit: float) -> str:
+    """Why position commands [rad] would make an arm jump; empty where all are within the limit [rad]."""
+    far = [
+        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {limit:g} rad)"
+        for name, q, target in zip(names, start, commanded, strict=True)
+        if not abs(target - q) <= limit
+    ]
+    return "; ".join(far)
 
 
 def check_command(command: Command, n: int) -> None:
@@ -25,7 +80,7 @@ def check_command(command: Command, n: int) -> None:
     """
     for part in (command.values, command.velocity, command.feedforward):
         if part is not None and not (part.shape == (n,) and math.isfinite(part.dot(part))):
-            raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers")
+            raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)
 
 
 class DriveCycle:
@@ -59,12 +114,12 @@ class DriveCycle:
     ) -> None:
         slaves = topology.in_order_of(joints)
         self.positions = tuple(slave.position for slave in slaves)
-        self.data = topology.process_data(joints)
-        self.error_codes = tuple(slave.drive.error_codes if slave.drive else {} for slave in slaves)
+        self.data = ProcessData([slave.axis for slave in slaves])
+        self.error_codes = tuple(slave.drive.error_codes for slave in slaves)
         self.machines = tuple(DriveStateMachine(codes) for codes in self.error_codes)
         names = [slave.name for slave in topology.slaves]
         self.supervisor = Supervisor(joints, expected_working_counter, limits, names)
-        self._modes = [mode for mode in Mode if all(mode in axis.modes for axis in self.data.axes)]
+        self._modes = [mode for mode in Mode if all(mode in axis.rx.modes for axis in self.data.axes)]
         if not self._modes:
             raise ConfigError(f"{topology.path}: the drives have no mode of operation in common")
         first = next(mode for mode in (Mode.POSITION, Mode.TORQUE, Mode.VELOCITY) if mode in self._modes)
@@ -160,10 +215,10 @@ class DriveCycle:
         """
         mode = MODES[command.mode]
         if mode not in self._modes:
-            valid = ", ".join(each.value for each, number in MODES.items() if number in self._modes)
-            raise ConfigError(
-                f"command {command.mode.value}: not all drives map {describe_mode(mode)}; choices: {valid}"
-            )
+            valid = tuple(each.value for each, number in MODES.items() if number in self._modes)
+            missing = f"command {command.mode.value}: not all drives map {describe_mode(mode)}"
+            message = f"{missing}; choices: {', '.join(valid)}"
+            raise ConfigError(message, name="command", value=command.mode.value, bound=valid)
         check_command(command, len(self._zeros))
         if time < self._commanded_at:
             return

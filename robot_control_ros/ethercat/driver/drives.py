@@ -15,7 +15,6 @@ from ...core.errors import ConfigError
 from ...robot.files import config_names, read_config
 from ...robot.schema import SOME, entry, read_entries, whole
 from . import pdo
-from .cia402 import Mode
 from .pdo import TYPES, Entry, Image, Pdo
 from .scale import TORQUE_UNITS, VELOCITY_UNITS
 
@@ -66,7 +65,8 @@ class _PdoEntry:
     def __post_init__(self) -> None:
         expected = pdo.OBJECT_TYPES.get(self.index, self.type)
         if self.type != expected:
-            raise ConfigError(f"type = {self.type!r}: object 0x{self.index:04X} of CiA 402 is {expected}")
+            message = f"type = {self.type!r}: object 0x{self.index:04X} of CiA 402 is {expected}"
+            raise ConfigError(message, name="type", value=self.type, bound=expected)
 
     def mapped(self) -> Entry:
         return Entry(self.index, self.sub_index, self.type, self.bits or TYPES.get(self.type, 1))
@@ -131,11 +131,6 @@ class DriveConfig:
     rx_image: Image
     tx_image: Image
 
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """Modes of operation whose targets are mapped."""
-        return self.rx_image.modes
-
     def mapping_writes(self) -> list[SdoWrite]:
         """What makes the drive's process data those of the file; nothing where their layout is fixed.
 
@@ -155,10 +150,6 @@ class DriveConfig:
             writes.append(SdoWrite(assign, 0, "u8", len(pdos)))
         return writes
 
-    def cycle_writes(self, period: float) -> list[SdoWrite]:
-        """What tells the drive the time between two exchanges [s]; see :func:`interpolation_writes`."""
-        return interpolation_writes(period) if self.interpolation_time else []
-
 
 def interpolation_writes(period: float) -> list[SdoWrite]:
     """Interpolation time (0x60C2) of a cycle: value x 10^index seconds.
@@ -171,7 +162,9 @@ def interpolation_writes(period: float) -> list[SdoWrite]:
         if 1 <= value <= 255 and math.isclose(value * 10.0**exponent, period, rel_tol=1e-9):
             return [SdoWrite(0x60C2, 1, "u8", value), SdoWrite(0x60C2, 2, "i8", exponent)]
     raise ConfigError(
-        f"cycle = {period!r} s: must be a whole number up to 255 of microseconds, tens of them, …, seconds"
+        f"cycle = {period!r} s: must be a whole number up to 255 of microseconds, tens of them, …, seconds",
+        name="cycle",
+        value=period,
     )
 
 

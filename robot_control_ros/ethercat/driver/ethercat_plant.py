@@ -15,7 +15,7 @@ from .supervisor import Action, SupervisorLimits
 from .topology import Topology
 
 LATE = 5  # cycles after which what an answer says of the joints is too old to act on
-RECEIVE_SHARE = 0.5  # of the cycle, to wait for a frame, where nothing else is asked for
+RECEIVE_FRACTION = 0.5  # of the cycle, to wait for a frame, where nothing else is asked for
 
 
 class EthercatPlant:
@@ -28,8 +28,11 @@ class EthercatPlant:
         topology: of the bus.
         interface: name of the network interface.
         limits: of the supervisor.
-        frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are left out.
+        frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are overruns.
         timing: where to note how the cycles were kept.
+
+    Attributes:
+        overruns: cycles that were left out, because the one before took longer than them.
     """
 
     def __init__(
@@ -45,10 +48,10 @@ class EthercatPlant:
         self.topology, self.master = topology, Master(interface)
         self.timing = Timing() if timing is None else timing
         self._joints, self._limits, self._period = tuple(joints), limits, topology.cycle
-        self._frame_timeout = RECEIVE_SHARE * topology.cycle if frame_timeout is None else frame_timeout
+        self._frame_timeout = RECEIVE_FRACTION * topology.cycle if frame_timeout is None else frame_timeout
         self._follower = ClockFollower(topology.cycle)
         self._due = self._sent = self._received = self._correction = 0.0
-        self._missed = 0
+        self.overruns = 0
         self._cycle: DriveCycle | None = None
 
     @property
@@ -115,9 +118,9 @@ class EthercatPlant:
         self._correction = 0.0
         now = time.monotonic()
         if now - self._due > 0.5 * self._period:  # what is lost isn't made up for
-            missed = round((now - self._due) / self._period)
-            self._missed += missed
-            self._due += missed * self._period
+            overruns = round((now - self._due) / self._period)
+            self.overruns += overruns
+            self._due += overruns * self._period
         sleep_until(self._due)
         self._sent = time.monotonic()
         counter = self.master.exchange(self._frame_timeout)
@@ -128,13 +131,8 @@ class EthercatPlant:
         """Make the outputs ready for the next cycle."""
         self.cycle.act()
         self.master.put(self.cycle.positions, self.cycle.data.outputs)
-        self.timing.add(self._due, self._sent, self._received, time.monotonic(), self._period, self._missed)
+        self.timing.add_cycle(self._due, self._sent, self._received, time.monotonic(), self._period, self.overruns)
         self.cycle.watch()
-
-    @property
-    def missed(self) -> int:
-        """Cycles that were left out, because the one before took longer than them."""
-        return self._missed
 
     def enable(self) -> None:
         """Request that all drives are enabled; this takes a few cycles.

@@ -14,44 +14,28 @@ TARGETS = {Mode.POSITION: TARGET_POSITION, Mode.VELOCITY: TARGET_VELOCITY, Mode.
 ERROR_CODE, STATUS_WORD, MODE_DISPLAY = 0x603F, 0x6041, 0x6061
 ACTUAL_POSITION, ACTUAL_VELOCITY, ACTUAL_TORQUE, FOLLOWING_ERROR = 0x6064, 0x606C, 0x6077, 0x60F4
 RATED_TORQUE = 0x6076
-OBJECT_NAMES = {
-    CONTROL_WORD: "control word",
-    MODE: "mode of operation",
-    TARGET_POSITION: "target position",
-    TARGET_VELOCITY: "target velocity",
-    TARGET_TORQUE: "target torque",
-    VELOCITY_OFFSET: "velocity offset",
-    TORQUE_OFFSET: "torque offset",
-    STATUS_WORD: "status word",
-    MODE_DISPLAY: "mode of operation display",
-    ACTUAL_POSITION: "actual position",
-    ACTUAL_VELOCITY: "actual velocity",
-    ACTUAL_TORQUE: "actual torque",
-    ERROR_CODE: "error code",
-    FOLLOWING_ERROR: "following error",
+_OBJECTS = {  # names and types (IEC 61800-7-201)
+    CONTROL_WORD: ("control word", "u16"),
+    MODE: ("mode of operation", "i8"),
+    TARGET_POSITION: ("target position", "i32"),
+    TARGET_VELOCITY: ("target velocity", "i32"),
+    TARGET_TORQUE: ("target torque", "i16"),
+    VELOCITY_OFFSET: ("velocity offset", "i32"),
+    TORQUE_OFFSET: ("torque offset", "i16"),
+    STATUS_WORD: ("status word", "u16"),
+    MODE_DISPLAY: ("mode of operation display", "i8"),
+    ACTUAL_POSITION: ("actual position", "i32"),
+    ACTUAL_VELOCITY: ("actual velocity", "i32"),
+    ACTUAL_TORQUE: ("actual torque", "i16"),
+    ERROR_CODE: ("error code", "u16"),
+    FOLLOWING_ERROR: ("following error", "i32"),
 }
+OBJECT_NAMES = {index: name for index, (name, _) in _OBJECTS.items()}
+OBJECT_TYPES = {index: kind for index, (_, kind) in _OBJECTS.items()}
 
 # Bits. CiA 301's names: BOOLEAN, INTEGER8 … UNSIGNED32.
 TYPES = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32}
 SMALL_TYPES = ("bool", "pad")  # 1 bit, and any number of them
-
-# What objects are (IEC 61800-7-201).
-OBJECT_TYPES = {
-    CONTROL_WORD: "u16",
-    MODE: "i8",
-    TARGET_TORQUE: "i16",
-    TARGET_POSITION: "i32",
-    TARGET_VELOCITY: "i32",
-    VELOCITY_OFFSET: "i32",
-    TORQUE_OFFSET: "i16",
-    ERROR_CODE: "u16",
-    STATUS_WORD: "u16",
-    MODE_DISPLAY: "i8",
-    ACTUAL_POSITION: "i32",
-    ACTUAL_VELOCITY: "i32",
-    ACTUAL_TORQUE: "i16",
-    FOLLOWING_ERROR: "i32",
-}
 
 # What no drive can do without.
 NEEDED = {"rx": (CONTROL_WORD, MODE), "tx": (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY)}

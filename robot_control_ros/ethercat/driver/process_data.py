@@ -16,41 +16,23 @@ from numpy.typing import NDArray
 
 from ...core.errors import ConfigError
 from ...core.types import Array
+from . import pdo
 from .cia402 import Mode, TargetSource
-from .pdo import (
-    ACTUAL_POSITION,
-    ACTUAL_TORQUE,
-    ACTUAL_VELOCITY,
-    CONTROL_WORD,
-    ERROR_CODE,
-    FOLLOWING_ERROR,
-    MODE,
-    MODE_DISPLAY,
-    NEEDED,
-    OBJECT_TYPES,
-    STATUS_WORD,
-    TARGET_POSITION,
-    TARGET_TORQUE,
-    TARGET_VELOCITY,
-    TORQUE_OFFSET,
-    TYPES,
-    VELOCITY_OFFSET,
-    Image,
-)
+from .pdo import Image
 from .scale import Scale, Scales
 
 # The largest first, so that each array begins where its numbers may.
 _INPUTS = (
-    *(ACTUAL_POSITION, ACTUAL_VELOCITY, FOLLOWING_ERROR),
-    *(STATUS_WORD, ERROR_CODE, ACTUAL_TORQUE),
-    MODE_DISPLAY,
+    *(pdo.ACTUAL_POSITION, pdo.ACTUAL_VELOCITY, pdo.FOLLOWING_ERROR),
+    *(pdo.STATUS_WORD, pdo.ERROR_CODE, pdo.ACTUAL_TORQUE),
+    pdo.MODE_DISPLAY,
 )
 _OUTPUTS = (
-    *(TARGET_POSITION, TARGET_VELOCITY, VELOCITY_OFFSET),
-    *(CONTROL_WORD, TARGET_TORQUE, TORQUE_OFFSET),
-    MODE,
+    *(pdo.TARGET_POSITION, pdo.TARGET_VELOCITY, pdo.VELOCITY_OFFSET),
+    *(pdo.CONTROL_WORD, pdo.TARGET_TORQUE, pdo.TORQUE_OFFSET),
+    pdo.MODE,
 )
-_FILLED = (TARGET_POSITION, TARGET_VELOCITY, TARGET_TORQUE, VELOCITY_OFFSET, TORQUE_OFFSET)
+_FILLED = (pdo.TARGET_POSITION, pdo.TARGET_VELOCITY, pdo.TARGET_TORQUE, pdo.VELOCITY_OFFSET, pdo.TORQUE_OFFSET)
 
 
 @dataclass(frozen=True)
@@ -60,25 +42,11 @@ class Axis:
     Attributes:
         scale: of the joint.
         rx, tx: layouts of what it takes, and of what it sends.
-
-    Raises:
-        ConfigError: an object is missing that no drive can do without.
     """
 
     scale: Scale
     rx: Image
     tx: Image
-
-    def __post_init__(self) -> None:
-        for image, direction in ((self.rx, "rx"), (self.tx, "tx")):
-            for index in NEEDED[direction]:
-                if image.place(index) is None:
-                    raise ConfigError(f"{self.scale.joint}: object 0x{index:04X} must be in the drive's process data")
-
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """Modes of operation whose targets are mapped."""
-        return self.rx.modes
 
     def check_sizes(self, output_size: int, input_size: int) -> None:
         """Compare the sizes that the bus has mapped with the layout's.
@@ -90,7 +58,10 @@ class Axis:
         if mapped != here:
             raise ConfigError(
                 f"{self.scale.joint}: the drive has mapped {mapped[0]} bytes of outputs and {mapped[1]} of inputs; its "
-                f"drive file has {here[0]} and {here[1]}"
+                f"drive file has {here[0]} and {here[1]}",
+                name=self.scale.joint,
+                value=mapped,
+                bound=here,
             )
 
 
@@ -107,12 +78,12 @@ class _Block:
     def __init__(self, objects: Sequence[int], images: Sequence[Image]) -> None:
         n, at = len(images), 0
         ends = [0, *np.cumsum([image.size for image in images]).tolist()]
-        sizes = {index: TYPES[OBJECT_TYPES[index]] // 8 for index in objects}
+        sizes = {index: pdo.TYPES[pdo.OBJECT_TYPES[index]] // 8 for index in objects}
         self.bytes = np.zeros(n * sum(sizes.values()) + 1, np.uint8)
         self.values: dict[int, NDArray[Any]] = {}
         places: list[int] = []
         for index, size in sizes.items():
-            self.values[index] = self.bytes[at : at + n * size].view(f"<{OBJECT_TYPES[index][0]}{size}")
+            self.values[index] = self.bytes[at : at + n * size].view(f"<{pdo.OBJECT_TYPES[index][0]}{size}")
             at += n * size
             for image, begin in zip(images, ends[:-1], strict=True):
                 place = image.place(index)
@@ -141,10 +112,12 @@ class ProcessData:
         self.axes = tuple(axes)
         n = len(self.axes)
         self._scales = Scales([axis.scale for axis in axes])
-        self._torque = np.where([axis.tx.place(ACTUAL_TORQUE) is None for axis in axes], math.nan, self._scales.torque)
+        self._torque = np.where(
+            [axis.tx.place(pdo.ACTUAL_TORQUE) is None for axis in axes], math.nan, self._scales.torque
+        )
         self.q, self.v, self.effort = (np.full(n, math.nan) for _ in range(3))
         self.status_words, self.mode_displays, self.error_codes = ([0] * n for _ in range(3))
-        self._told = {i: 0 for i, axis in enumerate(axes) if axis.tx.place(ERROR_CODE) is None}
+        self._unmapped_codes = {i: 0 for i, axis in enumerate(axes) if axis.tx.place(pdo.ERROR_CODE) is None}
         self._in, self._out = _Block(_INPUTS, [axis.tx for axis in axes]), _Block(_OUTPUTS, [axis.rx for axis in axes])
         self._input_size = sum(axis.tx.size for axis in axes)
         ends = np.cumsum([axis.rx.size for axis in axes]).tolist()
@@ -159,22 +132,22 @@ class ProcessData:
     @property
     def position_counts(self) -> list[int]:
         """0x6064 of each drive."""
-        counts: list[int] = self._in.values[ACTUAL_POSITION].tolist()
+        counts: list[int] = self._in.values[pdo.ACTUAL_POSITION].tolist()
         return counts
 
     @property
     def following_error(self) -> Array:
         """0x60F4 at the joints (n,) [rad]; 0 where it isn't mapped."""
-        return np.asarray(self._in.values[FOLLOWING_ERROR] / self._scales.position)
+        return np.asarray(self._in.values[pdo.FOLLOWING_ERROR] / self._scales.position)
 
     @property
     def unmapped_errors(self) -> tuple[int, ...]:
         """Which drives don't map 0x603F."""
-        return tuple(self._told)
+        return tuple(self._unmapped_codes)
 
     def set_error_code(self, i: int, code: int) -> None:
         """Error code of a drive that doesn't map it."""
-        self._told[i] = self.error_codes[i] = code
+        self._unmapped_codes[i] = self.error_codes[i] = code
 
     def read(self, inputs: Sequence[bytes]) -> None:
         """Take what the drives sent, one after the other.
@@ -187,12 +160,12 @@ class ProcessData:
             raise ValueError(f"{len(joined) - 1} bytes from the drives: must be {self._input_size}")
         np.frombuffer(joined, np.uint8).take(self._in.places, out=self._in.bytes, mode="clip")
         values, scales = self._in.values, self._scales
-        self.q = values[ACTUAL_POSITION] / scales.position + scales.offset
-        self.v = values[ACTUAL_VELOCITY] / scales.velocity
-        self.effort = values[ACTUAL_TORQUE] / self._torque
-        self.status_words, self.mode_displays = values[STATUS_WORD].tolist(), values[MODE_DISPLAY].tolist()
-        codes = values[ERROR_CODE].tolist()
-        for i, code in self._told.items():
+        self.q = values[pdo.ACTUAL_POSITION] / scales.position + scales.offset
+        self.v = values[pdo.ACTUAL_VELOCITY] / scales.velocity
+        self.effort = values[pdo.ACTUAL_TORQUE] / self._torque
+        self.status_words, self.mode_displays = values[pdo.STATUS_WORD].tolist(), values[pdo.MODE_DISPLAY].tolist()
+        codes = values[pdo.ERROR_CODE].tolist()
+        for i, code in self._unmapped_codes.items():
             codes[i] = code
         self.error_codes = codes
 
@@ -232,10 +205,10 @@ class ProcessData:
             self._rest(targets)
         if control_words != self._control_words:
             self._control_words = list(control_words)
-            self._out.values[CONTROL_WORD][:] = control_words
+            self._out.values[pdo.CONTROL_WORD][:] = control_words
         if mode is not self._mode:
             self._mode = mode
-            self._out.values[MODE][:] = mode
+            self._out.values[pdo.MODE][:] = mode
         joined = self._out.bytes.take(self._sources, mode="clip").tobytes()
         self.outputs = [joined[each] for each in self._slices]
 
@@ -244,7 +217,7 @@ class ProcessData:
     ) -> tuple[NDArray[Any], ...]:
         """Counts (n,) for each object of _FILLED."""
         scales, none = self._scales, self._zeros
-        position, torque = self._in.values[ACTUAL_POSITION], self._in.values[ACTUAL_TORQUE]
+        position, torque = self._in.values[pdo.ACTUAL_POSITION], self._in.values[pdo.ACTUAL_TORQUE]
         if mode is Mode.TORQUE:
             return position, none, scales.torque_counts(values), none, none
         extra = none if torques is None else scales.torque_counts(torques)
@@ -258,7 +231,7 @@ class ProcessData:
         position, *others = self._targets
         for i, each in enumerate(targets):
             if each is TargetSource.FOLLOW:
-                position[i] = self._in.values[ACTUAL_POSITION][i]
+                position[i] = self._in.values[pdo.ACTUAL_POSITION][i]
             if each is TargetSource.FOLLOW or each is TargetSource.HALT:
                 for target in others:
                     target[i] = 0

@@ -124,6 +124,7 @@ class Scales:
         if not counts.dot(counts) <= largest * largest:  # one may be too large, or no number
             for joint, value in zip(self._joints, values.tolist(), strict=True):
                 if not math.isfinite(value):
-                    raise ConfigError(f"{joint}: {quantity} = {value} {unit}: must be a finite number")
+                    message = f"{joint}: {quantity} = {value} {unit}: must be a finite number"
+                    raise ConfigError(message, name=joint, value=value)
             counts = np.clip(counts, -largest, largest)
         return np.rint(counts)

@@ -61,14 +61,12 @@ class SlaveAccess:
     def listen(self, emergency: Emergency) -> None:
         """Have a function called with emergencies, by :meth:`collect` and SDO transfers."""
         for position, slave in enumerate(self.slaves):
-
-            def on_message(message: Any, position: int = position) -> None:
-                emergency(position, message.error_code, message.error_reg)
-
-            slave.add_emergency_callback(on_message)
+            slave.add_emergency_callback(
+                lambda message, at=position: emergency(at, message.error_code, message.error_reg)
+            )
 
     def collect(self, position: int) -> None:
-        """Fetch what is in a slave's mailbox: emergencies. One that didn't answer when last asked has none."""
+        """Fetch what is in a slave's mailbox: emergencies. One that didn't answer last has none."""
         slave, soem = self.slaves[position], self._soem
         if slave.state & ~AL_ERROR < PREOP:
             return

@@ -1,7 +1,7 @@
 """The cycle's supervisor: from what the bus and its drives show to hold, quick stop or disable. No I/O, no clock.
 
-One or two bad cycles are held over. Whatever is worse stops all drives, is kept with its cause, and ends only by an
-operator's request, which is refused while something still stands against it.
+In one or two bad cycles the drives hold. Whatever is worse stops all drives, and is kept with its cause. It ends only
+by an operator's request, which is refused while something still stands against it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from .al_status import AlStatus, SlaveStates
-from .cia402 import State, describe_error
-from .frame_counter import FrameCounter
+from .cia402 import FAULTS, State, describe_error
 
-_FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
 _MOVING = (State.OPERATION_ENABLED, State.QUICK_STOP_ACTIVE, State.FAULT_REACTION_ACTIVE)
 _MAX_CAUSES = 20
 
@@ -36,7 +34,7 @@ class SupervisorLimits:
     """When what happens.
 
     Attributes:
-        bad_cycles: so many bad cycles in a row stop the drives; fewer are held over.
+        bad_cycles: so many bad cycles in a row stop the drives; in fewer they hold.
         good_cycles: so many good ones in a row are needed to enable.
         stale_after: age of the last command that stops the drives [s].
         enable_time, stop_time: longest time to be enabled, and to come to rest before the drives are disabled [s].
@@ -47,6 +45,57 @@ class SupervisorLimits:
     stale_after: float = 0.02
     enable_time: float = 5.0
     stop_time: float = 2.0
+
+
+class FrameCounter:
+    """Whether frames come back in time, and changed by all slaves.
+
+    Args:
+        expected: the right working counter: 2 per slave with outputs, 1 per slave with inputs.
+
+    Attributes:
+        expected: as given.
+        working_counter: of the last exchange; negative where no frame came back.
+        bad, good: bad or good exchanges in a row, up to the last one.
+        cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
+    """
+
+    def __init__(self, expected: int) -> None:
+        self.expected = expected
+        self.working_counter = self.bad = self.good = 0
+        self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
+
+    def count(self, working_counter: int, late: bool) -> None:
+        """Count an exchange.
+
+        Args:
+            working_counter: negative where no frame came back.
+            late: whether the frame came after its cycle.
+        """
+        self.cycles += 1
+        self.working_counter = working_counter
+        if working_counter == self.expected and not late:
+            self.bad, self.good = 0, self.good + 1
+            return
+        self.bad, self.good = self.bad + 1, 0
+        if late:
+            self.late_frames += 1
+        elif working_counter < 0:
+            self.lost_frames += 1
+        else:
+            self.bad_counters += 1
+
+    def describe(self) -> str:
+        """What was wrong with a bad exchange, for people."""
+        if self.working_counter < 0:
+            return "no answer from the bus (working counter -1)"
+        if self.working_counter == self.expected:
+            return "the answer came too late"
+        counters = f"working counter {self.working_counter} of {self.expected}"
+        missing = self.expected - self.working_counter
+        if missing == 2:
+            return f"{counters}: a drive doesn't take its outputs (no longer in OP?)"
+        return f"{counters}: {missing // 3} of the drives missing" if missing > 0 and missing % 3 == 0 else counters
 
 
 class _Phase(Enum):
@@ -160,7 +209,7 @@ class Supervisor:
             if failure:
                 self.trip(f"{name}: {failure}")
         for name, state in zip(self._names, states, strict=True):
-            wrong = state is not State.OPERATION_ENABLED and (running or state in _FAULTS)
+            wrong = state is not State.OPERATION_ENABLED and (running or state in FAULTS)
             if wrong and not any(cause.startswith(f"{name}: ") for cause in self.causes):
                 self.trip(f"{name}: {state.value}")
 
@@ -190,7 +239,7 @@ class Supervisor:
         self.events.append((self._time, message))
 
     def emergency(self, position: int, code: int, register: int, vendor_codes: Mapping[int, str] | None = None) -> None:
-        """Keep a slave's emergency message. What it means for the drives, their status words tell."""
+        """Keep a slave's emergency message. Their status words show what it means for the drives."""
         message = f"emergency {describe_error(code, vendor_codes)} (error register 0x{register:02X})"
         self.note(f"{self.slaves.name(position)}: {message}")
 
@@ -278,7 +327,7 @@ class Supervisor:
         obstacles += [
             f"{name}: {state.value}; reset it first"
             for name, state in zip(self._names, self._states, strict=True)
-            if state in _FAULTS
+            if state in FAULTS
         ]
         if self.waits_for_commands and self._command_age > self.limits.stale_after:
             obstacles.append("no fresh command: start the controller first, because only its torque holds the arm")

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import ConfigError
-from ...robot.files import config_names, read_config
+from ...robot.files import read_config
 from ...robot.schema import SOME, entry, errors_at, read_entries
 from .drives import MAX_ID, DriveConfig, load_drive
-from .process_data import Axis, ProcessData
+from .process_data import Axis
 from .scale import Scale
 
 _RATED_TORQUE_TOLERANCE = 0.02  # of it: data sheets round
@@ -42,36 +42,66 @@ class FoundSlave:
 
 @dataclass(frozen=True)
 class Slave:
-    """One entry of the topology.
+    """One entry of the topology: a slave that moves no joint.
 
     Attributes:
         position: on the bus, from 0.
-        name: the joint's, or that of a slave which moves none.
+        name: its own, or the joint's.
         vendor, product: identity.
         revision, alias: the same; 0 where it isn't checked.
-        drive: None for a slave that moves no joint.
-        scale: None, too, for such a one.
-        rated_torque: the motor's [N·m].
     """
 
     position: int
     name: str
     vendor: int
     product: int
-    revision: int = 0
-    alias: int = 0
-    drive: DriveConfig | None = None
-    scale: Scale | None = None
-    rated_torque: float = 0.0
+    revision: int
+    alias: int
 
+    def differs(self, found: FoundSlave) -> bool:
+        """Whether a found slave isn't this one."""
+        pairs = ((self.revision, found.revision), (self.alias, found.alias))
+        return (self.vendor, self.product) != (found.vendor, found.product) or any(w and w != is_ for w, is_ in pairs)
+
+    @property
+    def kind(self) -> str:
+        """What its product is called; empty where that isn't known."""
+        return ""
+
+    @property
+    def expectation(self) -> str:
+        """Its identity, for people."""
+        revision = f", revision 0x{self.revision:08X}" if self.revision else ""
+        alias = f", alias {self.alias}" if self.alias else ""
+        kind = f" ({self.kind})" if self.kind else ""
+        return f"vendor 0x{self.vendor:08X}, product 0x{self.product:08X}{revision}{alias}{kind}"
+
+    def __str__(self) -> str:
+        return f"slave {self.position} ({self.name})"
+
+
+@dataclass(frozen=True)
+class DriveSlave(Slave):
+    """A slave that moves a joint.
+
+    Attributes:
+        drive: what it is.
+        scale: of its joint.
+        rated_torque: the motor's [N·m].
+    """
+
+    drive: DriveConfig
+    scale: Scale
+    rated_torque: float
+
+    @property
+    def kind(self) -> str:
+        """What its product is called."""
+        return self.drive.products.get(self.product, self.drive.description)
+
+    @property
     def axis(self) -> Axis:
-        """The process data of its drive.
-
-        Raises:
-            ConfigError: it has none.
-        """
-        if self.drive is None or self.scale is None:
-            raise ConfigError(f"{self}: moves no joint")
+        """The process data of its drive."""
         return Axis(self.scale, self.drive.rx_image, self.drive.tx_image)
 
     def check_rated_torque(self, answer: int) -> None:
@@ -80,31 +110,16 @@ class Slave:
         Raises:
             ConfigError: they differ by more than data sheets round.
         """
-        if self.drive is None:
-            return
         unit = self.drive.rated_torque_unit
         if abs(answer * unit - self.rated_torque) > _RATED_TORQUE_TOLERANCE * self.rated_torque + unit / 2:
             raise ConfigError(
                 f"{self}: the drive's rated torque 0x6076 is {answer} x {unit:g} N·m = {answer * unit:g} N·m, the "
-                f"topology's rated_torque {self.rated_torque:g} N·m: set the motor's data in the drive, or rated_torque"
+                f"topology's rated_torque {self.rated_torque:g} N·m: set the motor's data in the drive, or "
+                "rated_torque",
+                name="rated_torque",
+                value=answer * unit,
+                bound=self.rated_torque,
             )
-
-    def differs(self, found: FoundSlave) -> bool:
-        """Whether a found slave isn't this one."""
-        pairs = ((self.revision, found.revision), (self.alias, found.alias))
-        return (self.vendor, self.product) != (found.vendor, found.product) or any(w and w != is_ for w, is_ in pairs)
-
-    @property
-    def expectation(self) -> str:
-        """Its identity, in words."""
-        known = self.drive.products.get(self.product, self.drive.description) if self.drive else ""
-        revision = f", revision 0x{self.revision:08X}" if self.revision else ""
-        alias = f", alias {self.alias}" if self.alias else ""
-        kind = f" ({known})" if known else ""
-        return f"vendor 0x{self.vendor:08X}, product 0x{self.product:08X}{revision}{alias}{kind}"
-
-    def __str__(self) -> str:
-        return f"slave {self.position} ({self.name})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +139,7 @@ class _JointSlave:
     )
     encoder: str = entry("motor", choices=ENCODERS, doc="The shaft that the encoder is on.")
 
-    def slave(self, position: int, folder: Path) -> Slave:
+    def slave(self, position: int, folder: Path) -> DriveSlave:
         """
         Raises:
             ConfigError: no such drive, or one that is somebody else's; or a number that neither file has.
@@ -146,15 +161,16 @@ class _JointSlave:
             offset=self.offset,
             encoder_on_joint=self.encoder == "joint",
         )
-        vendor, product = self._vendor(drive), self._product(drive)
-        return Slave(position, self.joint, vendor, product, self.revision, self.alias, drive, scale, self.rated_torque)
+        identity = self._vendor(drive), self._product(drive), self.revision, self.alias
+        return DriveSlave(position, self.joint, *identity, drive, scale, self.rated_torque)
 
     def _vendor(self, drive: DriveConfig) -> int:
         vendor = self.vendor or drive.vendor
         if vendor is None:
             raise ConfigError(f"vendor is missing: drive {drive.name} may be anybody's")
         if drive.vendor not in (None, vendor):
-            raise ConfigError(f"vendor = 0x{vendor:08X}: drive {drive.name} is of 0x{drive.vendor:08X}")
+            message = f"vendor = 0x{vendor:08X}: drive {drive.name} is of 0x{drive.vendor:08X}"
+            raise ConfigError(message, name="vendor", value=vendor, bound=drive.vendor)
         return vendor
 
     def _product(self, drive: DriveConfig) -> int:
@@ -164,7 +180,8 @@ class _JointSlave:
         if product is None:
             raise ConfigError(f"product is missing: drive {drive.name} has {products or 'none of its own'}")
         if drive.products and product not in drive.products:
-            raise ConfigError(f"product = 0x{product:08X}: drive {drive.name} has {products}")
+            message = f"product = 0x{product:08X}: drive {drive.name} has {products}"
+            raise ConfigError(message, name="product", value=product, bound=tuple(drive.products))
         return product
 
 
@@ -199,11 +216,11 @@ class Topology:
     )
 
     @property
-    def drives(self) -> tuple[Slave, ...]:
+    def drives(self) -> tuple[DriveSlave, ...]:
         """The slaves that move joints, in the order of the bus."""
-        return tuple(slave for slave in self.slaves if slave.drive is not None)
+        return tuple(slave for slave in self.slaves if isinstance(slave, DriveSlave))
 
-    def in_order_of(self, joints: Sequence[str]) -> tuple[Slave, ...]:
+    def in_order_of(self, joints: Sequence[str]) -> tuple[DriveSlave, ...]:
         """The slaves that move a robot's joints, in its order.
 
         Raises:
@@ -216,14 +233,6 @@ class Topology:
             problem = f"no slave moves {', '.join(missing)}" if missing else f"unknown joint {', '.join(unknown)}"
             raise ConfigError(f"{self.path}: {problem}; the robot's joints: {', '.join(joints)}")
         return tuple(by_joint[joint] for joint in joints)
-
-    def process_data(self, joints: Sequence[str]) -> ProcessData:
-        """Process data of all drives in the order of a robot's joints.
-
-        Raises:
-            ConfigError: see :meth:`in_order_of`.
-        """
-        return ProcessData([slave.axis() for slave in self.in_order_of(joints)])
 
     def check_bus(self, found: Sequence[FoundSlave]) -> None:
         """Refuse a bus that isn't this one.
@@ -257,11 +266,6 @@ class Topology:
         ]
         hint = f"; such a one is at position {elsewhere[0]}: wrong order?" if elsewhere else ""
         return f"{slave}: expected {slave.expectation}, found {there}{hint}"
-
-
-def topology_names() -> list[str]:
-    """Names of the topologies that the package brings."""
-    return config_names("ethercat")
 
 
 def load_topology(name: str) -> Topology:

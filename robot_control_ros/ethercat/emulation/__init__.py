@@ -3,5 +3,5 @@
 arm            a robot in MuJoCo, as the mechanics that emulated drives turn
 topology_bus   the emulated bus that a topology file describes
 lockstep       its drives without a bus, in step with a control loop
-program child  all of it as a program, and that as a process of another one
+program        all of it as a program, and that as a process of another one
 """

@@ -67,7 +67,8 @@ class LockstepDrives:
             ConfigError: no torques.
         """
         if command.mode is not CommandMode.EFFORT:
-            raise ConfigError(f"{command.mode.value} command: takes effort only")
+            message = f"{command.mode.value} command: takes effort only"
+            raise ConfigError(message, name="command", value=command.mode, bound=CommandMode.EFFORT)
         per_mille = np.clip(np.round(command.values / self._per_mille), -self._largest, self._largest)
         self._next = (per_mille * self._per_mille).tolist()
 

@@ -6,20 +6,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ethercat_emulator import EmulatorError, serve
 
-from ...core.errors import RobotControlError
+from ...core.errors import HardwareFault, RobotControlError
 from ...robot.configuration import load_robot
 from ...simulation.scene import load_scene
 from ..driver.topology import load_topology
 from ..process.realtime import end_with_parent
 from .arm import MujocoArm
 from .topology_bus import bus_of
+
+GRACE = 5.0  # s for the program to end
 
 
 def emulate(robot: str, interface: str, topology: str = "", faults: str = "", scene: str = "") -> None:
@@ -47,6 +51,35 @@ def emulate(robot: str, interface: str, topology: str = "", faults: str = "", sc
         arm.push(link, np.array([fx, fy, fz]), np.array([tx, ty, tz]))
 
     serve(bus, interface, title=f"{config.name}: {config.n} drives", faults=faults, methods={"push": push})
+
+
+@contextlib.contextmanager
+def emulated_bus(robot: str, topology: str, interface: str, faults: str = "") -> Iterator[None]:
+    """The emulated arm at an interface, as another process.
+
+    Args:
+        robot, topology, faults: see :func:`emulate`.
+        interface: where it listens.
+
+    Raises:
+        HardwareFault: it doesn't start; the message has its exit status.
+    """
+    command = [sys.executable, "-m", "robot_control_ros.ethercat.emulation.program"]
+    command += ["--robot", robot, "--interface", interface, "--topology", topology, "--faults", faults]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert child.stdout is not None
+    try:
+        if not child.stdout.readline():
+            raise HardwareFault(f"the emulator ended with exit status {child.wait()}; see its message above")
+        yield
+    finally:
+        child.terminate()
+        try:
+            child.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        child.stdout.close()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

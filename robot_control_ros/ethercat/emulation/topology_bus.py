@@ -22,11 +22,10 @@ from ethercat_emulator import (
 )
 
 from ...core.errors import ConfigError
-from ..driver.drives import DriveConfig
 from ..driver.pdo import Pdo as DrivePdo
 from ..driver.scale import VELOCITY_UNITS
+from ..driver.topology import DriveSlave, Topology
 from ..driver.topology import Slave as Entry
-from ..driver.topology import Topology
 
 PEAK_TORQUE = 3.0  # of the motors, in units of their rated torque
 
@@ -53,12 +52,11 @@ def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> B
     slaves: list[Slave] = []
     drives: dict[str, Drive] = {}
     for entry in topology.slaves:
-        if entry.drive is None:
-            slaves.append(_coupler(entry))
-        else:
-            inertia = mechanics.inertia[joints.index(entry.name)]
-            slave, drives[entry.name] = _drive(entry, entry.drive, inertia)
+        if isinstance(entry, DriveSlave):
+            slave, drives[entry.name] = _drive(entry, mechanics.inertia[joints.index(entry.name)])
             slaves.append(slave)
+        else:
+            slaves.append(_coupler(entry))
     return Bus(slaves, Machine([drives[joint] for joint in joints], mechanics))
 
 
@@ -67,11 +65,12 @@ def _coupler(entry: Entry) -> Slave:
     return Slave(replace(plain.sii, alias=entry.alias), plain.dictionary, plain.device, eeprom_8_bytes=False)
 
 
-def _drive(entry: Entry, config: DriveConfig, inertia: float) -> tuple[Slave, Drive]:
+def _drive(entry: DriveSlave, inertia: float) -> tuple[Slave, Drive]:
+    config = entry.drive
     pdos = [_pdo(each, fixed=not config.writable_mapping) for each in (*config.rx, *config.tx)]
     return drive_slave(
-        DriveSettings(motor=_motor(entry, config, inertia), rated_torque_unit=config.rated_torque_unit),
-        name=config.products.get(entry.product, config.description),
+        DriveSettings(motor=_motor(entry, inertia), rated_torque_unit=config.rated_torque_unit),
+        name=entry.kind,
         identity=_identity(entry),
         alias=entry.alias,
         pdos=pdos,
@@ -88,15 +87,11 @@ def _pdo(pdo: DrivePdo, *, fixed: bool) -> Pdo:
     return Pdo(pdo.index, tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries), fixed)
 
 
-def _motor(entry: Entry, config: DriveConfig, inertia: float) -> Motor:
-    """The motor whose units are those of the topology's scale.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    scale = entry.axis().scale
+def _motor(entry: DriveSlave, inertia: float) -> Motor:
+    """The motor whose units are those of the topology's scale."""
+    scale = entry.scale
     gear = 1000.0 / (entry.rated_torque * scale.torque)
-    unit = VELOCITY_UNITS[config.velocity_unit]
+    unit = VELOCITY_UNITS[entry.drive.velocity_unit]
     for encoder_at_joint in (False, True):  # where velocities are counts per second, both may be alike for a master
         turns = 1.0 if encoder_at_joint else abs(gear)
         motor = Motor(

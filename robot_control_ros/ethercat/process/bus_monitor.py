@@ -1,26 +1,23 @@
-"""The thread beside the bus's cycle: looks at single slaves, answers requests, makes laws, and reports."""
+"""The thread beside the bus's cycle: looks at single slaves, answers calls, and reports."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
-import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ...core.errors import RobotControlError
 from ..driver.al_status import OP, AlStatus
-from ..driver.cia402 import describe_error
+from ..driver.cia402 import FAULTS, describe_error
 from ..driver.ethercat_plant import EthercatPlant
 from ..driver.pdo import ERROR_CODE
-from .between_cycles import BetweenCycles
-from .bus_requests import FAULTS, BusRequests
+from ..driver.topology import DriveSlave
 from .realtime import step_back
-from .shared_memory import Latest, Messages, SharedFile
+from .rpc import BetweenCycles, RpcServer, encode
+from .shared_memory import Latest, SharedFile
 
 REPORT_PERIOD = 0.1  # s
 COLLECT_EVERY = 10  # reports per mailbox that is looked into while all is well
@@ -33,11 +30,11 @@ class BusMonitor:
         plant: on the bus.
         joints: names, in the robot's order.
         memory: shared with the owner.
-        prepare: called often: makes what a loop in this process needs.
+        between: the cycle's.
+        servers: answer calls, often.
         in_process: whether a loop may run in this process.
 
     Attributes:
-        between: done by the cycle.
         trouble: for the cycle to set: the last exchange went wrong, or a drive is in a fault.
         ending: set when the process shall end.
         failure: of this thread; empty where it works.
@@ -49,16 +46,14 @@ class BusMonitor:
         plant: EthercatPlant,
         joints: tuple[str, ...],
         memory: SharedFile,
-        prepare: Callable[[], None],
+        between: BetweenCycles,
+        servers: Sequence[RpcServer],
         in_process: bool,
     ) -> None:
         self._plant, self._topology, self._joints = plant, plant.topology, joints
-        self._prepare, self._in_process = prepare, in_process
+        self._between, self._servers, self._in_process = between, servers, in_process
         self._report = Latest(memory.region("report"))
-        self._inbox, self._outbox = Messages(memory.region("requests")), Messages(memory.region("answers"))
-        self.between = BetweenCycles()
-        self._requests = BusRequests(plant, joints, self.between)
-        self._work: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._work = threading.Event()
         self.trouble = False
         self.ending = threading.Event()
         self.failure = ""
@@ -68,14 +63,10 @@ class BusMonitor:
         """Begin, when the bus is in OP."""
         threading.Thread(target=self._run, name="beside the cycle", daemon=True).start()
 
-    @property
-    def pending(self) -> bool:
-        """Whether a request waits."""
-        return self._inbox.pending
-
     def wake(self) -> None:
-        """There is work: called by the cycle."""
-        self._work.put(None)
+        """Answer the calls that wait: called by the cycle."""
+        if any(server.pending for server in self._servers):
+            self._work.set()
 
     def _loop(self) -> None:
         step_back()
@@ -83,11 +74,10 @@ class BusMonitor:
         collected = itertools.cycle(range(len(self._topology.slaves)))
         troubled = True  # look once, to begin with
         while not self.ending.is_set():
-            with contextlib.suppress(queue.Empty):
-                self._work.get(timeout=REPORT_PERIOD / 5)
-            self._prepare()
-            while (message := self._inbox.get()) is not None:
-                self._answer(json.loads(message))
+            self._work.wait(REPORT_PERIOD / 5)
+            self._work.clear()
+            for server in self._servers:
+                server.serve()
             now = time.monotonic()
             if now - reported < REPORT_PERIOD:
                 continue
@@ -115,13 +105,13 @@ class BusMonitor:
         master, supervisor = self._plant.master, self._plant.cycle.supervisor
         carrier = master.carrier()
         statuses = master.access.al_statuses() if carrier else []
-        self.between.add(partial(supervisor.update_link, carrier))
+        self._between.add(partial(supervisor.update_link, carrier))
         if carrier:
-            self.between.add(partial(self._take_al, statuses))
+            self._between.add(partial(self._take_al, statuses))
             self._read_error_codes()
 
     def _take_al(self, statuses: Sequence[AlStatus]) -> None:
-        """A right working counter says that all slaves are in OP, whatever one frame that got lost seems to tell."""
+        """A right working counter says that all slaves are in OP, whatever a reading whose frame got lost shows."""
         supervisor = self._plant.cycle.supervisor
         all_in_op = supervisor.frames.working_counter == supervisor.frames.expected
         supervisor.update_al([AlStatus(OP)] * len(statuses) if all_in_op else statuses)
@@ -134,27 +124,18 @@ class BusMonitor:
                     code = int.from_bytes(self._plant.master.access.read_sdo(cycle.positions[i], ERROR_CODE), "little")
                     cycle.data.set_error_code(i, code)
                 except RobotControlError as error:
-                    self.between.add(partial(cycle.supervisor.note, str(error)))
+                    self._between.add(partial(cycle.supervisor.note, str(error)))
 
     def on_emergency(self, position: int, code: int, register: int) -> None:
         """Keep a slave's emergency message, see :meth:`.supervisor.Supervisor.emergency`."""
         cycle = self._plant.cycle
-        drive = self._topology.slaves[position].drive
-        codes = drive.error_codes if drive else {}
-        self.between.add(partial(cycle.supervisor.emergency, position, code, register, codes))
-
-    def _answer(self, request: Mapping[str, Any]) -> None:
-        try:
-            message, done = self._requests.do(request), True
-        except RobotControlError as error:
-            message, done = str(error), False
-        except Exception as error:  # whoever asked shall know, and this thread is needed
-            message, done = f"{request}: {type(error).__name__}: {error}", False
-        self._outbox.put(json.dumps({"number": request["number"], "done": done, "message": message}).encode())
+        slave = self._topology.slaves[position]
+        codes = slave.drive.error_codes if isinstance(slave, DriveSlave) else {}
+        self._between.add(partial(cycle.supervisor.emergency, position, code, register, codes))
 
     def _describe(self) -> dict[str, Any]:
         cycle = self._plant.cycle
-        supervisor, data = cycle.supervisor, cycle.data
+        supervisor = cycle.supervisor
         drives = [
             {
                 "joint": joint,
@@ -162,23 +143,14 @@ class BusMonitor:
                 "error": describe_error(error_code, codes) if error_code else "",
                 "failure": machine.failure,
                 "waits_for": machine.waits_for,
-                "mode": mode,
-                "status_word": status_word,
             }
-            for joint, machine, codes, error_code, mode, status_word in zip(
-                self._joints,
-                cycle.machines,
-                cycle.error_codes,
-                data.error_codes,
-                data.mode_displays,
-                data.status_words,
-                strict=True,
+            for joint, machine, codes, error_code in zip(
+                self._joints, cycle.machines, cycle.error_codes, cycle.data.error_codes, strict=True
             )
         ]
         return {
             "in_process": self._in_process,
             "message": supervisor.message,
-            "action": supervisor.action.value,
             "stopped": supervisor.stopped,
             "causes": supervisor.causes,
             "drives": drives,
@@ -195,4 +167,4 @@ class BusMonitor:
 
     def report(self, report: Mapping[str, Any]) -> None:
         """Put a report where the owner reads it."""
-        self._report.put(json.dumps(report).encode())
+        self._report.put(encode(report))

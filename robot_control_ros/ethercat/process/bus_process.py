@@ -1,11 +1,12 @@
-"""The bus's own process: `python -m robot_control_ros.ethercat.process.bus_process SETTINGS`. It knows nothing of ROS.
+"""The bus's own process: `python -m robot_control_ros.ethercat.process.bus_process SETTINGS WAKE`. It knows no ROS.
 
 The main thread keeps time, and does nothing else. A thread beside it does what may take longer:
-it talks to single slaves, answers requests, makes laws, and reports. What it decides takes effect between two cycles.
+it talks to single slaves, answers calls, makes laws, and reports. What it decides takes effect between two cycles.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,43 +17,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import ConfigError, RobotControlError
-from ...core.types import RobotState
 from ...robot.configuration import load_robot
+from ..driver.cia402 import FAULTS
 from ..driver.ethercat_plant import EthercatPlant
 from ..driver.supervisor import Action, SupervisorLimits
 from ..driver.topology import load_topology
 from .bus_monitor import BusMonitor
-from .bus_requests import FAULTS
-from .bus_settings import BusSettings
+from .bus_requests import BusRequests
+from .client import BusSettings
 from .pacing import Timing
-from .protocol import CommandCodec, StatusCodec, open_memory
+from .protocol import OWNER, BusStatus, decode_command, open_memory
 from .realtime import prepare
+from .rpc import BetweenCycles, RpcServer, encode
 from .shared_memory import Latest, SharedFile
 
 if TYPE_CHECKING:  # it loads all that laws need
     from .in_process_loop import InProcessLoop
-
-
-class NoLoop:
-    """In the place of a loop in this process where none is wanted."""
-
-    active = pending = False
-
-    def prepare(self) -> None:
-        """Nothing is asked for."""
-
-    def tick(self, state: RobotState, running: bool) -> None:
-        """Nothing is commanded."""
-
-    def after(self) -> None:
-        """Nothing is left to do."""
-
-    def failure(self, now: float) -> str:
-        """Nothing fails."""
-        return ""
-
-    def drop(self) -> None:
-        """There is nothing to drop."""
 
 
 class BusProcess:
@@ -60,13 +40,13 @@ class BusProcess:
 
     Args:
         settings: see there.
+        wake: file descriptor of a socket that gets a byte per cycle; its other end's close ends the process.
     """
 
-    def __init__(self, settings: BusSettings) -> None:
+    def __init__(self, settings: BusSettings, wake: int) -> None:
         memory = open_memory(Path(settings.memory))
-        region = memory.region
         joints = load_robot(settings.robot, settings.profile).joints
-        n, topology = len(joints), load_topology(settings.topology)
+        topology = load_topology(settings.topology)
         if settings.watchdog:
             topology = replace(topology, watchdog=settings.watchdog)
         limits = SupervisorLimits(
@@ -78,23 +58,26 @@ class BusProcess:
             settings.interface,
             limits,
             frame_timeout=settings.frame_timeout or None,
-            timing=Timing(region("timing")),
+            timing=Timing(memory.region("timing")),
         )
         self._settings = settings
-        self._wake = socket.socket(fileno=settings.wake)
+        self._wake = socket.socket(fileno=wake)
         self._wake.setblocking(False)
-        self._status, self._status_codec = Latest(region("status")), StatusCodec(n)
-        self._commands, self._command_codec = Latest(region("command")), CommandCodec(n)
-        self._in_process = self._make_in_process(memory) if settings.in_process else NoLoop()
-        self._monitor = BusMonitor(self._plant, joints, memory, self._in_process.prepare, settings.in_process)
-        self._command_number = self._taken = 0
+        self._status, self._commands = Latest(memory.region("status")), Latest(memory.region("command"))
+        self._between = BetweenCycles()
+        servers = [RpcServer(memory, OWNER, BusRequests(self._plant, joints, self._between).do)]
+        self._loop = self._make_loop(memory) if settings.in_process else None
+        if self._loop is not None:
+            servers.append(self._loop.server)
+        self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)
+        self._taken = 0
         self._refused = ""
 
-    def _make_in_process(self, memory: SharedFile) -> InProcessLoop:
+    def _make_loop(self, memory: SharedFile) -> InProcessLoop:
         from .in_process_loop import InProcessLoop, warm_up
 
         warm_up(self._settings.robot, self._settings.profile)
-        return InProcessLoop(memory, self._plant.topology.cycle)
+        return InProcessLoop(memory, self._plant.topology.cycle, self._between)
 
     def run(self) -> None:
         """Until the end.
@@ -130,59 +113,54 @@ class BusProcess:
     # --- the cycle ---
 
     def _cycle(self) -> None:
-        plant = self._plant
+        plant, loop, monitor = self._plant, self._loop, self._monitor
         fresh = plant.sense()
         now, stamp = time.monotonic(), time.time()
         cycle = plant.cycle
         if fresh:
             self._take_command(stamp, now)
         plant.act()
-        if failure := self._in_process.failure(now):
-            self._in_process.drop()
+        if loop is not None and (failure := loop.failure(now)):
+            loop.active = False
             cycle.supervisor.trip(failure)
-        in_process = self._in_process.active
-        record = self._status_codec.pack(cycle, stamp, fresh, in_process, plant.missed, self._command_number)
-        self._status.put(record)
+        active = loop is not None and loop.active
+        self._status.put(encode(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
         self._wake_up()
-        try:
-            self._in_process.after()
-        except Exception as error:  # a user's law may raise anything
-            cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
-        monitor = self._monitor
-        monitor.between.run()
+        if loop is not None:
+            try:
+                loop.send_telemetry()
+            except Exception as error:  # a user's law may raise anything
+                cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
+        self._between.run()
         monitor.trouble = not fresh or any(machine.state in FAULTS for machine in cycle.machines)
-        if monitor.pending or self._in_process.pending:
-            monitor.wake()
+        monitor.wake()
 
     def _take_command(self, stamp: float, now: float) -> None:
         """The newest command: of the loop in this process where there is one, else of the node."""
-        cycle, in_process = self._plant.cycle, self._in_process
+        cycle, loop = self._plant.cycle, self._loop
         try:
-            if in_process.active:
-                self._tick_in_process(stamp, now)
+            if loop is not None and loop.active:
+                self._tick(loop, stamp, now)
             elif self._commands.number != self._taken:
                 number, record = self._commands.get()
                 if number:
                     self._taken = number
-                    command, given_at = self._command_codec.unpack(record)
-                    cycle.command(command, given_at)
-                    self._command_number += 1
+                    cycle.command(*decode_command(record))
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
                 cycle.supervisor.note(f"refused: {error}")
 
-    def _tick_in_process(self, stamp: float, now: float) -> None:
-        cycle, in_process = self._plant.cycle, self._in_process
+    def _tick(self, loop: InProcessLoop, stamp: float, now: float) -> None:
+        cycle = self._plant.cycle
         running = cycle.supervisor.action is Action.RUN
         try:
-            command = in_process.tick(cycle.state(stamp), running)
+            command = loop.tick(cycle.state(stamp), running)
         except Exception as error:  # a user's law may raise anything
             cycle.supervisor.trip(f"the law failed: {type(error).__name__}: {error}")
             return
         if command is not None:
             cycle.command(command, now)
-            self._command_number += 1
 
     def _wake_up(self) -> None:
         try:
@@ -197,8 +175,9 @@ def main() -> None:
     """Run it."""
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command was given
+    settings, wake = sys.argv[1:]
     try:
-        BusProcess(BusSettings.from_json(sys.argv[1])).run()
+        BusProcess(BusSettings(**json.loads(settings)), int(wake)).run()
     except RobotControlError as error:
         print(f"ethercat: {error}", file=sys.stderr, flush=True)
         os._exit(1)  # the monitor may be in the middle of a transfer

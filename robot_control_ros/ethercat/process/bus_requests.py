@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ...core.errors import ConfigError, HardwareFault
 from ..driver.al_status import Recovery
-from ..driver.cia402 import State
+from ..driver.cia402 import FAULTS
 from ..driver.drives import SdoWrite
 from ..driver.ethercat_plant import EthercatPlant
-from .between_cycles import BetweenCycles
+from .rpc import BetweenCycles
 
 RECOVERY_TIMEOUT = 8.0  # s for slaves to be back in OP
 POLL = 0.01  # s
-FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
 
 
 class BusRequests:
@@ -31,34 +29,38 @@ class BusRequests:
     def __init__(self, plant: EthercatPlant, joints: tuple[str, ...], between: BetweenCycles) -> None:
         self._plant, self._joints, self._between = plant, joints, between
         self._topology = plant.topology
+        self._requests: dict[str, Callable[..., str]] = {
+            "enable": lambda: self._order(plant.enable, "enabling"),
+            "disable": lambda: self._order(plant.cycle.supervisor.request_disable, "disabled"),
+            "quick_stop": lambda: self._order(plant.cycle.supervisor.request_quick_stop, "stopping"),
+            "reset_fault": self._reset_fault,
+            "read_sdo": self._read_sdo,
+            "write_sdo": self._write_sdo,
+        }
 
-    def do(self, request: Mapping[str, Any]) -> str:
-        """Do what a request asks for; returns what came of it.
+    def do(self, name: str, **arguments: int | str) -> str:
+        """Do what is asked for; returns what came of it.
 
         Raises:
             ConfigError: it is refused; says why.
             HardwareFault: a slave or the cycle doesn't answer, or the bus isn't back in OP in time.
         """
-        name = request["do"]
-        cycle = self._plant.cycle
-        if name == "enable":
-            self._between.call(self._plant.enable)
-            return "enabling"
-        if name == "disable":
-            self._between.call(cycle.supervisor.request_disable)
-            return "disabled"
-        if name == "quick_stop":
-            self._between.call(cycle.supervisor.request_quick_stop)
-            return "stopping"
-        if name == "reset_fault":
-            return self._reset_fault()
-        position, index, sub_index = request["position"], request["index"], request["sub_index"]
-        if name == "read_sdo":
-            return self._plant.master.access.read_sdo(position, index, sub_index).hex()
-        if name == "write_sdo":
-            self._plant.master.access.write_sdo(position, SdoWrite(index, sub_index, request["type"], request["value"]))
-            return ""
-        raise ConfigError(f"unknown request {name!r}")
+        if name not in self._requests:
+            valid = tuple(self._requests)
+            message = f"unknown request {name!r}; requests: {', '.join(valid)}"
+            raise ConfigError(message, name="request", value=name, bound=valid)
+        return self._requests[name](**arguments)
+
+    def _order(self, action: Callable[[], None], message: str) -> str:
+        self._between.call(action)
+        return message
+
+    def _read_sdo(self, position: int, index: int, sub_index: int) -> str:
+        return self._plant.master.access.read_sdo(position, index, sub_index).hex()
+
+    def _write_sdo(self, position: int, index: int, sub_index: int, type: str, value: int) -> str:
+        self._plant.master.access.write_sdo(position, SdoWrite(index, sub_index, type, value))
+        return ""
 
     def _reset_fault(self) -> str:
         """Bring all slaves back to OP, and drives out of their faults; they stay disabled."""
@@ -95,7 +97,8 @@ class BusRequests:
                 return f"back in OP: {', '.join(recovered)}" if recovered else "all slaves are in OP"
             if time.monotonic() > until:
                 problems = "; ".join(f"{self._topology.slaves[i]} {statuses[i]}" for i, _ in steps)
-                raise HardwareFault(f"not back in OP within {RECOVERY_TIMEOUT:g} s: {problems}")
+                message = f"not back in OP within {RECOVERY_TIMEOUT:g} s: {problems}"
+                raise HardwareFault(message, bound=RECOVERY_TIMEOUT)
             for position, step in steps:
                 name = str(self._topology.slaves[position])
                 recovered += [] if name in recovered else [name]

@@ -1,7 +1,7 @@
 """A ControlLoop within the bus's process, led by a controller in another one: sense, compute and act in one cycle.
 
-The controller has a proxy, :class:`~.remote_loop.RemoteLoop`, whose calls arrive here. They are unpickled and prepared
-in the thread beside the cycle, and take effect between two cycles.
+The controller has a proxy, :class:`~.remote_loop.RemoteLoop`, whose calls arrive here. They are prepared in the thread
+beside the cycle, and take effect between two cycles.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import pickle
 import select
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,46 +21,25 @@ import numpy as np
 from ...control.controller import LoopReport
 from ...control.loop import ControlLoop
 from ...core.errors import ConfigError, RobotControlError
-from ...core.types import Command, RobotState, Wrench
+from ...core.gains import ParameterSet
+from ...core.types import Command, Reference, RobotState, Wrench
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import load_robot
 from ...robot.model import RobotModel
-from .shared_memory import Latest, Messages, SharedFile
+from .protocol import CONTROLLER, read_command, read_state, read_wrench
+from .rpc import BetweenCycles, RpcServer, decode, encode
+from .shared_memory import Latest, SharedFile
 
 TELEMETRY_RATE = 200.0  # Hz
 NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the node ethercat"
-MAX_SILENCE = 2.0  # s that a controller which lives may say nothing: the loop goes on without it
+MAX_SILENCE = 2.0  # s that a controller which lives may send nothing: the loop goes on without it
 _MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "go_home", "jog")  # for drives that run
 
 
 @dataclass(frozen=True)
-class Attachment:
-    """What a controller brings.
-
-    Attributes:
-        process: its process's number.
-        robot, profile: of the robot's file.
-        description: text of the robot description.
-        law, gains: name of the law, and its gains.
-        wrench, workspace: settings of the wrench pipeline, and of the box that targets stay in.
-        gain_time_constant: [s] with which changed gains are taken over.
-    """
-
-    process: int
-    robot: str
-    profile: str
-    description: str
-    law: str
-    gains: Any
-    wrench: Any
-    workspace: Any
-    gain_time_constant: float
-
-
-@dataclass(frozen=True)
 class LoopTelemetry:
-    """What a controller is told of its loop.
+    """What a controller gets of its loop.
 
     Attributes:
         report: of the loop; its reference is without the path.
@@ -80,20 +57,14 @@ class LoopTelemetry:
     running: bool
     times: dict[str, float]
 
-
-@dataclass(frozen=True)
-class Answer:
-    """To a call.
-
-    Attributes:
-        number: of the call.
-        result: what it returned; an error of this package, where it was refused.
-        trajectory: see :class:`LoopTelemetry`.
-    """
-
-    number: int
-    result: Any
-    trajectory: int
+    @classmethod
+    def decode(cls, record: bytes) -> LoopTelemetry:
+        """What :func:`.rpc.encode` made of one."""
+        given = decode(record)
+        report = given["report"]
+        report |= {"state": read_state(report["state"]), "reference": Reference(**report["reference"])}
+        given |= {"report": LoopReport(**report), "command": read_command(given["command"])}
+        return cls(**given)
 
 
 def warm_up(robot: str, profile: str) -> None:
@@ -118,27 +89,29 @@ class InProcessLoop:
     Args:
         memory: shared with the controller.
         period: of the cycle [s].
+        between: where calls take effect.
 
     Attributes:
         active: whether it commands the drives.
         loop: that the controller has attached; None before.
+        server: answers the controller's calls, beside the cycle.
     """
 
-    def __init__(self, memory: SharedFile, period: float) -> None:
+    def __init__(self, memory: SharedFile, period: float, between: BetweenCycles) -> None:
         self.active = False
-        self._calls, self._returns = Messages(memory.region("calls")), Messages(memory.region("returns"))
+        self.loop: ControlLoop | None = None
+        self.server = RpcServer(memory, CONTROLLER, self.call)
+        self._between = between
         self._telemetry, self._pulse = Latest(memory.region("telemetry")), Latest(memory.region("pulse"))
         self._rate = 1.0 / period
         self._every = max(1, round(self._rate / TELEMETRY_RATE))
-        self.loop: ControlLoop | None = None
         self._laws: dict[str, RunningLaw] = {}
         self._time_constant = 0.0
-        self._ready: deque[Callable[[], None]] = deque()
         self._controller: select.poll | None = None
         self._descriptor: int | None = None  # of the controller's process
-        self._count = self._trajectory = self._heard_number = self._taken = 0
+        self._count = self._trajectory = self._last_pulse = self._taken = 0
         self._running = False
-        self._heard = math.inf
+        self._pulse_time = math.inf
         self._followed: object = None
         self._refusal = ""
         self._wrench: Wrench | None = None
@@ -146,11 +119,6 @@ class InProcessLoop:
         self._times: dict[str, float] = {}
 
     # --- in the cycle ---
-
-    @property
-    def pending(self) -> bool:
-        """Whether calls wait for :meth:`prepare`."""
-        return self._calls.pending
 
     def tick(self, state: RobotState, running: bool) -> Command | None:
         """The command for a fresh state; None where there is none.
@@ -173,165 +141,150 @@ class InProcessLoop:
         except Exception:
             self.active = False
             raise
-        self._count_trajectory(loop)
+        self._trajectory_number(loop)
         return self._command
 
-    def after(self) -> None:
-        """What can wait until the outputs are ready: calls and telemetry.
+    def send_telemetry(self) -> None:
+        """Report to the controller, where it is time to: can wait until the outputs are ready.
 
         Raises:
             Exception: whatever a law raises; it is no longer active then.
         """
-        while self._ready:
-            self._ready.popleft()()
         loop = self.loop
         if loop is None or not self.active or loop.state is None:
             return
+        self._count += 1
+        if self._count % self._every or self._command is None:
+            return
         try:
-            self._count += 1
-            if self._count % self._every == 0:
-                self._tell(loop)
+            if self._count % round(self._rate) < self._every:
+                self._times = loop.timing()
+            report = loop.report()
+            report = replace(report, reference=replace(report.reference, path=None))
+            number = self._trajectory_number(loop)
+            telemetry = LoopTelemetry(report, self._command, self._refusal, number, self._running, self._times)
+            self._telemetry.put(encode(telemetry))
         except Exception:
             self.active = False
             raise
+        self._refusal = ""
 
     def failure(self, now: float) -> str:
-        """Why an active loop can't go on, in words; empty where it can."""
+        """Why an active loop can't go on; empty where it can."""
         if not self.active or self._controller is None:
             return ""
         if self._controller.poll(0):
             return "the controller's process has ended"
-        if self._pulse.number != self._heard_number:
-            self._heard_number, self._heard = self._pulse.number, now
-        silence = now - self._heard
+        if self._pulse.number != self._last_pulse:
+            self._last_pulse, self._pulse_time = self._pulse.number, now
+        silence = now - self._pulse_time
         return f"the controller hangs: silent for {silence:.2f} s" if silence > MAX_SILENCE else ""
-
-    def drop(self) -> None:
-        """Let the loop command no longer."""
-        self.active = False
 
     def _last_wrench(self) -> Wrench | None:
         """The sensor's last sample, stamped by the controller with the joint states' clock."""
         if self._pulse.number != self._taken:
             self._taken, record = self._pulse.get()
-            given: Wrench | None = pickle.loads(record) if record else None
+            given = read_wrench(decode(record)) if record else None
             if given is not None and (given.time is None or self._wrench is None or given.time != self._wrench.time):
                 self._wrench = given
         return self._wrench
 
-    def _tell(self, loop: ControlLoop) -> None:
-        if loop.state is None or self._command is None:
-            return
-        if self._count % round(self._rate) < self._every:
-            self._times = loop.timing()
-        report = loop.report()
-        report = replace(report, reference=replace(report.reference, path=None))
-        telemetry = LoopTelemetry(report, self._command, self._refusal, self._number(), self._running, self._times)
-        self._refusal = ""
-        self._telemetry.put(pickle.dumps(telemetry, pickle.HIGHEST_PROTOCOL))
-
-    def _count_trajectory(self, loop: ControlLoop) -> None:
+    def _trajectory_number(self, loop: ControlLoop) -> int:
+        """Of the trajectory that is followed; 0 for none."""
         if loop.motion.trajectory is not self._followed:
             self._followed = loop.motion.trajectory
             self._trajectory += 1
-
-    def _number(self) -> int:
-        return 0 if self.loop is None or self.loop.motion.trajectory is None else self._trajectory
+        return 0 if loop.motion.trajectory is None else self._trajectory
 
     # --- beside the cycle ---
 
-    def prepare(self) -> None:
-        """Take the calls that wait, and have them done between two cycles."""
-        while (message := self._calls.get()) is not None:
-            number, name, arguments = pickle.loads(message)
-            try:
-                action = self._action(name, pickle.loads(arguments))
-            except RobotControlError as error:
-                action = _raiser(error)
-            except Exception as error:  # whatever a user's class raises
-                action = _raiser(ConfigError(f"{name}: {type(error).__name__}: {error}"))
-            self._ready.append(partial(self._do, number, action))
+    def call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Do what the controller asks for: prepared here, and done between two cycles.
 
-    def _do(self, number: int, action: Callable[[], Any]) -> None:
-        try:
-            result = action()
-        except RobotControlError as error:
-            result = error
-        except Exception as error:
-            result = ConfigError(f"{type(error).__name__}: {error}")
-        if self.loop is not None:
-            self._count_trajectory(self.loop)
-        self._returns.put(pickle.dumps(Answer(number, result, self._number()), pickle.HIGHEST_PROTOCOL))
-
-    def _action(self, name: str, arguments: tuple[Any, ...]) -> Callable[[], Any]:
+        Raises:
+            ConfigError: there is no such call, or no loop; also what the loop raises.
+        """
         if name == "attach":
-            return self._attachment(*arguments)
+            return self._between.call(self._attachment(**options))
         loop = self.loop
         if loop is None:
             raise ConfigError("the bus's process has no loop: configure the controller anew")
         if name in _MOTION:
-            return lambda: self._move(loop, name, arguments)
-        return self._indirect(loop, name, *arguments)
+            return self._between.call(lambda: self._move(loop, name, arguments))
+        return self._between.call(self._action(loop, name, *arguments))
 
-    def _move(self, loop: ControlLoop, name: str, arguments: tuple[Any, ...]) -> None:
+    def _move(self, loop: ControlLoop, name: str, arguments: tuple[Any, ...]) -> int:
+        """A command that moves the reference; returns the number of its trajectory."""
         if not (self.active and self._running):
             raise ConfigError(NOT_ENABLED)
         getattr(loop.motion, name)(*arguments)
+        return self._trajectory_number(loop)
 
-    def _indirect(self, loop: ControlLoop, name: str, *arguments: Any) -> Callable[[], Any]:
-        direct: dict[str, Callable[[], Any]] = {
+    def _action(self, loop: ControlLoop, name: str, *arguments: Any) -> Callable[[], Any]:
+        if name == "switch_law":
+            return self._switch(loop, *arguments)
+        tuned: dict[str, ParameterSet] = {
+            "set_gains": loop.running.gains,
+            "set_wrench": loop.wrench.settings,
+            "set_workspace": loop.workspace.settings,
+        }
+        if name in tuned:
+            return partial(tuned[name].change, tuned[name].check(*arguments))
+        direct: dict[str, Callable[..., Any]] = {
             "begin": lambda: self._begin(loop),
             "stop": lambda: self._end(loop),
-            "set_feedforward_wrench": lambda: loop.motion.set_feedforward_wrench(*arguments),
+            "set_feedforward_wrench": loop.motion.set_feedforward_wrench,
             "zero_wrench": loop.wrench.zero,
-            "set_tare": lambda: loop.wrench.set_tare(*arguments),
-            "set_wrench": lambda: loop.wrench.settings.change(*arguments),
-            "set_workspace": lambda: loop.workspace.settings.change(*arguments),
+            "set_tare": loop.wrench.set_tare,
         }
-        if name in direct:
-            return direct[name]
-        if name == "switch_law":
-            law = self._law(*arguments)
-            return lambda: loop.switch_law(law)
-        if name == "set_gains":
-            law = self._law(arguments[0])
-            return lambda: law.gains.change(arguments[1])
-        raise ConfigError(f"unknown call {name!r}")
+        if name not in direct:
+            valid = ("attach", *_MOTION, "switch_law", *tuned, *direct)
+            raise ConfigError(f"unknown call {name!r}; calls: {', '.join(valid)}", name="call", value=name, bound=valid)
+        return partial(direct[name], *arguments)
 
-    def _law(self, name: str, gains: Any = None) -> RunningLaw:
-        loop = self.loop
-        assert loop is not None
+    def _switch(self, loop: ControlLoop, name: str, values: dict[str, Any]) -> Callable[[], None]:
+        """Another law takes over; it is made here where it is new."""
         if name not in self._laws:
             self._laws[name] = RunningLaw(loop.robot, name, time_constant=self._time_constant)
         law = self._laws[name]
-        if gains is not None:
+        gains = law.gains.check(values)
+
+        def switch() -> None:
             law.gains.change(gains)
             if law is not loop.running:
                 law.gains.finish()
-        return law
+            loop.switch_law(law)
 
-    def _attachment(self, given: Attachment) -> Callable[[], None]:
-        robot = load_robot(given.robot, given.profile).at_rate(self._rate)
-        law = RunningLaw(robot, given.law, time_constant=given.gain_time_constant)
-        law.gains.change(given.gains)
-        law.gains.finish()
-        loop = ControlLoop(
-            robot,
-            law,
-            model=RobotModel.of(robot, given.description),
-            gain_time_constant=given.gain_time_constant,
-        )
-        loop.wrench.settings.change(given.wrench)
-        loop.workspace.settings.change(given.workspace)
-        descriptor = os.pidfd_open(given.process)
+        return switch
+
+    def _attachment(
+        self,
+        process: int,
+        robot: str,
+        profile: str,
+        description: str,
+        law: str,
+        gains: dict[str, Any],
+        wrench: dict[str, Any],
+        workspace: dict[str, Any],
+        gain_time_constant: float,
+    ) -> Callable[[], None]:
+        """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
+        config = load_robot(robot, profile).at_rate(self._rate)
+        running = RunningLaw(config, law, gains, gain_time_constant)
+        model = RobotModel.of(config, description)
+        loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)
+        loop.wrench.settings.set(wrench)
+        loop.workspace.settings.set(workspace)
+        descriptor = os.pidfd_open(process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)
 
         def attach() -> None:
-            self.drop()
+            self.active = False
             if self._descriptor is not None:
                 os.close(self._descriptor)
-            self.loop, self._laws, self._time_constant = loop, {given.law: law}, given.gain_time_constant
+            self.loop, self._laws, self._time_constant = loop, {law: running}, gain_time_constant
             self._controller, self._descriptor, self._followed = controller, descriptor, None
 
         return attach
@@ -342,16 +295,9 @@ class InProcessLoop:
         loop.state = None
         self._refusal, self._wrench, self._command = "", None, None
         self._count = self._every - 1  # telemetry with the first cycle
-        self._heard = time.monotonic()
+        self._pulse_time = time.monotonic()
         self.active = True
 
     def _end(self, loop: ControlLoop) -> None:
         loop.stop()
         self.active = False
-
-
-def _raiser(error: RobotControlError) -> Callable[[], Any]:
-    def action() -> Any:
-        raise error
-
-    return action

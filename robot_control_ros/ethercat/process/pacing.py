@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ...control.cycle_times import TimeRing
 
 SIZE = 8192  # of the last cycles
 COLUMNS = ("wake-up", "round trip", "compute and pack", "whole cycle")
-_BYTES = 4
 # Settings of the bus's process for an emulated bus: where machines stall, as virtual ones do, that isn't its fault.
 EMULATED_BUS_TIMEOUTS: dict[str, Any] = {
     "frame_timeout": 0.05,
@@ -19,11 +17,11 @@ EMULATED_BUS_TIMEOUTS: dict[str, Any] = {
     "command_timeout": 0.2,
     "watchdog": 0.2,
 }
-_HEAD = 24  # bytes of counters
-TIMING_BYTES = _HEAD + SIZE * len(COLUMNS) * _BYTES
+_HEAD = 16  # bytes of counters
+TIMING_BYTES = _HEAD + TimeRing.bytes_of(len(COLUMNS), SIZE)
 
 
-class Timing:
+class Timing(TimeRing):
     """How long the parts of the last cycles took.
 
     Wake-up: from the cycle's time to the frame being sent. Round trip: until it was received. Compute and pack: until
@@ -34,42 +32,28 @@ class Timing:
         memory: of TIMING_BYTES, zeros at first, which one process writes and others read.
     """
 
-    def __init__(self, memory: memoryview | bytearray | None = None) -> None:
-        memory = memoryview(bytearray(TIMING_BYTES) if memory is None else memory)
-        self._counts = memory[:_HEAD].cast("Q")  # cycles, of them on time, and left out
-        self._rings: NDArray[np.float32] = np.frombuffer(memory[_HEAD:], np.float32).reshape(len(COLUMNS), SIZE)
+    def __init__(self, memory: memoryview | None = None) -> None:
+        memory = memoryview(bytearray(TIMING_BYTES)) if memory is None else memory
+        super().__init__(len(COLUMNS), SIZE, memory[_HEAD:])
+        self._on_time, self._overruns = memory[:8].cast("Q"), memory[8:_HEAD].cast("Q")
 
-    def add(self, due: float, sent: float, received: float, ready: float, period: float, left_out: int = 0) -> None:
-        """One cycle, by times of one clock [s], and how many have been left out so far."""
-        at = self._counts[0] % SIZE
-        rings = self._rings
-        rings[0, at], rings[1, at] = sent - due, received - sent
-        rings[2, at], rings[3, at] = ready - received, ready - due
-        self._counts[0] += 1
-        self._counts[1] += ready - due < period
-        self._counts[2] = left_out
-
-    @property
-    def cycles(self) -> int:
-        """How many there have been."""
-        return self._counts[0]
+    def add_cycle(
+        self, due: float, sent: float, received: float, ready: float, period: float, overruns: int = 0
+    ) -> None:
+        """One cycle, by times of one clock [s], and how many overruns there have been."""
+        self.add(sent - due, received - sent, ready - received, ready - due)
+        self._on_time[0] += ready - due < period
+        self._overruns[0] = overruns
 
     @property
     def on_time(self) -> float:
-        """Share of all cycles that were on time, those that were left out among them; NaN where there were none."""
-        due = self._counts[0] + self._counts[2]
-        return self._counts[1] / due if due else math.nan
+        """Fraction of all cycles that were on time, overruns among them; NaN where there were none."""
+        due = self.count + self._overruns[0]
+        return self._on_time[0] / due if due else math.nan
 
-    def percentiles(self, shares: tuple[float, ...] = (50.0, 99.0, 99.9)) -> Mapping[str, tuple[float, ...]]:
+    def by_column(self, percents: Sequence[float] = (50.0, 99.0)) -> dict[str, tuple[float, ...]]:
         """By column, percentiles of the last cycles [s]; NaN where there were none."""
-        filled = self._rings[:, : min(self.cycles, SIZE)].astype(float)
-        if not filled.size:
-            return {name: (math.nan,) * len(shares) for name in COLUMNS}
-        return {name: tuple(np.percentile(row, shares).tolist()) for name, row in zip(COLUMNS, filled, strict=True)}
-
-    def samples(self) -> NDArray[np.float32]:
-        """(columns, cycles) of the last cycles [s], in no order."""
-        return self._rings[:, : min(self.cycles, SIZE)].copy()
+        return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, self.percentiles(percents), strict=True)}
 
 
 class ClockFollower:

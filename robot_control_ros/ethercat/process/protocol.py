@@ -1,36 +1,32 @@
-"""What the bus's process and the ROS nodes tell each other through shared memory."""
+"""What the bus's process and its clients write into the memory that they share, and where it is."""
 
 from __future__ import annotations
 
 import os
-import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from ...core.types import Array, Command, CommandMode, RobotState
+from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..driver.drive_cycle import DriveCycle
 from ..driver.supervisor import Action
 from .pacing import TIMING_BYTES
+from .rpc import decode, encode
 from .shared_memory import SharedFile, lock
 
+OWNER, CONTROLLER = "owner", "controller"  # channels: of the process that drives belong to, and of one whose law runs
 REGIONS = {
     "status": 1 << 13,  # each cycle: BusStatus
-    "report": 1 << 17,  # for people, as JSON, a few times a second
+    "report": 1 << 17,  # for people, a few times a second
     "timing": TIMING_BYTES,
-    "command": 1 << 12,  # CommandRecord, of the node that drives belong to
-    "requests": 1 << 16,  # its requests, as JSON
-    "answers": 1 << 16,
-    "calls": 1 << 21,  # of a controller whose loop runs in the bus's process, pickled; robot descriptions are long
-    "returns": 1 << 18,
+    "command": 1 << 12,  # of the owner: a command and its time
+    f"{OWNER}.call": 1 << 16,
+    f"{OWNER}.answer": 1 << 16,
+    f"{CONTROLLER}.call": 1 << 22,  # robot descriptions are long
+    f"{CONTROLLER}.answer": 1 << 18,
     "telemetry": 1 << 17,
-    "pulse": 1 << 12,  # that it lives, and the last wrench
+    "pulse": 1 << 12,  # of the controller: it lives, and its last wrench
 }
-
-_MODES = tuple(CommandMode)
-_ACTIONS = tuple(Action)
 
 
 def memory_path(interface: str) -> Path:
@@ -59,10 +55,9 @@ class BusStatus:
         fresh: whether the state is this cycle's.
         action: what the drives shall do.
         in_process: whether a loop in the bus's process commands them.
-        working_counter, lost_frames, bad_counters, late_frames, missed: of the exchange; counted since the beginning.
-        command: number of the last command that was used.
+        working_counter, lost_frames, bad_counters, late_frames, overruns: of the exchange; counted since the beginning.
         following_error: (n,) [rad].
-        status_words, error_codes, modes: (n,) 0x6041, 0x603F, 0x6061.
+        status_words, modes: (n,) 0x6041, 0x6061.
     """
 
     state: RobotState
@@ -74,88 +69,60 @@ class BusStatus:
     lost_frames: int
     bad_counters: int
     late_frames: int
-    missed: int
-    command: int
+    overruns: int
     following_error: Array
-    status_words: tuple[int, ...]
-    error_codes: tuple[int, ...]
-    modes: tuple[int, ...]
+    status_words: list[int]
+    modes: list[int]
 
-
-class StatusCodec:
-    """A BusStatus as bytes, for n joints."""
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self._struct = struct.Struct(f"=dQ??B5qQ{4 * n}d{n}H{n}H{n}b")
-
-    def pack(self, cycle: DriveCycle, time: float, fresh: bool, in_process: bool, missed: int, command: int) -> bytes:
-        """The present status; `time` [s] by the wall."""
-        supervisor, data = cycle.supervisor, cycle.data
-        frames = supervisor.frames
-        counters = (
-            frames.working_counter,
-            frames.lost_frames,
-            frames.bad_counters,
-            frames.late_frames,
-            missed,
-        )
-        return self._struct.pack(
-            time,
-            frames.cycles,
-            fresh,
-            in_process,
-            _ACTIONS.index(supervisor.action),
-            *counters,
-            command,
-            *data.q.tolist(),
-            *data.v.tolist(),
-            *data.effort.tolist(),
-            *data.following_error.tolist(),
-            *data.status_words,
-            *data.error_codes,
-            *data.mode_displays,
+    @classmethod
+    def of(cls, drives: DriveCycle, time: float, fresh: bool, in_process: bool, overruns: int) -> BusStatus:
+        """The present one; `time` [s] by the wall."""
+        frames, data = drives.supervisor.frames, drives.data
+        return cls(
+            state=drives.state(time),
+            cycle=frames.cycles,
+            fresh=fresh,
+            action=drives.supervisor.action,
+            in_process=in_process,
+            working_counter=frames.working_counter,
+            lost_frames=frames.lost_frames,
+            bad_counters=frames.bad_counters,
+            late_frames=frames.late_frames,
+            overruns=overruns,
+            following_error=data.following_error,
+            status_words=data.status_words,
+            modes=data.mode_displays,
         )
 
-    def unpack(self, record: bytes) -> BusStatus:
-        """The inverse."""
-        n, values = self._n, self._struct.unpack(record)
-        time, number, fresh, in_process, action, counter, lost, bad, late, missed, command = values[:11]
-        numbers = np.array(values[11 : 11 + 4 * n]).reshape(4, n)
-        words = values[11 + 4 * n :]
-        return BusStatus(
-            RobotState(time, numbers[0], numbers[1], numbers[2]),
-            *(number, fresh, _ACTIONS[action], in_process, counter, lost, bad, late, missed, command),
-            numbers[3],
-            words[:n],
-            words[n : 2 * n],
-            words[2 * n :],
-        )
+    @classmethod
+    def decode(cls, record: bytes) -> BusStatus:
+        """What :func:`.rpc.encode` made of one."""
+        given = decode(record)
+        given |= {"state": read_state(given["state"]), "action": Action(given["action"])}
+        return cls(**given)
 
 
-class CommandCodec:
-    """A command as bytes, with its time [s] by time.monotonic(), for n joints."""
+def encode_command(command: Command, time: float) -> bytes:
+    """A command and when it was given [s, by time.monotonic()]."""
+    return encode((command, time))
 
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self._struct = struct.Struct(f"=dB??{3 * n}d")
-        self._nothing = [0.0] * n
 
-    def pack(self, command: Command, time: float) -> bytes:
-        """As bytes."""
-        velocity, feedforward = command.velocity, command.feedforward
-        parts: Sequence[float] = [
-            *command.values.tolist(),
-            *(self._nothing if velocity is None else velocity.tolist()),
-            *(self._nothing if feedforward is None else feedforward.tolist()),
-        ]
-        mode = _MODES.index(command.mode)
-        return self._struct.pack(time, mode, velocity is not None, feedforward is not None, *parts)
+def decode_command(record: bytes) -> tuple[Command, float]:
+    """The inverse."""
+    command, time = decode(record)
+    return read_command(command), time
 
-    def unpack(self, record: bytes) -> tuple[Command, float]:
-        """The inverse."""
-        n = self._n
-        time, mode, with_velocity, with_feedforward, *parts = self._struct.unpack(record)
-        values = np.array(parts)
-        feedforward = values[2 * n :] if with_feedforward else None
-        return Command(_MODES[mode], values[:n], feedforward, values[n : 2 * n] if with_velocity else None), time
+
+def read_command(given: dict[str, Any]) -> Command:
+    """A command that was decoded."""
+    return Command(**{**given, "mode": CommandMode(given["mode"])})
+
+
+def read_wrench(given: dict[str, Any] | None) -> Wrench | None:
+    """A sensor's sample that was decoded."""
+    return None if given is None else Wrench(**given)
+
+
+def read_state(given: dict[str, Any]) -> RobotState:
+    """A state that was decoded."""
+    return RobotState(**{**given, "wrench": read_wrench(given["wrench"])})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import gc
 import os
 import signal
@@ -16,20 +15,15 @@ ANY = -1  # processor
 
 LATENCY = "/dev/cpu_dma_latency"  # the kernel's PM QoS interface: how long processors may take to wake up [us, int32]
 
-_CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
 _CURRENT_AND_FUTURE = 1 | 2  # MCL_CURRENT | MCL_FUTURE
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class _Timespec(ctypes.Structure):
-    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
-
-
 def prepare(priority: int, processor: int = ANY) -> list[str]:
     """Real-time scheduling, wakeful processors, locked memory, no garbage collection.
 
-    Returns what isn't permitted, in words.
+    Returns what isn't permitted, as messages.
 
     Call it when everything is allocated that will be needed.
 
@@ -66,11 +60,7 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
 
 
 def _stay_awake() -> None:
-    """Keep idle processors from sleep states as long as this process lives: waking from them takes its time.
-
-    Raises:
-        OSError: it isn't permitted, or the kernel can't.
-    """
+    """Keep idle processors from sleep states as long as this process lives: waking from them takes its time."""
     descriptor = os.open(LATENCY, os.O_WRONLY)  # the request ends where it is closed
     os.write(descriptor, struct.pack("=i", 0))
 
@@ -104,8 +94,5 @@ def step_back() -> None:
 
 def sleep_until(deadline: float) -> None:
     """Sleep until a time of time.monotonic() [s]."""
-    seconds = int(deadline)
-    until = _Timespec(seconds, int((deadline - seconds) * 1e9))
-    while _libc.clock_nanosleep(_CLOCK_MONOTONIC, _ABSOLUTE, ctypes.byref(until), None) == errno.EINTR:
-        if time.monotonic() >= deadline:
-            return
+    while (left := deadline - time.monotonic()) > 0.0:
+        time.sleep(left)

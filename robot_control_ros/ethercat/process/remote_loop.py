@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import pickle
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...control.controller import LoopReport, check_takeover, known_state, tip_error
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
-from ...core.types import Array, Command, Reference, RobotState
+from ...core.gains import ParameterSet
+from ...core.types import Array, Command, Reference, RobotState, Wrench
 from ...laws.running_law import RunningLaw
 from ...references.workspace import Workspace
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
 from ...sensing.wrench import WrenchPipeline
-from .in_process_loop import NOT_ENABLED, Answer, Attachment, LoopTelemetry
-from .protocol import open_memory
-from .shared_memory import Latest, Messages, lock
+from .in_process_loop import NOT_ENABLED, LoopTelemetry
+from .protocol import CONTROLLER, open_memory
+from .rpc import RpcClient, decode, encode
+from .shared_memory import Latest, lock
 
-PATIENCE = 5.0  # s for an answer: a law that is used for the first time has to be made
-FIRST_CYCLE = 2.0  # s until the first cycle of a loop has been told
+REPLY_TIMEOUT = 5.0  # s for an answer: a law that is used for the first time has to be made
+FIRST_CYCLE = 2.0  # s until the first cycle of a loop is reported
 MAX_SILENCE = 0.1  # s without telemetry
 POLL = 0.0005  # s between two looks for one
 
 
-class Line:
-    """Calls to the loop in the bus's process.
+class LoopConnection:
+    """What goes to the loop in the bus's process, and comes from there.
 
     Args:
         path: of the memory shared with it.
+
+    Attributes:
+        call: see :meth:`RpcClient.call`; it is done between two cycles.
 
     Raises:
         ConfigError: there is none, or another controller has it.
@@ -41,120 +42,84 @@ class Line:
 
     def __init__(self, path: Path) -> None:
         self._memory = open_memory(path)
-        number, words = Latest(self._memory.region("report")).get()
-        if number and not json.loads(words).get("in_process", True):
-            self._memory.close()
-            raise ConfigError("the bus's process takes no loop: start the node ethercat with in_process:=true")
         try:
+            number, report = Latest(self._memory.region("report")).get()
+            if number and not decode(report).get("in_process", True):
+                raise ConfigError("the bus's process takes no loop: start the node ethercat with in_process:=true")
             self._lock = lock(f"{path}.controller", "a controller's loop runs in the bus's process already")
         except ConfigError:
             self._memory.close()
             raise
-        self._calls, self._returns = (Messages(self._memory.region(name)) for name in ("calls", "returns"))
+        self.call = RpcClient(self._memory, CONTROLLER, REPLY_TIMEOUT, self._repeat_pulse).call
         self._telemetry, self._pulse = (Latest(self._memory.region(name)) for name in ("telemetry", "pulse"))
-        self._number = time.monotonic_ns()  # unlike those of a controller before
-        self._taken, self._newest = 0, None
-        self._said = b""
-        self.trajectory = 0
+        self._taken = 0
+        self._newest: LoopTelemetry | None = None
+        self._last_pulse = b""
 
     def close(self) -> None:
         """Leave it to another controller."""
         self._memory.close()
         os.close(self._lock)
 
-    def call(self, name: str, *arguments: Any) -> Any:
-        """Have it done between two cycles; returns the result.
-
-        Raises:
-            RobotControlError: as it was raised there.
-            HardwareFault: no answer.
-        """
-        self._number += 1
-        given = pickle.dumps(arguments, pickle.HIGHEST_PROTOCOL)  # by itself: the other side may not know what it is
-        self._calls.put(pickle.dumps((self._number, name, given), pickle.HIGHEST_PROTOCOL))
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            message = self._returns.get()
-            if message is None:
-                if self._said:  # who waits lives
-                    self._pulse.put(self._said)
-                time.sleep(POLL)
-                continue
-            answer: Answer = pickle.loads(message)
-            if answer.number == self._number:
-                self.trajectory = answer.trajectory
-                if isinstance(answer.result, RobotControlError):
-                    raise answer.result
-                return answer.result
-        raise HardwareFault(f"{name}: the bus's process gave no answer within {PATIENCE:g} s")
-
     def telemetry(self) -> LoopTelemetry | None:
         """The newest; None where there is none."""
         if self._telemetry.number != self._taken:
             self._taken, record = self._telemetry.get()
             if record:
-                self._newest = pickle.loads(record)
+                self._newest = LoopTelemetry.decode(record)
         return self._newest
 
     def forget(self) -> None:
         """Forget the newest telemetry."""
         self._taken, self._newest = self._telemetry.number, None
 
-    def pulse(self, wrench: object) -> None:
-        """Say that the controller lives, and what its sensor has measured."""
-        self._said = pickle.dumps(wrench, pickle.HIGHEST_PROTOCOL)
-        self._pulse.put(self._said)
+    def pulse(self, wrench: Wrench | None) -> None:
+        """Show that the controller lives, and what its sensor has measured."""
+        self._last_pulse = encode(wrench)
+        self._pulse.put(self._last_pulse)
 
-
-@dataclass(frozen=True, eq=False)
-class RemoteTrajectory:
-    """A trajectory that the loop over there follows, by its number."""
-
-    number: int
+    def _repeat_pulse(self) -> None:
+        """While it waits for an answer, the controller lives."""
+        if self._last_pulse:
+            self._pulse.put(self._last_pulse)
 
 
 class RemoteMotion:
     """The commands that move the reference over there; see :class:`~...control.motion_commands.MotionCommands`.
 
     Attributes:
-        trajectory: what is followed there; None for nothing.
+        trajectory: number of the one that is followed there; None for nothing.
     """
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
-        self.trajectory: RemoteTrajectory | None = None
+    def __init__(self, connection: LoopConnection) -> None:
+        self._call = connection.call
+        self.trajectory: int | None = None
 
     def follow(self, number: int) -> None:
-        """Another number is another trajectory; 0 is none."""
-        if number == 0:
-            self.trajectory = None
-        elif self.trajectory is None or self.trajectory.number != number:
-            self.trajectory = RemoteTrajectory(number)
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        self._line.call(name, *arguments)
-        self.follow(self._line.trajectory)
+        """Take the number of the trajectory that is followed; 0 is none."""
+        if number != self.trajectory:  # the same one stays the same object
+            self.trajectory = number or None
 
     def hold(self) -> None:
-        self._call("hold")
+        self.follow(self._call("hold"))
 
     def move_to(self, pose: Array) -> None:
-        self._call("move_to", pose)
+        self.follow(self._call("move_to", pose))
 
     def move_joints_to(self, goal: Array) -> None:
-        self._call("move_joints_to", goal)
+        self.follow(self._call("move_joints_to", goal))
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
-        self._call("follow_joints", times, positions, velocities)
+        self.follow(self._call("follow_joints", times, positions, velocities))
 
     def go_home(self) -> None:
-        self._call("go_home")
+        self.follow(self._call("go_home"))
 
     def jog(self, twist: Array, lasting: float) -> None:
-        self._call("jog", twist, lasting)
+        self.follow(self._call("jog", twist, lasting))
 
     def set_feedforward_wrench(self, wrench: Array | None, lasting: float = math.inf) -> None:
-        self._line.call("set_feedforward_wrench", wrench, lasting)
+        self._call("set_feedforward_wrench", wrench, lasting)
 
 
 class RemoteWrench:
@@ -165,16 +130,16 @@ class RemoteWrench:
         reason: as it was last reported.
     """
 
-    def __init__(self, line: Line, robot: RobotConfig) -> None:
-        self._line = line
+    def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
+        self._call = connection.call
         self.settings = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign)).settings
         self.reason = ""
 
     def zero(self) -> object:
-        return self._line.call("zero_wrench")
+        return self._call("zero_wrench")
 
     def set_tare(self, tare: Array) -> None:
-        self._line.call("set_tare", tare)
+        self._call("set_tare", tare)
 
 
 class RemoteLoop:
@@ -215,25 +180,39 @@ class RemoteLoop:
         self.reference = Reference()
         self.repeats = self.restarts = 0
         self.restart_reason = ""
-        self._line = Line(path)
-        self.motion, self.wrench = RemoteMotion(self._line), RemoteWrench(self._line, robot)
-        self._told: LoopTelemetry | None = None
-        self._begun, self._heard = False, 0.0
-        self._sent_gains = law.gains.target
-        self._sent_wrench, self._sent_workspace = self.wrench.settings.target, self.workspace.settings.target
-        attachment = Attachment(
-            *(os.getpid(), name, robot.profile_name, robot.urdf() if description is None else description, law.name),
-            *(self._sent_gains, self._sent_wrench, self._sent_workspace, gain_time_constant),
-        )
+        self._connection = connection = LoopConnection(path)
+        self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
+        self._telemetry: LoopTelemetry | None = None
+        self._begun, self._telemetry_time = False, 0.0
+        self._sent = {call: tuned.target for call, tuned in self._tuned().items()}
         try:
-            self._line.call("attach", attachment)
+            connection.call(
+                "attach",
+                process=os.getpid(),
+                robot=name,
+                profile=robot.profile_name,
+                description=robot.urdf() if description is None else description,
+                law=law.name,
+                gains=self._sent["set_gains"],
+                wrench=self._sent["set_wrench"],
+                workspace=self._sent["set_workspace"],
+                gain_time_constant=gain_time_constant,
+            )
         except RobotControlError:
-            self._line.close()
+            connection.close()
             raise
+
+    def _tuned(self) -> dict[str, ParameterSet]:
+        """What may be changed here at any time, by the call that sends it."""
+        return {
+            "set_gains": self.running.gains,
+            "set_wrench": self.wrench.settings,
+            "set_workspace": self.workspace.settings,
+        }
 
     def close(self) -> None:
         """Leave the loop to another controller."""
-        self._line.close()
+        self._connection.close()
 
     # --- what happened there ---
 
@@ -241,36 +220,38 @@ class RemoteLoop:
         """What was commanded last; `state` is the joint state that came over ROS, with the sensor's wrench.
 
         Raises:
-            StaleStateError: the bus's process tells nothing new.
+            StaleStateError: the bus's process reports nothing new.
         """
         if not self._begun:
             self.reset()
         self._send_changes()
-        self._line.pulse(state.wrench)
-        now, told = time.monotonic(), self._line.telemetry()
-        if told is not None and told is not self._told:
-            self._heard = now
-            self._take(told)
-        if self._told is None or now - self._heard > MAX_SILENCE:
-            raise StaleStateError(f"the loop in the bus's process has told nothing for {now - self._heard:.2f} s")
-        return self._told.command
+        self._connection.pulse(state.wrench)
+        now, telemetry = time.monotonic(), self._connection.telemetry()
+        if telemetry is not None and telemetry is not self._telemetry:
+            self._telemetry_time = now
+            self._take(telemetry)
+        silence = now - self._telemetry_time
+        if self._telemetry is None or silence > MAX_SILENCE:
+            message = f"the loop in the bus's process has reported nothing for {silence:.2f} s"
+            raise StaleStateError(message, name="telemetry", value=silence, bound=MAX_SILENCE)
+        return self._telemetry.command
 
     def idle(self, state: RobotState) -> Command:
         """As :meth:`tick`: the loop over there rests by itself while the drives don't run."""
         return self.tick(state)
 
-    def _take(self, told: LoopTelemetry) -> None:
-        self._told, report = told, told.report
+    def _take(self, telemetry: LoopTelemetry) -> None:
+        self._telemetry, report = telemetry, telemetry.report
         self.state, self.reference = report.state, report.reference
         self.kin = self.model.update(report.state.q, report.state.v)
         self.restarts, self.restart_reason = report.restarts, report.restart_reason
         self.wrench.reason = report.wrench_reason
-        self.motion.follow(told.trajectory)
+        self.motion.follow(telemetry.trajectory)
 
     @property
     def fault(self) -> str:
         """Why the safe output is sent there, or what was refused; empty where all is well."""
-        return "" if self._told is None else self._told.report.fault or self._told.refusal
+        return "" if self._telemetry is None else self._telemetry.report.fault or self._telemetry.refusal
 
     def report(self) -> LoopReport:
         """The last cycle that was reported.
@@ -278,13 +259,13 @@ class RemoteLoop:
         Raises:
             ConfigError: there was none.
         """
-        if self._told is None:
+        if self._telemetry is None:
             raise ConfigError("there has been no cycle yet")
-        return self._told.report
+        return self._telemetry.report
 
     def timing(self) -> dict[str, float]:
         """How long the cycles over there take."""
-        return {} if self._told is None else self._told.times
+        return {} if self._telemetry is None else self._telemetry.times
 
     def tip(self) -> Array:
         """Pose (4, 4) of the tip in the base, as it was last reported.
@@ -292,7 +273,7 @@ class RemoteLoop:
         Raises:
             ConfigError: there is no fresh state, or the drives are not enabled.
         """
-        if self._told is not None and not self._told.running:
+        if self._telemetry is not None and not self._telemetry.running:
             raise ConfigError(NOT_ENABLED)
         return known_state(self.fault, self.state, self.kin, self.motion.trajectory)[1].pose
 
@@ -304,42 +285,34 @@ class RemoteLoop:
 
     def _send_changes(self) -> None:
         """Gains and settings that were set here."""
-        gains, wrench, workspace = self.running.gains, self.wrench.settings, self.workspace.settings
-        if gains.target is not self._sent_gains:
-            gains.finish()
-            self._line.call("set_gains", self.running.name, gains.target)
-            self._sent_gains = gains.target
-        if wrench.target is not self._sent_wrench:
-            wrench.finish()
-            self._line.call("set_wrench", wrench.target)
-            self._sent_wrench = wrench.target
-        if workspace.target is not self._sent_workspace:
-            workspace.finish()
-            self._line.call("set_workspace", workspace.target)
-            self._sent_workspace = workspace.target
+        for call, tuned in self._tuned().items():
+            if tuned.target is not self._sent[call]:
+                tuned.finish()
+                self._connection.call(call, tuned.target)
+                self._sent[call] = tuned.target
 
     def reset(self) -> None:
         """Let the loop command from the next cycle on.
 
         Raises:
-            HardwareFault: nothing is heard of that cycle.
+            HardwareFault: no report of that cycle comes.
         """
-        self.motion.trajectory, self._told, self.wrench.reason = None, None, ""
+        self.motion.trajectory, self._telemetry, self.wrench.reason = None, None, ""
         self._send_changes()
-        self._line.forget()
-        self._line.pulse(None)
-        self._line.call("begin")
+        self._connection.forget()
+        self._connection.pulse(None)
+        self._connection.call("begin")
         until = time.monotonic() + FIRST_CYCLE
-        while self._line.telemetry() is None:
+        while self._connection.telemetry() is None:
             if time.monotonic() > until:
-                raise HardwareFault(f"the bus brings no samples: none within {FIRST_CYCLE:g} s")
+                raise HardwareFault(f"the bus brings no samples: none within {FIRST_CYCLE:g} s", bound=FIRST_CYCLE)
             time.sleep(POLL)
-        self._begun, self._heard = True, time.monotonic()
+        self._begun, self._telemetry_time = True, time.monotonic()
 
     def stop(self) -> Command | None:
         """Let it command no longer: the bus's process then stops the drives."""
         self.motion.trajectory, self._begun = None, False
-        self._line.call("stop")
+        self._connection.call("stop")
         return None
 
     def check_switch(self, running: RunningLaw) -> None:
@@ -349,5 +322,5 @@ class RemoteLoop:
     def switch_law(self, running: RunningLaw) -> None:
         """Let another law take over there; see :meth:`~...control.loop.ControlLoop.switch_law`."""
         self.check_switch(running)
-        self._line.call("switch_law", running.name, running.gains.target)
-        self.running, self._sent_gains = running, running.gains.target
+        self._connection.call("switch_law", running.name, running.gains.target)
+        self.running, self._sent["set_gains"] = running, running.gains.target

@@ -1,6 +1,6 @@
-"""Memory that processes share, so that none waits for another: the newest record of a kind, and queues of messages.
+"""Memory that processes share, so that none waits for another: the newest record of a kind.
 
-Each record and message has a checksum, so that a reader never takes one that is half written, on any processor, also
+Each record has a checksum, so that a reader never takes one that is half written, on any processor, also
 where the writer was killed in the middle.
 """
 
@@ -14,10 +14,9 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...core.errors import ConfigError, HardwareFault
+from ...core.errors import ConfigError
 
 _HEAD = struct.Struct("=QII")  # number, length, checksum
-_PREFIX = struct.Struct("=II")  # length, checksum
 _WORD = 8
 _TRIES = 5
 
@@ -60,7 +59,8 @@ class Latest:
             ConfigError: it is too long.
         """
         if len(record) > self.capacity:
-            raise ConfigError(f"a record of {len(record)} bytes: must be at most {self.capacity}")
+            message = f"a record of {len(record)} bytes: must be at most {self.capacity}"
+            raise ConfigError(message, name="record", value=len(record), bound=self.capacity)
         number = self._newest[0] + 1
         slot = self._slots[number % 2]
         slot[_HEAD.size : _HEAD.size + len(record)] = record
@@ -91,65 +91,6 @@ def _checksum(number: int, record: bytes) -> int:
     return zlib.crc32(record, number & 0xFFFFFFFF)
 
 
-class Messages:
-    """A queue of messages, in order, none lost. One process writes, one reads.
-
-    Args:
-        memory: zeros at first; a multiple of 8 bytes.
-    """
-
-    def __init__(self, memory: memoryview) -> None:
-        self._written, self._read = memory[:_WORD].cast("Q"), memory[_WORD : 2 * _WORD].cast("Q")
-        self._ring = memory[2 * _WORD :]
-
-    def put(self, message: bytes) -> None:
-        """Append it.
-
-        Raises:
-            ConfigError: it is longer than the whole queue.
-            HardwareFault: there is no room: the reader doesn't read.
-        """
-        if len(message) > (most := len(self._ring) - _PREFIX.size):
-            raise ConfigError(f"a message of {len(message)} bytes: must be at most {most}")
-        size, used = _PREFIX.size + len(message), self._written[0] - self._read[0]
-        if size > len(self._ring) - used:
-            raise HardwareFault(
-                f"a message of {len(message)} bytes finds {used} of {len(self._ring)} taken: nobody reads"
-            )
-        self._copy_in(self._written[0], _PREFIX.pack(len(message), zlib.crc32(message)) + message)
-        self._written[0] += size
-
-    @property
-    def pending(self) -> bool:
-        """Whether there is one to take."""
-        return self._written[0] != self._read[0]
-
-    def get(self) -> bytes | None:
-        """Take the oldest; None where there is none."""
-        begin, available = self._read[0], self._written[0] - self._read[0]
-        if available < _PREFIX.size:
-            return None
-        length, checksum = _PREFIX.unpack(self._copy_out(begin, _PREFIX.size))
-        if length > available - _PREFIX.size:
-            return None
-        message = self._copy_out(begin + _PREFIX.size, length)
-        if zlib.crc32(message) != checksum:  # not all of it can be seen by this processor yet
-            return None
-        self._read[0] = begin + _PREFIX.size + length
-        return message
-
-    def _copy_in(self, at: int, data: bytes) -> None:
-        at %= len(self._ring)
-        first = min(len(data), len(self._ring) - at)
-        self._ring[at : at + first] = data[:first]
-        self._ring[: len(data) - first] = data[first:]
-
-    def _copy_out(self, at: int, size: int) -> bytes:
-        at %= len(self._ring)
-        first = min(size, len(self._ring) - at)
-        return bytes(self._ring[at : at + first]) + bytes(self._ring[: size - first])
-
-
 class SharedFile:
     """A file in memory that processes map, in named regions.
 
@@ -175,7 +116,8 @@ class SharedFile:
             os.ftruncate(self.descriptor, self._size)
         elif (size := os.fstat(self.descriptor).st_size) != self._size:
             os.close(self.descriptor)
-            raise ConfigError(f"shared memory {path} has {size} bytes: must have {self._size}; of another version?")
+            message = f"shared memory {path} has {size} bytes: must have {self._size}; of another version?"
+            raise ConfigError(message, name=str(path), value=size, bound=self._size)
         self._map = mmap.mmap(self.descriptor, self._size)
         self._begin, at = {}, 0
         for name, size in regions.items():

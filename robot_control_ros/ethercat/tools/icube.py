@@ -20,7 +20,7 @@ from ..driver import pdo
 from ..driver.drives import DriveConfig, SdoWrite, interpolation_writes
 from ..driver.pdo import OBJECT_NAMES, TYPES, Entry, Pdo
 from ..driver.scale import Scale
-from ..driver.topology import Slave, Topology
+from ..driver.topology import DriveSlave, Topology
 
 BUS_FILE = "bus.yaml"
 _TYPES = {"i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32", "u32": "uint32", "bool": "bool"}
@@ -58,9 +58,9 @@ def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:
         "joints: # place on the bus, from 0, and the targets that are in the process data",
     ]
     for slave in slaves:
-        drive, scale = _drive(slave)
+        drive = slave.drive
         header = [f"# {slave}: drive {drive.name}, for EcCiA402Drive at {rate} Hz.", origin]
-        files[f"{slave.name}.yaml"] = "\n".join([*header, *_slave_lines(slave, drive, scale, robot.period)]) + "\n"
+        files[f"{slave.name}.yaml"] = "\n".join([*header, *_slave_lines(slave, robot.period)]) + "\n"
         commands = ", ".join(word for index, word in _COMMANDS.items() if drive.rx_image.place(index) is not None)
         bus.append(f"  {slave.name}: {{ position: {slave.position}, commands: [{commands}] }}")
     return {**files, BUS_FILE: "\n".join(bus) + "\n"}
@@ -82,13 +82,8 @@ def write_icube(robot: RobotConfig, topology: Topology, folder: Path) -> list[Pa
     return [folder / name for name in files]
 
 
-def _drive(slave: Slave) -> tuple[DriveConfig, Scale]:
-    if slave.drive is None or slave.scale is None:
-        raise ConfigError(f"{slave}: moves no joint")
-    return slave.drive, slave.scale
-
-
-def _slave_lines(slave: Slave, drive: DriveConfig, scale: Scale, period: float) -> list[str]:
+def _slave_lines(slave: DriveSlave, period: float) -> list[str]:
+    drive = slave.drive
     lines = [f"vendor_id: 0x{slave.vendor:08X}", f"product_id: 0x{slave.product:08X}"]
     if drive.assign_activate:
         lines.append(f"assign_activate: 0x{drive.assign_activate:04X} # distributed clocks")
@@ -97,18 +92,19 @@ def _slave_lines(slave: Slave, drive: DriveConfig, scale: Scale, period: float) 
     for direction, pdos in (("rpdo", drive.rx), ("tpdo", drive.tx)):
         lines.append(f"{direction}:")
         for each in pdos:
-            if entries := _entries(slave, drive, each):
+            if entries := _entries(slave, each):
                 lines += [f"  - index: 0x{each.index:04X}", "    channels:"]
-                lines += [_channel(entry, direction, drive, scale) for entry in entries]
+                lines += [_channel(entry, direction, drive, slave.scale) for entry in entries]
     return lines
 
 
-def _entries(slave: Slave, drive: DriveConfig, each: Pdo) -> list[Entry]:
+def _entries(slave: DriveSlave, each: Pdo) -> list[Entry]:
     """What goes into a PDO: no gaps.
 
     EcCiA402Drive counts them among the channels, but not among the entries of the process data that it looks up there.
     Where the mapping is the master's choice they are dropped, and with them the bits that they fill up to bytes.
     """
+    drive = slave.drive
     if drive.writable_mapping:
         return [entry for entry in each.entries if entry.type in TYPES]
     if any(entry.type == "pad" for entry in each.entries):
@@ -141,7 +137,7 @@ def _channel(entry: Entry, direction: str, drive: DriveConfig, scale: Scale) -> 
             fields.append(f"offset: {_number(-scale.offset * scale.position)}")
         fields.append(f"default: {'.nan' if word == 'position' else 0}")
     elif entry.type != "bool":  # written as a whole byte, if it had a default
-        fields.append(f"default: {drive.modes[0].value if main and entry.index == pdo.MODE else 0}")
+        fields.append(f"default: {drive.rx_image.modes[0].value if main and entry.index == pdo.MODE else 0}")
     name = _NAMES.get(entry.index, "") if main else ""
     return f"      - {{ {', '.join(fields)} }}{f' # {name}' if name else ''}"
 

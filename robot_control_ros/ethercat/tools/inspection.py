@@ -1,4 +1,4 @@
-"""What a slave says of itself over CoE, in words."""
+"""What a slave reports of itself over CoE."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def describe(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
         if data := read(index, 0):
             yield f"{what} (0x{index:04X})", text(data)
     identity = [(name, _number(read, 0x1018, sub)) for sub, name in enumerate(_IDENTITY, 1)]
-    if words := ", ".join(f"{name} 0x{value:08X}" for name, value in identity if value is not None):
-        yield "identity (0x1018)", words
+    if fields := ", ".join(f"{name} 0x{value:08X}" for name, value in identity if value is not None):
+        yield "identity (0x1018)", fields
     if (kind := _number(read, DEVICE_TYPE)) is not None:
         yield "profile (0x1000)", f"CiA {kind & 0xFFFF}" if kind & 0xFFFF else "none"
     yield from _motor(read, drive)
@@ -69,7 +69,7 @@ def text(data: bytes) -> str:
 
 
 def rated_torque(read: Read, drive: DriveConfig) -> float | None:
-    """Of the motor [N·m]; None where it isn't said."""
+    """Of the motor [N·m]; None where the slave doesn't report it."""
     counts = _number(read, RATED_TORQUE)
     return None if counts is None else counts * drive.rated_torque_unit
 
@@ -98,8 +98,8 @@ def _state(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
     if (position := _number(read, pdo.ACTUAL_POSITION, signed=True)) is not None:
         yield f"actual position (0x{pdo.ACTUAL_POSITION:04X})", f"{position} counts"
     if (status := _number(read, pdo.STATUS_WORD)) is not None:
-        words = "; ".join([decode(status).value, *remarks(status)])
-        yield f"status word (0x{pdo.STATUS_WORD:04X})", f"0x{status:04X} {words}"
+        states = "; ".join([decode(status).value, *remarks(status)])
+        yield f"status word (0x{pdo.STATUS_WORD:04X})", f"0x{status:04X} {states}"
     if (code := _number(read, pdo.ERROR_CODE)) is not None:
         yield f"error code (0x{pdo.ERROR_CODE:04X})", describe_error(code, drive.error_codes if drive else None)
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core.errors import ConfigError, HardwareFault, StaleStateError
+from ...core.types import Array
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.log import figure_class
 from ..driver.supervisor import Action
 from ..driver.topology import load_topology
 from ..process.bus_monitor import REPORT_PERIOD
-from ..process.client import BusClient
-from ..process.pacing import COLUMNS, EMULATED_BUS_TIMEOUTS, SIZE, Timing
+from ..process.client import BusClient, BusSettings
+from ..process.pacing import COLUMNS, SIZE, Timing
 from ..process.protocol import BusStatus
-from ..process.realtime import ANY
 from ..process.remote_loop import RemoteLoop
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
@@ -38,9 +37,9 @@ class Jitter:
     """What was measured.
 
     Attributes:
-        cycle: the time between two cycles that was asked for [s].
+        cycle: the time between two cycles, as configured [s].
         samples: (len(COLUMNS), cycles) see :class:`.pacing.Timing` [s].
-        missed: cycles that were left out, because one before took longer than them.
+        missed: overruns: cycles that were left out, because one before took longer than them.
         lost_frames, bad_counters, late_frames: cycles whose frame didn't come back, was changed by too few slaves, or
             came after its cycle.
         priority: of SCHED_FIFO that the process had; 0 for the ordinary scheduling.
@@ -49,7 +48,7 @@ class Jitter:
     """
 
     cycle: float
-    samples: NDArray[np.float32]
+    samples: Array
     missed: int
     lost_frames: int
     bad_counters: int
@@ -71,26 +70,16 @@ class Jitter:
     def percentiles(self) -> dict[str, tuple[float, ...]]:
         """By column, those of PERCENTILES, then the longest [s]."""
         return {
-            name: tuple(np.percentile(row.astype(float), (*PERCENTILES, 100.0)).tolist())
+            name: tuple(np.percentile(row, (*PERCENTILES, 100.0)).tolist())
             for name, row in zip(COLUMNS, self.samples, strict=True)
         }
 
     def data(self) -> dict[str, Any]:
         """All but the samples, for JSON; times in s."""
         names = (*(f"p{percent:g}" for percent in PERCENTILES), "max")
-        return {
-            "cycle": self.cycle,
-            "cycles": self.cycles,
-            "on_time": self.on_time,
-            "missed": self.missed,
-            "lost_frames": self.lost_frames,
-            "bad_counters": self.bad_counters,
-            "late_frames": self.late_frames,
-            "priority": self.priority,
-            "warnings": list(self.warnings),
-            "trouble": self.trouble,
-            "times": {name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()},
-        }
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "samples"}
+        times = {name: dict(zip(names, row, strict=True)) for name, row in self.percentiles().items()}
+        return {**plain, "cycles": self.cycles, "on_time": self.on_time, "times": times}
 
     def plot(self, path: Path, title: str) -> Path:
         """Fraction of cycles that took longer, over how long; returns the file, a PNG."""
@@ -124,8 +113,8 @@ class TimingRecorder:
     """
 
     def __init__(self, timing: Timing) -> None:
-        self._timing, self._taken = timing, timing.cycles
-        self._parts: list[NDArray[np.float32]] = [np.empty((len(COLUMNS), 0), np.float32)]
+        self._timing, self._taken = timing, timing.count
+        self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
 
     def collect(self) -> None:
         """Take what is new; call it before a ring's cycles have passed.
@@ -133,67 +122,43 @@ class TimingRecorder:
         Raises:
             HardwareFault: they have.
         """
-        cycles = self._timing.cycles
+        cycles = self._timing.count
         ring = self._timing.samples()
-        if self._timing.cycles - self._taken > SIZE:
-            raise HardwareFault(f"this process slept for more than {SIZE} cycles: their times are lost")
+        if self._timing.count - self._taken > SIZE:
+            message = f"this process slept for more than {SIZE} cycles: their times are lost"
+            raise HardwareFault(message, value=cycles - self._taken, bound=SIZE)
         self._parts.append(ring[:, np.arange(self._taken, cycles) % SIZE])
         self._taken = cycles
 
-    def all(self) -> NDArray[np.float32]:
+    def all(self) -> Array:
         """(columns, cycles) of all that was collected [s]."""
         return np.concatenate(self._parts, axis=1)
 
 
-def measure(
-    robot: str,
-    interface: str,
-    topology: str = "",
-    *,
-    seconds: float = 60.0,
-    law: str = "",
-    profile: str = PROFILE,
-    priority: int = 40,
-    processor: int = ANY,
-    emulated: bool = False,
-    memory: Path | None = None,
-) -> Jitter:
+def measure(settings: BusSettings, seconds: float, law: str = "") -> Jitter:
     """Run the bus's process for a while.
 
     Args:
-        robot, profile: name, or path of a YAML file; one of its profiles.
-        interface: name of the network interface.
-        topology: name, or path of a YAML file; that of the robot's name by default.
+        settings: of the process; the topology is that of the robot's name where it is empty.
         seconds: for how long, once the bus is in OP and the law runs.
         law: that runs in the process and holds the arm with the drives ENABLED; without one they stay disabled.
-        priority, processor, memory: see :class:`BusClient`.
-        emulated: whether the bus is an emulated one; see EMULATED_BUS_TIMEOUTS in :mod:`.pacing`.
 
     Raises:
         ConfigError: unknown robot, law or interface; the bus isn't that of the topology, or another process's.
         HardwareFault: the bus isn't in OP, the drives can't be enabled, or the process ends.
     """
     if not seconds > 0.0:
-        raise ConfigError(f"seconds = {seconds:g}: must be above 0")
-    config = load_robot(robot, profile)
-    topology = topology or config.name
+        raise ConfigError(f"seconds = {seconds:g}: must be above 0", name="seconds", value=seconds, bound=0.0)
+    config = load_robot(settings.robot, settings.profile)
+    topology = settings.topology or config.name
     cycle = load_topology(topology).cycle
     config = config.at_rate(1.0 / cycle)
     running = RunningLaw(config, law) if law else None
-    client = BusClient(
-        config,
-        robot,
-        topology,
-        interface,
-        priority=priority,
-        processor=processor,
-        memory=memory,
-        in_process=running is not None,
-        **(EMULATED_BUS_TIMEOUTS if emulated else {}),
-    )
+    settings = replace(settings, topology=topology, in_process=running is not None)
+    client = BusClient(settings)
     with closing(client):
         client.wait_until_ready()
-        loop = None if running is None else _start(client, config, running, robot)
+        loop = None if running is None else _start(client, config, running, settings.robot)
         return _observe(client, loop, cycle, seconds)
 
 
@@ -205,28 +170,22 @@ def _start(client: BusClient, robot: RobotConfig, law: RunningLaw, name: str) ->
     except HardwareFault as error:
         raise HardwareFault(f"{error}; {_describe(client)}") from error
     until = time.monotonic() + ENABLE_LIMIT
-    asked = False
+    requested, refusal = False, ""
     while True:
         status = _status(client, loop)
         if status.action is Action.RUN:
             return loop
-        if asked and status.action in (Action.DISABLE, Action.QUICK_STOP):
+        if requested and status.action in (Action.DISABLE, Action.QUICK_STOP):
             raise HardwareFault(f"the drives aren't enabled: {_describe(client)}")
-        if not asked and status.in_process:
-            asked = _ask(client, until)
+        if not requested and status.in_process:
+            try:
+                client.request("enable")
+                requested = True
+            except ConfigError as error:  # what stands against it may go by
+                refusal = f"{error}; "
         if time.monotonic() > until:
-            raise HardwareFault(f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {_describe(client)}")
-
-
-def _ask(client: BusClient, until: float) -> bool:
-    """Ask for the drives to be enabled; what stands against it may go by."""
-    try:
-        client.request("enable")
-    except ConfigError:
-        if time.monotonic() > until:
-            raise
-        return False
-    return True
+            message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal}{_describe(client)}"
+            raise HardwareFault(message, bound=ENABLE_LIMIT)
 
 
 def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: float) -> Jitter:
@@ -246,7 +205,7 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
     return Jitter(
         cycle=cycle,
         samples=samples.all(),
-        missed=last.missed - first.missed,
+        missed=last.overruns - first.overruns,
         lost_frames=last.lost_frames - first.lost_frames,
         bad_counters=last.bad_counters - first.bad_counters,
         late_frames=last.late_frames - first.late_frames,

@@ -26,8 +26,8 @@ from ...core.errors import ConfigError, HardwareFault, RobotControlError
 from ...core.types import Array, Command, CommandMode, RobotState
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
-from ...ethercat.emulation.child import emulated_bus
-from ...ethercat.process.client import BusClient
+from ...ethercat.emulation.program import emulated_bus
+from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
@@ -277,15 +277,19 @@ class Bench:
 
     def _start(self) -> BusClient:
         """The bus process, with the bus in OP; the last one may still be ending."""
-        settings: dict[str, Any] = {
-            "priority": PRIORITY,
-            "command_timeout": self._command_timeout,
-            "bad_cycles": BAD_CYCLES,
-            "frame_timeout": FRAME_TIMEOUT,
-            "memory": self.folder / MASTER,
-            "stop_time": STOP_TIME,
-        }
-        client = retry(lambda: BusClient(self.robot, ROBOT, self.topology, MASTER, **settings))
+        settings = BusSettings(
+            interface=MASTER,
+            topology=self.topology,
+            robot=ROBOT,
+            profile=self.robot.profile_name,
+            memory=str(self.folder / MASTER),
+            priority=PRIORITY,
+            command_timeout=self._command_timeout,
+            bad_cycles=BAD_CYCLES,
+            frame_timeout=FRAME_TIMEOUT,
+            stop_time=STOP_TIME,
+        )
+        client = retry(lambda: BusClient(settings))
         try:
             client.wait_until_ready()
         except RobotControlError:

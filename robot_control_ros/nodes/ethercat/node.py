@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -20,7 +21,7 @@ from ...core.types import Command, CommandMode
 from ...ethercat.driver.drive_cycle import check_command
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
-from ...ethercat.process.client import BusClient
+from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
 from ..common.entities import Entities
@@ -69,11 +70,11 @@ class EthercatNode(Node):
         topology = self._value("topology") or self._robot.name
         period = load_topology(topology).cycle
         self._every = max(1, round(1.0 / (period * self._numbers["rate"]))) if self._numbers["rate"] else 1
-        self._client = BusClient(
-            self._robot,
-            self._value("robot"),
-            topology,
-            self._value("interface"),
+        settings = BusSettings(
+            interface=self._value("interface"),
+            topology=topology,
+            robot=self._value("robot"),
+            profile=self._value("profile"),
             priority=round(self._numbers["realtime_priority"]),
             processor=round(self._numbers["cpu_affinity"]),
             command_timeout=self._numbers["command_timeout"],
@@ -82,12 +83,13 @@ class EthercatNode(Node):
             in_process=bool(self._value("in_process")),
             watchdog=self._numbers["watchdog"],
         )
+        self._client = BusClient(settings)
         try:
             self._client.wait_until_ready()
         except RobotControlError:
             self._client.close()
             raise
-        self._words, self._told_events = "", 0.0
+        self._message, self._logged_until = "", 0.0
         self._refusal = ""
         self._in_process = False
         self._entities = Entities(self)
@@ -122,7 +124,7 @@ class EthercatNode(Node):
             entities.subscription(Float64MultiArray, topic, self._forward_callback(mode), raw=True)
         entities.subscription(JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command)
         for name in REQUESTS:
-            entities.trigger(f"~/{name}", self._request(name))
+            entities.trigger(f"~/{name}", partial(self._client.request, name))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(LOG_PERIOD, self._log)
 
@@ -130,17 +132,17 @@ class EthercatNode(Node):
 
     def _pump(self) -> None:
         """The thread: a joint state per cycle, or per so many."""
-        published, heard = 0, time.monotonic()
+        published, received = 0, time.monotonic()
         while not self._ending.is_set():
             status = self._client.wait(NO_STATUS / 5)
             if status is not None:
-                heard = time.monotonic()
+                received = time.monotonic()
                 self._in_process = status.in_process
                 if status.fresh and status.cycle >= published + self._every:
                     published = status.cycle
                     state = status.state
                     self._joint_states.publish(self._writer.write(state.time, state.q, state.v, state.effort))
-            elif time.monotonic() - heard > NO_STATUS and not self._lives():
+            elif time.monotonic() - received > NO_STATUS and not self._lives():
                 return
 
     def _lives(self) -> bool:
@@ -178,9 +180,6 @@ class EthercatNode(Node):
 
     # --- services and diagnostics ---
 
-    def _request(self, name: str) -> Callable[[], str]:
-        return lambda: self._client.request(name)
-
     def _publish_diagnostics(self) -> None:
         report, status = self._client.report(), self._client.status()
         if status is None or "drives" not in report:
@@ -194,16 +193,16 @@ class EthercatNode(Node):
         report = self._client.report()
         if "events" not in report:
             return
-        for at, words in report["events"]:
-            if at > self._told_events:
-                self._told_events = at
-                self.get_logger().warning(words)
-        if report["message"] != self._words:
-            self._words = report["message"]
+        for at, message in report["events"]:
+            if at > self._logged_until:
+                self._logged_until = at
+                self.get_logger().warning(message)
+        if report["message"] != self._message:
+            self._message = report["message"]
             if report["stopped"]:
-                self.get_logger().error(f"drives: {self._words}")
+                self.get_logger().error(f"drives: {self._message}")
             else:
-                self.get_logger().info(f"drives: {self._words}")
+                self.get_logger().info(f"drives: {self._message}")
 
     def _bus_status(self, report: dict[str, Any], status: BusStatus) -> DiagnosticStatus:
         level = DiagnosticStatus.OK if status.action is Action.RUN else DiagnosticStatus.WARN
@@ -213,12 +212,12 @@ class EthercatNode(Node):
             "lost frames": status.lost_frames,
             "wrong working counters": status.bad_counters,
             "late frames": status.late_frames,
-            "cycles left out": status.missed,
+            "cycles left out": status.overruns,
             "on time [%]": f"{100.0 * self._client.timing.on_time:.3f}",
             "commanded by": "a loop in the bus's process" if status.in_process else "topics",
             "last refusal": self._refusal,
         }
-        for name, (p50, p99, _) in self._client.timing.percentiles().items():
+        for name, (p50, p99) in self._client.timing.by_column().items():
             values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
         return self._status("bus", DiagnosticStatus.ERROR if report["stopped"] else level, report["message"], values)
 

@@ -14,11 +14,11 @@ import pytest
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
 from robot_control_ros.core.types import CommandMode, RobotState, Wrench
-from robot_control_ros.ethercat.process import in_process_loop as hosted_module
-from robot_control_ros.ethercat.process import remote_loop
-from robot_control_ros.ethercat.process.in_process_loop import MAX_SILENCE, NOT_ENABLED, InProcessLoop
+from robot_control_ros.ethercat.process import in_process_loop, remote_loop, rpc
+from robot_control_ros.ethercat.process.in_process_loop import MAX_SILENCE, TELEMETRY_RATE, InProcessLoop
 from robot_control_ros.ethercat.process.protocol import open_memory
 from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
+from robot_control_ros.laws import law_class
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -27,16 +27,24 @@ PERIOD = 0.001
 TIME_CONSTANT = 0.2
 
 
+class SameThread:
+    """In the place of BetweenCycles, where cycles and calls are in one thread."""
+
+    def call(self, action):
+        return action()
+
+
 class Bus:
     """Plays the bus's process: serves calls whenever the controller waits, and runs cycles when the test says so."""
 
     def __init__(self, path, monkeypatch, law="impedance"):
-        self.in_process = InProcessLoop(open_memory(path, create=True), PERIOD)
+        self.in_process = InProcessLoop(open_memory(path, create=True), PERIOD, SameThread())
         self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
         self.q = np.array(self.robot.home)
         self.now = time.monotonic()
         clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=time.monotonic_ns, sleep=self.serve)
-        monkeypatch.setattr(remote_loop, "time", clock)
+        for module in (remote_loop, rpc):
+            monkeypatch.setattr(module, "time", clock)
         self.remote = self.controller(law)
 
     def controller(self, law):
@@ -45,11 +53,8 @@ class Bus:
 
     def serve(self, seconds=0.0):
         self.now += seconds
-        self.in_process.prepare()
-        self.in_process.after()
-        if (
-            self.in_process.active and self.in_process.loop.state is None
-        ):  # the first cycle, which a controller waits for
+        self.in_process.server.serve()
+        if self.in_process.active and self.in_process.loop.state is None:  # the first cycle: a controller waits for it
             self.first = self.state()
             self.cycles(1, running=False)
 
@@ -61,12 +66,12 @@ class Bus:
         commands = []
         for _ in range(count):
             commands.append(self.in_process.tick(self.state(), running))
-            self.in_process.after()
+            self.in_process.send_telemetry()
             self.time += PERIOD
             self.now += PERIOD
         return commands
 
-    def told(self):
+    def report(self):
         return self.remote.tick(self.state())
 
 
@@ -92,6 +97,7 @@ def both(bus, loop, count):
         (got,) = bus.cycles(1)
         assert got.mode is expected.mode
         assert got.values.tolist() == expected.values.tolist()
+    return expected
 
 
 # --- the same as a loop of one's own ---
@@ -100,7 +106,7 @@ def both(bus, loop, count):
 def test_commands_are_those_of_a_loop_of_one_s_own(bus):
     loop = own_loop(bus)
     both(bus, loop, 50)
-    bus.told()
+    bus.report()
     pose = loop.kin.pose.copy()
     pose[2, 3] += 0.05
     for each in (loop, bus.remote):
@@ -125,10 +131,10 @@ def test_commands_are_those_of_a_loop_of_one_s_own(bus):
 def test_gains_arrive_and_are_taken_over_with_the_time_constant(bus):
     loop = own_loop(bus)
     both(bus, loop, 20)
-    bus.told()
+    bus.report()
     for each in (loop, bus.remote):
         each.running.gains.set({"stiffness": [300.0] * 3 + [10.0] * 3})
-    bus.told()
+    bus.report()
     both(bus, loop, 400)
     assert not np.allclose(loop.running.gains.current.stiffness, 300.0)
     assert bus.in_process.loop.running.gains.current.stiffness.tolist() == loop.running.gains.current.stiffness.tolist()
@@ -137,7 +143,7 @@ def test_gains_arrive_and_are_taken_over_with_the_time_constant(bus):
 def test_a_law_that_takes_over_does_so_as_in_a_loop_of_one_s_own(bus):
     loop = own_loop(bus)
     both(bus, loop, 20)
-    bus.told()
+    bus.report()
     for name in ("joint_impedance", "impedance", "joint_pid"):
         for each, robot in ((loop, loop.robot), (bus.remote, bus.robot)):
             each.switch_law(RunningLaw(robot, name, time_constant=TIME_CONSTANT))
@@ -147,7 +153,7 @@ def test_a_law_that_takes_over_does_so_as_in_a_loop_of_one_s_own(bus):
 
 def test_a_law_that_already_runs_doesn_t_change_its_gains_at_once_when_it_is_asked_for_again(bus):
     bus.cycles(20)
-    bus.told()
+    bus.report()
     running = bus.remote.running
     before = bus.in_process.loop.running.gains.current.stiffness.copy()
     running.gains.set({"stiffness": [1.5 * before[0]] * 3 + list(before[3:])})
@@ -159,11 +165,14 @@ def test_a_law_that_already_runs_doesn_t_change_its_gains_at_once_when_it_is_ask
 def test_what_is_told_is_what_happened(bus):
     loop = own_loop(bus)
     both(bus, loop, 200)
-    while (bus.in_process._count + 1) % bus.in_process._every:
-        both(bus, loop, 1)
-    both(bus, loop, 1)
-    command, report, told = bus.told(), loop.report(), bus.remote.report()
-    assert command.values.tolist() == bus.in_process._command.values.tolist()
+    before = bus.report()
+    for _ in range(round(1.0 / (PERIOD * TELEMETRY_RATE))):  # until the cycle that is reported next
+        expected = both(bus, loop, 1)
+        command = bus.report()
+        if command is not before:
+            break
+    report, told = loop.report(), bus.remote.report()
+    assert command.values.tolist() == expected.values.tolist()
     for name in ("time", "q", "v", "effort"):
         assert np.all(getattr(told.state, name) == getattr(report.state, name))
     assert np.all(told.reference.pose == report.reference.pose)
@@ -195,11 +204,18 @@ def test_the_sensor_s_newest_sample_arrives(bus, stamped):
 
 
 def test_refusals_come_back_as_they_were_raised(bus):
-    bus.cycles(20)
-    bus.told()
-    with pytest.raises(ConfigError, match=r"joint goal shoulder_pan_joint = 99 rad: must be within"):
-        bus.remote.motion.move_joints_to(np.full(6, 99.0))
-    with pytest.raises(ConfigError, match="must be 6 finite numbers"):
+    loop = own_loop(bus)
+    both(bus, loop, 20)
+    bus.report()
+    goal = np.full(6, 99.0)
+    errors = []
+    for each in (loop, bus.remote):
+        with pytest.raises(ConfigError) as caught:
+            each.motion.move_joints_to(goal)
+        errors.append(caught.value)
+    own, remote = errors
+    assert (str(remote), remote.name, remote.value, remote.bound) == (str(own), own.name, own.value, own.bound)
+    with pytest.raises(ConfigError):
         bus.remote.motion.move_joints_to(np.zeros(3))
     bus.cycles(5)
 
@@ -214,7 +230,7 @@ def test_refusals_come_back_as_they_were_raised(bus):
 )
 def test_what_raises_anything_else_is_refused_too_and_the_cycles_go_on(bus, ask):
     bus.cycles(20)
-    bus.told()
+    bus.report()
     with pytest.raises(ConfigError):
         ask(bus.remote)
     assert bus.cycles(5)[-1] is not None
@@ -222,7 +238,7 @@ def test_what_raises_anything_else_is_refused_too_and_the_cycles_go_on(bus, ask)
 
 def test_nothing_leads_while_the_drives_don_t_run(bus):
     bus.cycles(20, running=False)
-    bus.told()
+    bus.report()
     for lead in (
         bus.remote.motion.hold,
         bus.remote.motion.go_home,
@@ -230,9 +246,9 @@ def test_nothing_leads_while_the_drives_don_t_run(bus):
         lambda: bus.remote.motion.jog(np.ones(6), 1.0),
         lambda: bus.remote.motion.follow_joints(np.array([1.0]), np.array([bus.q]), None),
     ):
-        with pytest.raises(ConfigError, match=NOT_ENABLED.split(":")[0]):
+        with pytest.raises(ConfigError):
             lead()
-    with pytest.raises(ConfigError, match="not enabled"):
+    with pytest.raises(ConfigError):
         bus.remote.tip()
     bus.remote.motion.set_feedforward_wrench(np.zeros(6))  # that may be set
 
@@ -251,31 +267,36 @@ def test_drives_that_don_t_run_get_what_holds_them_and_begin_where_they_are(bus)
 
 def test_nothing_leads_a_loop_that_commands_no_longer(bus):
     bus.cycles(20)
-    bus.told()
-    bus.in_process.drop()
+    bus.report()
+    bus.in_process.active = False
     with pytest.raises(ConfigError):
         bus.remote.motion.hold()
 
 
 def test_a_call_that_there_is_not_is_refused(bus):
-    with pytest.raises(ConfigError, match="unknown call 'nonsense'"):
-        bus.remote._line.call("nonsense")
+    with pytest.raises(ConfigError) as caught:
+        bus.in_process.call("nonsense")
+    assert caught.value.value == "nonsense"
+    assert "attach" in caught.value.bound
 
 
-def test_a_call_whose_arguments_the_bus_can_t_import_is_refused(bus, monkeypatch):
+def test_a_law_that_the_bus_can_t_import_is_refused(bus, monkeypatch):
     """A law of the user's own that only the controller finds."""
     module = ModuleType("only_the_controller_finds_this")
-    module.Gains = type("Gains", (), {"__module__": module.__name__})
+    module.Law = type("Law", (law_class("impedance"),), {"__module__": module.__name__})
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    bus.in_process.after()
+    running = RunningLaw(bus.robot, f"{module.__name__}:Law")
 
     def serve(seconds):
         monkeypatch.delitem(sys.modules, module.__name__, raising=False)
         bus.serve(seconds)
 
-    monkeypatch.setattr(remote_loop.time, "sleep", serve)
-    with pytest.raises(ConfigError, match="only_the_controller_finds_this"):
-        bus.remote._line.call("set_gains", "impedance", module.Gains())
+    monkeypatch.setattr(rpc.time, "sleep", serve)
+    bus.cycles(20)
+    bus.report()
+    with pytest.raises(ConfigError):
+        bus.remote.switch_law(running)
+    assert bus.remote.running.name == "impedance"
     assert bus.cycles(1)[0] is not None
 
 
@@ -304,19 +325,21 @@ def test_a_law_that_refuses_gets_the_safe_output_and_is_told_of(bus, monkeypatch
     monkeypatch.setattr(bus.in_process.loop.running.law, "compute", compute)
     command = bus.cycles(10)[-1]
     assert command.values == pytest.approx(bus.in_process.loop.kin.gravity, abs=1e-9)
-    bus.told()
+    bus.report()
     assert bus.remote.fault == "no such thing"
 
 
 def test_a_controller_whose_loop_commands_no_longer_is_told_so(bus):
     bus.cycles(20)
-    bus.told()
-    bus.in_process.drop()
+    bus.report()
+    bus.in_process.active = False
     bus.cycles(50)
-    bus.told()
+    bus.report()
     bus.cycles(60)
-    with pytest.raises(StaleStateError, match=r"has told nothing for 0\.11 s"):
-        bus.told()
+    with pytest.raises(StaleStateError) as caught:
+        bus.report()
+    assert caught.value.value == pytest.approx(0.11)
+    assert caught.value.bound == 0.1
 
 
 # --- controllers that are gone ---
@@ -327,7 +350,7 @@ def test_a_loop_that_hasn_t_begun_commands_nothing(tmp_path, monkeypatch):
     assert bus.in_process.tick(bus.state(), True) is None
     assert bus.in_process.failure(time.monotonic()) == ""
     assert not bus.in_process.active
-    bus.told()
+    bus.report()
     assert bus.cycles(1)[0] is not None
 
 
@@ -335,20 +358,20 @@ def test_a_silent_controller_is_found_and_one_that_speaks_isn_t(bus):
     bus.cycles(5)
     now = time.monotonic()
     for i in range(30):
-        bus.told()
+        bus.report()
         assert bus.in_process.failure(now + 0.2 * i) == ""
     last = now + 0.2 * 29
     assert bus.in_process.failure(last + 0.9 * MAX_SILENCE) == ""
     said = f"the controller hangs: silent for {1.1 * MAX_SILENCE:.2f} s"
     assert bus.in_process.failure(last + 1.1 * MAX_SILENCE) == said
-    bus.in_process.drop()
+    bus.in_process.active = False
     assert bus.in_process.failure(last + 10.0) == ""
 
 
 def test_a_controller_that_waits_for_an_answer_isn_t_silent(bus, monkeypatch):
     """A law that is used for the first time may take seconds to make."""
     bus.cycles(20)
-    bus.told()
+    bus.report()
     now, failures = time.monotonic(), []
 
     def serve(seconds):
@@ -356,7 +379,7 @@ def test_a_controller_that_waits_for_an_answer_isn_t_silent(bus, monkeypatch):
         if len(failures) > 30:
             bus.serve()
 
-    monkeypatch.setattr(remote_loop.time, "sleep", serve)
+    monkeypatch.setattr(rpc.time, "sleep", serve)
     bus.remote.motion.hold()
     assert len(failures) > 30
     assert set(failures) == {""}
@@ -367,6 +390,7 @@ import sys
 from pathlib import Path
 from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.laws import law_class
 from robot_control_ros.laws.running_law import RunningLaw
 robot = load_robot("ur5", "ethercat")
 loop = RemoteLoop(robot, RunningLaw(robot, "impedance"), None, 0.2, name="ur5", path=Path(sys.argv[1]))
@@ -407,7 +431,7 @@ def test_a_controller_that_was_killed_is_found_at_once_and_another_one_may_attac
 
 def test_another_controller_is_refused_while_one_is_active(bus):
     bus.cycles(5)
-    with pytest.raises(ConfigError, match="a controller's loop runs in the bus's process already"):
+    with pytest.raises(ConfigError):
         bus.controller("joint_pid")
     assert bus.cycles(1)[0].mode is CommandMode.EFFORT
     bus.remote.stop()
@@ -416,9 +440,10 @@ def test_another_controller_is_refused_while_one_is_active(bus):
 
 
 def test_no_answer_is_told_so(bus, monkeypatch):
-    monkeypatch.setattr(remote_loop.time, "sleep", lambda seconds: setattr(bus, "now", bus.now + seconds))
-    with pytest.raises(HardwareFault, match="hold: the bus's process gave no answer within 5 s"):
+    monkeypatch.setattr(rpc.time, "sleep", lambda seconds: setattr(bus, "now", bus.now + seconds))
+    with pytest.raises(HardwareFault) as caught:
         bus.remote.motion.hold()
+    assert (caught.value.name, caught.value.bound) == ("hold", 5.0)
 
 
 # --- the cycle isn't held up ---
@@ -431,17 +456,17 @@ def test_a_law_is_made_beside_the_cycle(bus, monkeypatch):
         made.append(bool(in_cycle))
         return RunningLaw(*arguments, **others)
 
-    monkeypatch.setattr(hosted_module, "RunningLaw", law)
-    after = bus.in_process.after
+    monkeypatch.setattr(in_process_loop, "RunningLaw", law)
 
-    def marked():
+    def call(action):
         in_cycle.append(True)
-        after()
+        result = action()
         in_cycle.clear()
+        return result
 
-    monkeypatch.setattr(bus.in_process, "after", marked)
+    monkeypatch.setattr(SameThread, "call", staticmethod(call))
     bus.cycles(20)
-    bus.told()
+    bus.report()
     bus.remote.switch_law(RunningLaw(bus.robot, "joint_impedance"))
     assert made == [False]
     assert bus.in_process.loop.running.name == "joint_impedance"
@@ -453,6 +478,7 @@ def test_terms_too_long_to_be_told_end_the_loop_and_are_told(bus):
     bus.cycles(20)
     report = bus.in_process.loop.report
     bus.in_process.loop.report = lambda: replace(report(), terms={"matrix": np.zeros((100, 100))})
-    with pytest.raises(ConfigError, match=r"a record of 815\d\d bytes: must be at most 65516"):
+    with pytest.raises(ConfigError) as caught:
         bus.cycles(20)
+    assert caught.value.value > 80_000 > caught.value.bound
     assert not bus.in_process.active
