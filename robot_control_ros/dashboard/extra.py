@@ -1,4 +1,4 @@
-"""The pages' library comes with an extra of this package: where it is missing, that is said."""
+"""The extra of this package that brings the pages' library."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from ..core.errors import ConfigError
 
 
 @contextmanager
-def viser_needed(by: str) -> Iterator[None]:
-    """Import a page within this.
-
-    Args:
-        by: what needs it, in words.
+def viser_needed(user: str) -> Iterator[None]:
+    """Import a page within this; `user` names what needs it.
 
     Raises:
-        ConfigError: viser isn't there; names the extra that brings it.
+        ConfigError: viser is not installed; names the extra that brings it.
     """
     try:
         yield
     except ModuleNotFoundError as error:
         if error.name != "viser":
             raise
-        raise ConfigError(f"{by} needs viser: pip install 'robot_control_ros[dashboard]'") from error
+        raise ConfigError(f"{user} needs viser: pip install 'robot_control_ros[dashboard]'", name="viser") from error

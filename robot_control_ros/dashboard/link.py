@@ -1,4 +1,4 @@
-"""What the page knows of a running system, and what it can ask of it; the node implements it, and tests fake it."""
+"""What the page knows of a running system and can request from it. The node implements it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 
-SETTINGS = ("wrench.", "workspace.")  # in front of the names of what isn't the law's
+SETTINGS = ("wrench.", "workspace.")  # prefixes of parameters that are no gains of the law
 Value = bool | float | str | tuple[float, ...]
 
 
@@ -21,15 +21,10 @@ def split(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class RequestResult:
-    """How a request ended.
+    """How a request ended."""
 
-    Attributes:
-        accepted: whether it was done.
-        message: why it was refused, or what came of it.
-    """
-
-    accepted: bool
-    message: str = ""
+    accepted: bool  # whether it was done
+    message: str = ""  # why it was refused, or what came of it
 
 
 Reply = Callable[[RequestResult], None]
@@ -37,97 +32,56 @@ Reply = Callable[[RequestResult], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A gain of the running law, or a setting of the wrench or the workspace, as its node declares it.
+    """A gain of the running law, or a setting of the wrench or the workspace, as its node declares it."""
 
-    Attributes:
-        name: without the law's name; of settings with one of SETTINGS in front.
-        value: at the node; a tuple where it is one number per axis or joint.
-        default: of this law on this robot; the first value that came where nobody knows.
-        text: one sentence.
-        unit: of each value; two, separated by a comma, where the last three of six are of rotations.
-        lower, upper: bounds of each number.
-        choices: where it is a word.
-        axes: names of the values, where they are known.
-    """
-
-    name: str
-    value: Value
-    default: Value
-    text: str = ""
-    unit: str = ""
-    lower: float = 0.0
-    upper: float = 1.0
-    choices: tuple[str, ...] = ()
-    axes: tuple[str, ...] = ()
+    name: str  # without the law's name; of settings with one of SETTINGS in front
+    value: Value  # at the node; a tuple where it is one number per axis or joint
+    default: Value  # of this law on this robot; the first value that came where nobody knows
+    text: str = ""  # one sentence
+    unit: str = ""  # of each value; two, separated by a comma, where the last three of six are of rotations
+    lower: float = 0.0  # bound of each number
+    upper: float = 1.0  # bound of each number
+    choices: tuple[str, ...] = ()  # where it is a word
+    axes: tuple[str, ...] = ()  # names of the values, where they are known
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnObject:
-    """Something around the robot, or a tool on it.
+    """Something around the robot, or a tool on it."""
 
-    Attributes:
-        name: unique.
-        shape: sphere, box or cylinder.
-        size: (3,) [m] lengths along its axes.
-        pose: (4, 4) in the frame.
-        colour: (3,) from 0 to 1.
-        frame: that the pose is in: the base, or a link that it is fixed to.
-        led: whether it can be given a place to go to.
-    """
-
-    name: str
-    shape: str
-    size: Array
-    pose: Array
-    colour: tuple[float, float, float]
-    frame: str
-    led: bool = False
+    name: str  # unique
+    shape: str  # sphere, box or cylinder
+    size: Array  # (3,) [m] lengths along its axes
+    pose: Array  # (4, 4) in the frame
+    colour: tuple[float, float, float]  # (3,) from 0 to 1
+    frame: str  # that the pose is in: the base, or a link that it is fixed to
+    led: bool = False  # whether it can be given a place to go to
 
 
 @dataclass(frozen=True, eq=False)
 class RobotTelemetry:
-    """The newest of everything measured; None where nothing has come yet.
+    """The newest of everything measured; None where nothing has come yet."""
 
-    Attributes:
-        q: (n,) joint positions [rad].
-        reference: (4, 4) pose in the base.
-        wrench: (6,) by the environment on the tip, base axes [N, N·m].
-        contact: (6,) the same, of the simulated contacts alone.
-        objects: of the scene.
-        blocks: of the controller's ~/state, by name, see docs/controller.md.
-        samples: how many of these have come; see :meth:`RobotLink.recent`.
-    """
-
-    q: Array | None = None
-    reference: Array | None = None
-    wrench: Array | None = None
-    contact: Array | None = None
-    objects: tuple[DrawnObject, ...] = ()
-    blocks: Mapping[str, Array] = field(default_factory=dict)
-    samples: int = 0
+    q: Array | None = None  # (n,) joint positions [rad]
+    reference: Array | None = None  # (4, 4) pose in the base
+    wrench: Array | None = None  # (6,) by the environment on the tip, base axes [N, N·m]
+    contact: Array | None = None  # (6,) the same, of the simulated contacts alone
+    objects: tuple[DrawnObject, ...] = ()  # of the scene
+    blocks: Mapping[str, Array] = field(default_factory=dict)  # of ~/state, by name, see docs/controller.md
+    samples: int = 0  # how many of these have come; see :meth:`RobotLink.recent`
 
 
 @dataclass(frozen=True)
 class Health:
-    """How the controller is.
+    """How the controller is."""
 
-    Attributes:
-        answers: whether it has been heard lately.
-        silence: since it was [s].
-        lifecycle: unconfigured, inactive, active, …; empty until it is known.
-        executing: whether the robot carries out commands; None where it doesn't say.
-        diagnosis: the controller's values in /diagnostics, by name.
-        problem: what /diagnostics has to complain of, as the controller says.
-        drives: state of the EtherCAT drives; empty where there are none.
-    """
-
-    answers: bool = False
-    silence: float = 0.0
-    lifecycle: str = ""
-    executing: bool | None = None
-    diagnosis: Mapping[str, str] = field(default_factory=dict)
-    problem: str = ""
-    drives: str = ""
+    answers: bool = False  # whether it has been heard lately
+    silence: float = 0.0  # since it was [s]
+    lifecycle: str = ""  # unconfigured, inactive, active, …; empty until it is known
+    executing: bool | None = None  # whether the robot carries out commands; None where it doesn't say
+    diagnosis: Mapping[str, str] = field(default_factory=dict)  # the controller's values in /diagnostics, by name
+    problem: str = ""  # what /diagnostics has to complain of, as the controller says
+    drives: str = ""  # state of the EtherCAT drives; empty where there are none
 
     @property
     def commands(self) -> bool:
