@@ -254,7 +254,7 @@ def test_the_command_serves_until_it_is_interrupted_and_needs_no_ros(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout.readline() == f"one joint: http://127.0.0.1:{port} (Ctrl-C ends it)\n"
+            assert process.stdout.readline() == f"One joint: http://127.0.0.1:{port} (Ctrl-C ends it)\n"
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=20.0)
         finally:

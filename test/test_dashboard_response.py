@@ -476,6 +476,15 @@ def test_a_run_that_is_disturbed_ends_with_zeros_and_says_why(arm, happens, word
     assert not arm.wrenches[-1].any()
 
 
+def test_a_page_that_stalls_during_the_whole_force_has_no_result(arm):
+    experiment = run(arm, Plan(0, False, 10.0), until_progress=0.1)
+    arm.advance(experiments.BASELINE + plans.LONGEST + 10.0)
+    go_on(arm, experiment)
+    assert experiment.result is None
+    assert experiment.problem
+    assert not arm.wrenches[-1].any()
+
+
 def test_abort_is_at_once(arm):
     experiment = run(arm, Plan(0, False, 10.0), until_progress=0.5)
     experiment.abort("enough", arm.page_time)

@@ -97,7 +97,7 @@ def png(charts: Sequence[Chart], title: str) -> bytes:
 
 
 def _series(x_label: str, chart: Chart) -> tuple[dict[str, Any], ...]:
-    return ({"label": x_label}, *(_line(curve) for curve in chart.curves))
+    return ({"label": x_label or TIME}, *(_line(curve) for curve in chart.curves))
 
 
 def _line(curve: Curve) -> dict[str, Any]:

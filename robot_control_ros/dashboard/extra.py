@@ -7,17 +7,21 @@ from contextlib import contextmanager
 
 from ..core.errors import ConfigError
 
+EXTRA = ("viser", "trimesh")
+
 
 @contextmanager
 def viser_needed(user: str) -> Iterator[None]:
     """Import a page within this; `user` names what needs it.
 
     Raises:
-        ConfigError: viser is not installed; names the extra that brings it.
+        ConfigError: viser or trimesh is not installed; names the extra that brings them.
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != "viser":
+        if error.name not in EXTRA:
             raise
-        raise ConfigError(f"{user} needs viser: pip install 'robot_control_ros[dashboard]'", name="viser") from error
+        raise ConfigError(
+            f"{user} needs {error.name}: pip install 'robot_control_ros[dashboard]'", name=error.name
+        ) from error

@@ -14,7 +14,7 @@ Value = bool | float | str | tuple[float, ...]
 
 
 def split(name: str) -> tuple[str, str]:
-    """A parameter's prefix, one of SETTINGS or empty for the law's own, and what follows."""
+    """A parameter's prefix, one of SETTINGS or empty for a gain, and the rest."""
     prefix = next((each for each in SETTINGS if name.startswith(each)), "")
     return prefix, name.removeprefix(prefix)
 
@@ -24,7 +24,7 @@ class RequestResult:
     """How a request ended."""
 
     accepted: bool  # whether it was done
-    message: str = ""  # why it was refused, or what came of it
+    message: str = ""  # why it was refused, or its result
 
 
 Reply = Callable[[RequestResult], None]
@@ -32,17 +32,17 @@ Reply = Callable[[RequestResult], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A gain of the running law, or a setting of the wrench or the workspace, as its node declares it."""
+    """A gain of the running law, or a setting of the wrench or the workspace."""
 
-    name: str  # without the law's name; of settings with one of SETTINGS in front
-    value: Value  # at the node; a tuple where it is one number per axis or joint
-    default: Value  # of this law on this robot; the first value that came where nobody knows
+    name: str  # without the law's name; settings with their prefix of SETTINGS
+    value: Value  # a tuple if it has one number per axis or joint
+    default: Value  # of this law on this robot; if unknown, the first value
     text: str = ""  # one sentence
-    unit: str = ""  # of each value; two, separated by a comma, where the last three of six are of rotations
+    unit: str = ""  # of each value; two, separated by a comma, if the last three of six values are rotations
     lower: float = 0.0  # bound of each number
     upper: float = 1.0  # bound of each number
-    choices: tuple[str, ...] = ()  # where it is a word
-    axes: tuple[str, ...] = ()  # names of the values, where they are known
+    choices: tuple[str, ...] = ()  # of a text
+    axes: tuple[str, ...] = ()  # names of the values, if known
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +54,13 @@ class DrawnObject:
     size: Array  # (3,) [m] lengths along its axes
     pose: Array  # (4, 4) in the frame
     colour: tuple[float, float, float]  # (3,) from 0 to 1
-    frame: str  # that the pose is in: the base, or a link that it is fixed to
-    led: bool = False  # whether it can be given a place to go to
+    frame: str  # of the pose: the base, or the link that carries it
+    led: bool = False  # whether it takes a target position
 
 
 @dataclass(frozen=True, eq=False)
 class RobotTelemetry:
-    """The newest of everything measured; None where nothing has come yet."""
+    """The newest measurements; None if nothing has come yet."""
 
     q: Array | None = None  # (n,) joint positions [rad]
     reference: Array | None = None  # (4, 4) pose in the base
@@ -68,20 +68,20 @@ class RobotTelemetry:
     contact: Array | None = None  # (6,) the same, of the simulated contacts alone
     objects: tuple[DrawnObject, ...] = ()  # of the scene
     blocks: Mapping[str, Array] = field(default_factory=dict)  # of ~/state, by name, see docs/controller.md
-    samples: int = 0  # how many of these have come; see :meth:`RobotLink.recent`
+    samples: int = 0  # number of blocks so far; see :meth:`RobotLink.recent`
 
 
 @dataclass(frozen=True)
 class Health:
-    """How the controller is."""
+    """State of the controller."""
 
-    answers: bool = False  # whether it has been heard lately
-    silence: float = 0.0  # since it was [s]
-    lifecycle: str = ""  # unconfigured, inactive, active, …; empty until it is known
-    executing: bool | None = None  # whether the robot carries out commands; None where it doesn't say
+    answers: bool = False  # whether messages of it came lately
+    silence: float = 0.0  # since the last message [s]
+    lifecycle: str = ""  # unconfigured, inactive, active, …; empty if unknown
+    executing: bool | None = None  # whether the robot executes commands; None if unknown
     diagnosis: Mapping[str, str] = field(default_factory=dict)  # the controller's values in /diagnostics, by name
-    problem: str = ""  # what /diagnostics has to complain of, as the controller says
-    drives: str = ""  # state of the EtherCAT drives; empty where there are none
+    problem: str = ""  # message of an error or warning in /diagnostics
+    drives: str = ""  # state of the EtherCAT drives; empty if there are none
 
     @property
     def commands(self) -> bool:
@@ -107,7 +107,7 @@ class RobotLink(Protocol):
         """Blocks of the controller's ~/state since sample number `after`, oldest first, the newest 3000 at most."""
 
     def health(self) -> Health:
-        """At this moment."""
+        """The state of the controller."""
 
     def law(self) -> str:
         """The running law; empty until it is known."""
@@ -119,19 +119,19 @@ class RobotLink(Protocol):
         """Gains of the running law, then the wrench's settings, by name; another object after each change."""
 
     def set_law(self, name: str, reply: Reply) -> None:
-        """Go on with another law."""
+        """Change to another law."""
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings of the wrench, all or none."""
 
     def requests(self) -> frozenset[str]:
-        """What can be asked for now: controller/hold, simulator/reset, ethercat/enable, …"""
+        """The possible requests now: controller/hold, simulator/reset, ethercat/enable, …"""
 
     def request(self, name: str, reply: Reply) -> None:
-        """Ask for it."""
+        """Make a request of :meth:`requests`."""
 
     def pause(self, paused: bool, reply: Reply) -> None:
-        """Let the simulation stand still, or go on."""
+        """Pause the simulation, or continue."""
 
     def change_state(self, transition: str, reply: Reply) -> None:
         """A lifecycle transition of the controller: configure, activate, deactivate, cleanup."""
@@ -140,16 +140,16 @@ class RobotLink(Protocol):
         """Safe output, then no commands; EtherCAT drives are braked."""
 
     def can_push(self) -> bool:
-        """Whether there is a simulation to be pushed in."""
+        """Whether there is a simulation that takes pushes."""
 
     def set_target_pose(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""
 
     def set_target_wrench(self, wrench: Array) -> None:
-        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next: zeros end it."""
+        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next; zeros end it."""
 
     def push(self, link: str, force: Array) -> None:
         """Push a link at its origin with a force (3,) [N] in its axes, for 0.2 s; zeros end it."""
 
     def set_object_target(self, name: str, position: Array) -> None:
-        """Give an object of the scene a place (3,) [m] in the base to go to."""
+        """Move an object of the scene to a position (3,) [m] in the base."""

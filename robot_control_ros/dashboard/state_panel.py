@@ -23,7 +23,7 @@ HEIGHT = 6.2  # em, of the text: STOP never moves
 
 
 class StatePanel:
-    """A window of its own that nothing scrolls away.
+    """A window of its own, which never scrolls out of view.
 
     Args:
         gui: of viser.

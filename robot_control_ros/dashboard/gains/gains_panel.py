@@ -24,7 +24,7 @@ class GainsPanel:
     """See the module.
 
     Args:
-        gui: of viser; the panel goes where it now puts things.
+        gui: of viser, in the container for the panel.
         link: of the robot.
         thread: of the page.
     """

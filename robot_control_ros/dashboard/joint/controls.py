@@ -36,7 +36,7 @@ class JointControls:
     """See the module.
 
     Args:
-        gui: of viser; the controls go where it now puts things.
+        gui: of viser, in the container for the controls.
         thread: of the page.
         own: name of the user's own law, or empty.
         change: called after each change.

@@ -22,7 +22,7 @@ class Curves:
     """A run, and a line of the source's table beside it, from the same start."""
 
     title: str  # law and gains in a line
-    step: Step  # that was asked for
+    step: Step  # of the joint
     run: StepRun  # the joint's
     line: SourceLine | None  # of the source, or None
 
@@ -95,7 +95,7 @@ class Curves:
         if self.line is not None:
             name = f"source {self.line.name}"
             angles.append(Curve(name, source[0], REFERENCE, 2.0, dashed=True))
-            angles.append(Curve("● as printed there", source[1], REFERENCE, 0.0, dots=8.0))
+            angles.append(Curve("as printed there", source[1], REFERENCE, 0.0, dots=8.0))
             commands.append(Curve(name, other[0], REFERENCE, 2.0, dashed=True))
         return Chart("angle [deg]", time, tuple(angles)), Chart("command [deg/s]", moments, tuple(commands))
 

@@ -19,7 +19,7 @@ from .curves import OWN, Curves
 from .step_report import HEIGHT as REPORT
 from .step_report import report
 
-TITLE = "one joint"
+TITLE = "One joint"
 CANVAS = (950, 720)  # px, that a window of 1280 x 720 leaves beside the controls
 FRAME = 124  # px, of the panel's height, besides plots and report
 ANGLES = 0.65  # of the plots' height
@@ -130,7 +130,7 @@ class JointPage(WebPage):
         if curves.drawn < curves.run.time.size:
             notes.append(f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away")
         if curves.step.size == 0.0:
-            notes.append("the target is where the joint is: no step")
+            notes.append("the joint is at the target: no step")
         alarms += [message for message in (self._problem, curves.run.problem) if message]
         with self.server.atomic():
             self._controls.show_used()

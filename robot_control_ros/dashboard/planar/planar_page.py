@@ -19,10 +19,7 @@ MAX_LAG = 0.2  # s that simulated time may be late; more is skipped
 MODES = {"Kinematics": False, "PD": True}
 INERTIAS = {"1/48": 1.0 / 48.0, "1/12": 1.0 / 12.0}
 INTEGRATORS = {"semi-implicit Euler": False, "with a dt²/2": True}
-WHY = (
-    "The source's numbers mean an inertia of 1/48 kg·m² for each link (its 13/48 is I + 1/4); "
-    "a uniform rod of 1 kg and 1 m would have 1/12."
-)
+WHY = "The source's 13/48 is I + 1/4, so I = 1/48 kg·m². A uniform rod has 1/12."
 BLUE = "#1c6dbe"
 
 
@@ -74,7 +71,7 @@ class PlanarPage(WebPage):
             self._slider("Wall at x [m]", "wall_x", -1.5, 1.5, 0.05, "Its edge.")
             self._slider("Stiffness [N/m]", "wall_stiffness", 100.0, 1000.0, 50.0, "Of the wall.")
         with gui.add_folder("Model"):
-            inertia = gui.add_dropdown("Inertia [kg·m²]", tuple(INERTIAS), hint=WHY)
+            inertia = gui.add_dropdown("Inertia [kg·m²]", tuple(INERTIAS), hint="Of each link, about its centre.")
             self._bind(inertia, "link_inertia", INERTIAS.__getitem__)
             hint = "Steps of 10 ms: v += a dt, x += v dt; or x += v dt + a dt²/2."
             integrator = gui.add_dropdown("Integrator", tuple(INTEGRATORS), hint=hint)

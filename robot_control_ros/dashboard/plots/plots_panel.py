@@ -61,7 +61,7 @@ class PlotsPanel:
     """A switch, and the panel that it opens. While it is closed, only the loop's diagnostics are recorded.
 
     Args:
-        gui: of viser; the switch goes where it now puts things.
+        gui: of viser, in the container for the switch.
         link: of the robot.
         thread: of the page.
         limits: of the robot's joints.

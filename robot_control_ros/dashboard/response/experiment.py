@@ -98,9 +98,10 @@ class Experiment:
             self._until = now + ENDING
 
     def _send(self, now: float, since: float) -> None:
-        if self._begin == math.inf and since >= BASELINE:
+        elapsed = since - BASELINE
+        if self._begin == math.inf and 0.0 <= elapsed < self._expectation.duration:
             self._begin = now
-        value = self._force(since - BASELINE) + TAG * (len(self._sent) + 1)
+        value = self._force(elapsed) + TAG * (len(self._sent) + 1)
         self._sent.append((now, value))
         self._exert(value)
 
@@ -168,7 +169,9 @@ class Experiment:
     def _end(self) -> None:
         self.running = False
         shown, lost = np.array(self._shown), self._ahead - self._offset
-        if not self.problem and (self._begin == math.inf or len(self._states) < MIN_STATES):
+        if not self.problem and self._begin == math.inf:
+            self.problem = "the page was too slow: it sent no force"
+        if not self.problem and len(self._states) < MIN_STATES:
             self.problem = f"only {len(self._states)} states came during the run"
         if not self.problem and lost > LOST and np.isnan(shown).all():
             self.problem = f"the robot's clock lost {lost:.1f} s against the page's, and the law doesn't show the force"

@@ -50,7 +50,7 @@ class ResponsePanel:
     """A switch, and the panel that it opens.
 
     Args:
-        gui: of viser; the switch goes where it now puts things.
+        gui: of viser, in the container for the switch.
         link: of the robot.
         thread: of the page.
         model: of the robot; used in the page's thread only.

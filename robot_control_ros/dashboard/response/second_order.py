@@ -35,7 +35,7 @@ class SecondOrder:
 
     @property
     def compliance(self) -> float:
-        """In the end, y per newton: c K⁻¹ b; infinite where nothing holds it."""
+        """In the end, y per newton: c K⁻¹ b; infinite without a spring."""
         x, *_ = np.linalg.lstsq(self.stiffness, self.input, rcond=SINGULAR)
         held = np.abs(self.stiffness @ x - self.input).max() < 1e-3 * np.abs(self.input).max()
         return float(self.output @ x) if held else math.inf

@@ -1,4 +1,4 @@
-"""The browser that holds a gizmo, and the pose where it holds it."""
+"""A handle to drag in three dimensions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Drag:
         self.gizmo.on_update(self._on_update)
 
     def moved(self) -> bool:
-        """Whether it is held, or was since the last call: the pose where it was let go counts, too."""
+        """Whether it is held, or was since the last call: the last pose counts, too."""
         let_go, self._let_go = self._let_go, False
         if self.held and self._disturbed:
             self._disturbed = False

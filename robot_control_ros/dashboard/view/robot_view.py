@@ -22,8 +22,8 @@ class RobotView:
 
     Args:
         scene: of viser.
-        model: gives where the links are; its limits are the joints'.
-        description: gives what they look like.
+        model: gives the poses of the links and the limits of the joints.
+        description: gives the shapes.
         reach: of the arm [m], for the sizes of frames and rings.
 
     Attributes:

@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import trimesh
 
-from ...core.errors import ConfigError
 from ...core.spatial import make_pose, rotation_from_rpy
 from ...core.types import Array
 
@@ -32,7 +32,7 @@ class DrawnShape:
     kind: str  # box, cylinder, sphere or mesh
     size: tuple[float, ...]  # [m] edges; radius and length; radius; scale of a mesh along its axes
     pose: Array  # (4, 4) in the link
-    colour: tuple[float, float, float] | None  # (3,) from 0 to 1; None where a mesh has its own
+    colour: tuple[float, float, float] | None  # (3,) from 0 to 1; None if a mesh has its own
     mesh: Any = None  # of trimesh
 
 
@@ -71,7 +71,7 @@ class Description:
         self._parents = {_link(joint, "child"): joint for joint in self._tree}
         self.joints = {joint.name: joint for joint in self._moving()}
         links = self._root.findall("link")
-        drawn = {link.get("name", ""): list(self._drawn(link)) for link in links}
+        drawn = {link.get("name", ""): self._drawn(link) for link in links}
         self.shapes = {name: shapes for name, shapes in drawn.items() if shapes} or dict(self._suggested())
 
     def _moving(self) -> Iterator[Joint]:
@@ -82,13 +82,12 @@ class Description:
                 unit = "m" if joint.get("type") == "prismatic" else "rad"
                 yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
 
-    def _drawn(self, link: ElementTree.Element) -> Iterator[DrawnShape]:
+    def _drawn(self, link: ElementTree.Element) -> list[DrawnShape]:
         """The visuals of a link, else its collision shapes."""
         for kind in ("visual", "collision"):
-            shapes = [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]
-            if shapes:
-                yield from shapes
-                return
+            if shapes := [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]:
+                return shapes
+        return []
 
     def _shape(self, part: ElementTree.Element) -> DrawnShape | None:
         solid, material = part.find("geometry/*"), part.find("material")
@@ -102,12 +101,19 @@ class Description:
         return None if mesh is None else DrawnShape("mesh", size, _origin(part), colour, mesh)
 
     def _mesh(self, name: str) -> Any:
-        path = self._find(name)
-        try:
-            return None if path is None else read_mesh(path)
-        except ConfigError as error:
-            self.problems.append(str(error))
+        """A mesh of trimesh; None, and a problem, if it can't be read."""
+        if (path := self._find(name)) is None:
             return None
+        try:
+            mesh: Any = trimesh.load_mesh(path)
+            mesh = mesh.to_geometry() if isinstance(mesh, trimesh.Scene) else mesh
+            problem = "" if len(mesh.faces) else "it has no triangles"
+        except Exception as error:  # each format has its own errors
+            problem = f"{type(error).__name__}: {error}"
+        if not problem:
+            return mesh
+        self.problems.append(f"the mesh {path} can't be read: {problem}")
+        return None
 
     def _find(self, name: str) -> Path | None:
         """The file of a mesh: in the ament index, or beside the description."""
@@ -162,26 +168,6 @@ class Description:
         return {link.get("name", ""): depth(link.get("name", "")) for link in self._root.findall("link")}
 
 
-def read_mesh(path: Path) -> Any:
-    """A mesh of trimesh.
-
-    Raises:
-        ConfigError: it can't be read, or has no triangles; names it.
-    """
-    try:
-        import trimesh
-
-        mesh: Any = trimesh.load_mesh(path)
-        if isinstance(mesh, trimesh.Scene):
-            mesh = mesh.to_geometry()
-    except Exception as error:  # each format has its own errors
-        message = f"the mesh {path} can't be read: {type(error).__name__}: {error}"
-        raise ConfigError(message, name="mesh", value=path) from error
-    if not len(mesh.faces):
-        raise ConfigError(f"the mesh {path} can't be read: it has no triangles", name="mesh", value=path)
-    return mesh
-
-
 def _capsule(end: Array, radius: float) -> list[DrawnShape]:
     """A round bar from the origin to `end`."""
     length = float(np.linalg.norm(end))
@@ -195,10 +181,7 @@ def _capsule(end: Array, radius: float) -> list[DrawnShape]:
 
 def along(axis: Array) -> Array:
     """A pose (4, 4) at the origin whose z is along a unit vector."""
-    other = np.eye(3)[np.argmin(np.abs(axis))]
-    x = np.cross(other, axis)
-    x /= np.linalg.norm(x)
-    return make_pose(np.zeros(3), np.column_stack((x, np.cross(axis, x), axis)))
+    return np.asarray(trimesh.geometry.align_vectors((0.0, 0.0, 1.0), axis))
 
 
 def _link(joint: ElementTree.Element, which: str) -> str:

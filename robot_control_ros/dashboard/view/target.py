@@ -1,4 +1,4 @@
-"""The target of the tip: a gizmo to drag, and a ghost where the reference is."""
+"""The target of the tip: a gizmo to drag, and a ghost at the reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Target:
     ) -> None:
         self._link, self._inside = link, inside
         self._ahead = False  # the gizmo was dragged away from the reference
-        self._reference: Array | None = None  # where the ghost is
+        self._reference: Array | None = None  # of the ghost
         self._still = 0
         x, y, z = (bool(axis) for axis in axes[:3])
         look = {"scale": 0.24 * reach, "opacity": 0.9, "visible": False}
@@ -60,7 +60,7 @@ class Target:
         self._ahead, self._reference = False, None
 
     def draw(self, reference: Array | None, shown: bool) -> None:
-        """Send the target while it is dragged; else let the gizmo follow the reference (4, 4), where it is shown.
+        """Send the target while it is dragged; else let the gizmo follow the reference (4, 4).
 
         None: nothing is commanded, and there is nothing to drag.
         """
