@@ -13,8 +13,16 @@ from robot_control_ros.dashboard import chart as charting
 from robot_control_ros.dashboard.link import Health
 from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.plots import plots_panel
-from robot_control_ros.dashboard.plots.charts import COMMAND, LOOP, POSE, POSITIONS, QUANTITIES, WRENCH, Charts
-from robot_control_ros.dashboard.plots.export import record_csv
+from robot_control_ros.dashboard.plots.charts import (
+    COMMAND,
+    LOOP,
+    POSE,
+    POSITIONS,
+    QUANTITIES,
+    WRENCH,
+    Charts,
+    record_csv,
+)
 from robot_control_ros.dashboard.plots.history import Record
 from robot_control_ros.dashboard.plots.thinning import MAX_POINTS, chart_with_gaps, thin
 from robot_control_ros.robot.configuration import load_robot

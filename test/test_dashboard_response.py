@@ -459,7 +459,7 @@ def is_exerted_by_another(arm):
     ("happens", "words"),
     [
         (dies, "doesn't answer"),
-        (stops, "the controller is inactive"),
+        (stops, "controller inactive"),
         (is_tuned, "gains were changed"),
         (is_dragged, "the reference moved"),
         (falls_silent, "no ~/state for"),
@@ -541,7 +541,7 @@ def test_nothing_is_begun_without_a_controller():
     with pytest.raises(ConfigError, match="nothing has come from the controller yet"):
         Experiment(link, MODEL, Plan(0, False, 5.0), 0.0)
     link.state = Health(answers=True, lifecycle="inactive")
-    with pytest.raises(ConfigError, match="inactive: activate it"):
+    with pytest.raises(ConfigError, match="controller inactive"):
         Experiment(link, MODEL, Plan(0, False, 5.0), 0.0)
 
 

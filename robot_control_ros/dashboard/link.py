@@ -84,6 +84,15 @@ class Health:
     drives: str = ""  # state of the EtherCAT drives; empty if there are none
 
     @property
+    def obstacle(self) -> str:
+        """Why the robot doesn't follow commands; empty if it does."""
+        if not self.answers:
+            return "the controller doesn't answer" + (f" for {self.silence:.0f} s" if self.silence >= 1.0 else "")
+        if self.lifecycle != "active":
+            return f"controller {self.lifecycle or 'found'}: the robot isn't commanded"
+        return "active, but the robot executes no commands" if self.executing is False else ""
+
+    @property
     def commands(self) -> bool:
         """Whether the controller commands the robot."""
         return self.answers and self.lifecycle == "active"

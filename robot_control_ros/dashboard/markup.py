@@ -26,6 +26,6 @@ def note(text: str, colour: str = GREY) -> str:
 
 def table(rows: Iterable[Sequence[str]]) -> str:
     """Rows of cells of HTML: names at the left, numbers at the right."""
-    others = 'style="text-align:right;white-space:nowrap;padding-left:1em"'
+    others = 'style="text-align:right;white-space:nowrap;padding-left:0.8em"'
     lines = [f"<td>{name}</td>{''.join(f'<td {others}>{cell}</td>' for cell in cells)}" for name, *cells in rows]
     return f'<table style="font-variant-numeric:tabular-nums">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'

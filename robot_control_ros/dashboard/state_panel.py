@@ -56,8 +56,8 @@ class StatePanel:
 
     def draw(self, health: Health, warnings: Sequence[str]) -> None:
         """Show the state and the warnings; the most important first, as only four lines are visible."""
-        colour, head = headline(health)
-        lines = [span(f"● {head}", colour, 700)]
+        colour = GREEN if not health.obstacle else AMBER if health.answers else RED
+        lines = [span(f"● {health.obstacle or 'active'}", colour, 700)]
         if time.monotonic() - self._refused_at < REFUSAL_SHOWN:
             lines.append(span(f"refused: {self._refusal}", RED))
         if health.problem and health.commands:
@@ -72,18 +72,6 @@ class StatePanel:
     def _change_state(self, label: str) -> None:
         if label not in NONE:
             self._link.change_state(label.replace(" ", "").lower(), self._thread.reply())
-
-
-def headline(health: Health) -> tuple[str, str]:
-    """Colour and text of the controller's state."""
-    if not health.answers:
-        since = f" for {health.silence:.0f} s" if health.silence >= 1.0 else ""
-        return RED, f"the controller doesn't answer{since}"
-    if health.lifecycle != "active":
-        return AMBER, f"controller {health.lifecycle or 'found'}: the robot isn't commanded"
-    if health.executing is False:
-        return AMBER, "active, but the robot executes no commands"
-    return GREEN, "active"
 
 
 def details(health: Health) -> list[str]:

@@ -9,8 +9,7 @@ import numpy as np
 from ...core.types import Array
 from ...simulation.joint_step.response import STEP, Step, StepRun, T
 from ...simulation.joint_step.source import SourceLine, reference
-from ..chart import Chart, Curve
-from ..csv_file import TIME, csv
+from ..chart import TIME, Chart, Curve, csv
 from ..markup import GREY
 
 MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn

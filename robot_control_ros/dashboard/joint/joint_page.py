@@ -11,8 +11,7 @@ from ...core.errors import ConfigError
 from ...simulation.joint_step.callbacks import Braking, Pid, Trapezoidal, load
 from ...simulation.joint_step.response import Callback, respond
 from ...simulation.joint_step.stability import Loop
-from ..chart import Chart, Curve, add_plot, png, show
-from ..csv_file import TIME
+from ..chart import TIME, Chart, Curve, add_plot, png, show
 from ..web_page import WebPage
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, StepSettings
 from .curves import OWN, Curves

@@ -17,12 +17,10 @@ from ...core.errors import ConfigError
 from ...core.types import Array, CommandMode
 from ...laws import command_mode, law_class
 from ...robot.model import JointLimits
-from ..chart import Chart, add_plot, fill, png
-from ..csv_file import TIME
+from ..chart import TIME, Chart, add_plot, fill, png
 from ..link import Parameter, RobotLink
 from ..page_thread import PageThread
-from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Charts
-from .export import record_csv
+from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Charts, record_csv
 from .history import Record
 from .thinning import chart_with_gaps, thin
 

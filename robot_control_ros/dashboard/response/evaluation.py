@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from ...core.spatial import pose_error, pose_from_rows
 from ...core.types import Array
-from ..csv_file import TIME, csv
+from ..chart import TIME, csv
 from .figures import FrequencyFigures, StepFigures, measured_response, phase
 from .plan import Plan
 from .second_order import SecondOrder

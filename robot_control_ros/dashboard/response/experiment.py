@@ -51,7 +51,7 @@ class Experiment:
 
     def __init__(self, link: RobotLink, model: RobotModel, plan: Plan, now: float) -> None:
         self._link, self._model, self.plan = link, model, plan
-        if problem := _not_commanded(link) or _not_at_rest(link):
+        if problem := link.health().obstacle or _not_at_rest(link):
             raise ConfigError(problem)
         self._expectation = expect(link, model, plan)
         telemetry = link.telemetry()
@@ -146,7 +146,7 @@ class Experiment:
 
     def _find_problem(self, now: float) -> str:
         """Why it can't go on; empty if it can."""
-        if problem := _not_commanded(self._link):
+        if problem := self._link.health().obstacle:
             return problem
         if self._jumped:
             return "the robot's clock jumped back"
@@ -184,16 +184,6 @@ class Experiment:
 
 def _law_and_gains(link: RobotLink) -> tuple[str, dict[str, object]]:
     return link.law(), {name: parameter.value for name, parameter in link.parameters().items()}
-
-
-def _not_commanded(link: RobotLink) -> str:
-    """Why the robot doesn't follow commands; empty if it does."""
-    health = link.health()
-    if not health.answers:
-        return "the controller doesn't answer"
-    if health.lifecycle != "active":
-        return f"the controller is {health.lifecycle or 'not known'}: activate it"
-    return "the robot executes no commands" if health.executing is False else ""
 
 
 def _not_at_rest(link: RobotLink) -> str:

@@ -13,8 +13,7 @@ from ...core.errors import ConfigError
 from ...core.gains import AXES
 from ...core.types import Array
 from ...robot.model import RobotModel
-from ..chart import Chart, Curve, add_plot, show
-from ..csv_file import TIME
+from ..chart import TIME, Chart, Curve, add_plot, show
 from ..link import RobotLink
 from ..markup import AMBER, GREY, RED, block, note, span, table
 from ..page_thread import PERIOD as DRAWING
@@ -40,9 +39,9 @@ STEP_FIGURES = (  # label, name, format; the first is scaled to the shown unit
 )
 FREQUENCY_FIGURES = (
     ("gain at {lowest:.2g} Hz [{unit}]", "static", ".3f"),
-    ("resonance [times that]", "resonance", ".2f"),
-    ("bandwidth, -3 dB [Hz]", "bandwidth", ".2f"),
-    ("phase -90° at [Hz]", "quarter", ".2f"),
+    ("peak gain, relative", "resonance", ".2f"),
+    ("-3 dB at [Hz]", "bandwidth", ".2f"),
+    ("-90° at [Hz]", "quarter", ".2f"),
 )
 
 
