@@ -25,12 +25,7 @@ HEIGHT = 6.2  # em, of the text: STOP never moves
 class StatePanel:
     """A window of its own, which never scrolls out of view.
 
-    Args:
-        gui: of viser.
-        link: of the robot.
-        thread: of the page.
-        title: of the window.
-        stopped: called in the page's thread after STOP.
+    It calls `stopped` in the page's thread after STOP.
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, title: str, stopped: Callable[[], None]) -> None:

@@ -21,13 +21,7 @@ FIRST = 2  # gains that are always visible; the others are in a folder
 
 
 class GainsPanel:
-    """See the module.
-
-    Args:
-        gui: of viser, in the container for the panel.
-        link: of the robot.
-        thread: of the page.
-    """
+    """The controls of the law and its gains."""
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
         self._gui, self._link, self._thread = gui, link, thread

@@ -33,14 +33,7 @@ class StepSettings:
 
 
 class JointControls:
-    """See the module.
-
-    Args:
-        gui: of viser, in the container for the controls.
-        thread: of the page.
-        own: name of the user's own law, or empty.
-        change: called after each change.
-    """
+    """The controls; they call `change` after each change. `own` is the name of the user's own law, or empty."""
 
     def __init__(self, gui: Any, thread: PageThread, own: str, change: Callable[[], None]) -> None:
         self._gui, self._thread, self._change = gui, thread, change

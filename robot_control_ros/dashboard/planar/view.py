@@ -29,11 +29,6 @@ GREEN, BROWN, RED = (40, 150, 80), (190, 160, 125), (0.75, 0.15, 0.15)
 class PlanarView:
     """Draws the arm, and passes on what is dragged.
 
-    Args:
-        server: of viser.
-        arm: to draw.
-        thread: of the page.
-
     Attributes:
         trail: of the tip.
     """

@@ -30,12 +30,7 @@ PERCENTILES = {"p50": "median", "p99": "99 %"}
 
 
 class Charts:
-    """Makes charts of records.
-
-    Args:
-        robot: its configuration.
-        limits: of its joints.
-    """
+    """Makes charts of records."""
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._limits, self._rate = limits, robot.profile.rate

@@ -58,12 +58,6 @@ class DrawnPlots:
 class PlotsPanel:
     """A switch, and the panel that it opens. While it is closed, only the loop's diagnostics are recorded.
 
-    Args:
-        gui: of viser, in the container for the switch.
-        link: of the robot.
-        thread: of the page.
-        limits: of the robot's joints.
-
     Attributes:
         panel: of viser.
         drawn: what is shown; None until the first drawing.

@@ -46,13 +46,7 @@ FREQUENCY_FIGURES = (
 
 
 class ResponsePanel:
-    """A switch, and the panel that it opens.
-
-    Args:
-        gui: of viser, in the container for the switch.
-        link: of the robot.
-        thread: of the page.
-        model: of the robot; used in the page's thread only.
+    """A switch, and the panel that it opens. It uses the model in the page's thread only.
 
     Attributes:
         panel: of viser.

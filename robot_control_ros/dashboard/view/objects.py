@@ -26,13 +26,7 @@ class _Drawn:
 
 
 class SceneObjects:
-    """Draws the objects of a scene.
-
-    Args:
-        scene: of viser.
-        link: that takes their targets.
-        robot: that carries some.
-    """
+    """Draws the objects of a scene."""
 
     def __init__(self, scene: Any, link: RobotLink, robot: RobotView) -> None:
         self._scene, self._link, self._robot = scene, link, robot

@@ -15,11 +15,7 @@ COLOUR = (230, 120, 20)
 
 
 class Trail:
-    """Draws where the tip has been, while it is shown.
-
-    Args:
-        scene: of viser.
-    """
+    """Draws where the tip has been, while it is shown."""
 
     def __init__(self, scene: Any) -> None:
         self._shown = False
