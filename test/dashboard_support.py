@@ -1,5 +1,7 @@
 """A robot that only the test knows, a page of it, and a browser that speaks viser's websocket."""
 
+import html
+import re
 import socket
 import time
 from contextlib import suppress
@@ -179,6 +181,22 @@ def unpacked(message):
     """The part of a message of viser that isn't numbers: its sizes unpacked and packed, then msgpack in zstd."""
     packed = int.from_bytes(message[8:16], "little")
     return zstandard.ZstdDecompressor().decompress(message[16 : 16 + packed])
+
+
+def children(page):
+    """All that is in the panels of a page."""
+    containers = list(page.server.gui._container_handle_from_uuid.values())
+    return [child for each in containers for child in list(each._children.values())]
+
+
+def text(page):
+    """The texts of a page, without their marks."""
+    found = [child.content for child in children(page) if isinstance(child, viser.GuiHtmlHandle)]
+    return html.unescape(" ".join(re.sub("<[^>]*>", " ", " ".join(found)).split()))
+
+
+def folder(page, label):
+    return next(child for child in children(page) if isinstance(child, viser.GuiFolderHandle) and child.label == label)
 
 
 def free_port():

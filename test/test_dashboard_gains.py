@@ -109,8 +109,9 @@ def test_the_laws_take_every_preset(robot, law, name):
     except ConfigError:
         pytest.skip(f"{law} doesn't go with {robot}")
     if not any(parameter.unit in ("N/m", "N·m/rad", "N/m, N·m/rad") for parameter in parameters.values()):
-        with pytest.raises(ConfigError, match="has no stiffness"):
+        with pytest.raises(ConfigError) as refused:
             preset(name, law, parameters)
+        assert (refused.value.name, refused.value.value) == ("law", law)
         return
     tuning.check(preset(name, law, parameters))
 
@@ -152,8 +153,9 @@ def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
     parameters = yaml.safe_load(text)["/**"]["ros__parameters"]
     assert parameters["wrench"] == {"low_pass": 20.0}
     assert gains_file.read(text, "own.laws:Spring") == {name: each.value for name, each in values.items()}
-    with pytest.raises(ConfigError, match=r"no gains of impedance in the file; it has: own\.laws:Spring"):
+    with pytest.raises(ConfigError) as refused:
         gains_file.read(text, "impedance")
+    assert (refused.value.value, refused.value.bound) == ("impedance", ("own.laws:Spring",))
 
 
 def test_both_forms_of_names_are_read_and_the_node_prevails():
@@ -167,14 +169,15 @@ def test_both_forms_of_names_are_read_and_the_node_prevails():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "name", "bound"),
     [
-        ("a: [", "not valid YAML"),
-        ("- 1", "must be a mapping"),
-        ("/**: {ros__parameters: {joint_pid: {p: 0.1}}}", "no gains of impedance in the file; it has: joint_pid"),
-        ("{}", "no gains of impedance"),
+        ("a: [", "file", None),
+        ("- 1", "the file", None),
+        ("/**: {ros__parameters: {joint_pid: {p: 0.1}}}", "law", ("joint_pid",)),
+        ("{}", "law", ()),
     ],
 )
-def test_a_file_that_is_none_is_refused_in_words(text, words):
-    with pytest.raises(ConfigError, match=words):
+def test_a_file_without_gains_of_the_law_is_refused(text, name, bound):
+    with pytest.raises(ConfigError) as refused:
         gains_file.read(text, "impedance")
+    assert (refused.value.name, refused.value.bound) == (name, bound)

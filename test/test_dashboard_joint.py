@@ -8,11 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from dashboard_support import Browser, free_port, until
+from dashboard_support import Browser, free_port, text, until
 from viser import _messages as messages
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.dashboard.joint.curves import ROOM, Curves
+from robot_control_ros.dashboard.chart import png
+from robot_control_ros.dashboard.joint.curves import MAX_ERROR, Curves
 from robot_control_ros.dashboard.joint.joint_page import JointPage
 from robot_control_ros.simulation.joint_step.callbacks import Pid
 from robot_control_ros.simulation.joint_step.response import Step, T, respond
@@ -72,13 +73,13 @@ def test_what_goes_far_away_is_drawn_up_to_there():
     own = shown.angles()[1]
     seen = own[np.isfinite(own)]
     assert len(seen) == shown.drawn < len(own)
-    assert np.abs(seen - 10.0).max() <= ROOM * 10.0 < np.abs(shown.run.angle[shown.drawn] - 10.0)
+    assert np.abs(seen - 10.0).max() <= MAX_ERROR * 10.0 < np.abs(shown.run.angle[shown.drawn] - 10.0)
     assert np.isfinite(shown.commands()[1]).sum() == 2 * (shown.drawn - 1)
 
 
 def test_the_csv_has_every_sample():
     shown = curves(LIMITED, Step(start=5.0, target=15.0, velocity_limit=90.0))
-    head, *rows = shown.csv().splitlines()
+    head, *rows = shown.csv().decode().splitlines()
     assert head == "time [s],angle [deg],command [deg/s],reference (0.1 2 0) 90 deg/s [deg]"
     table = np.array([[float(cell) for cell in row.split(",")] for row in rows])
     np.testing.assert_allclose(table[:, 0], T * np.arange(201), rtol=0, atol=1e-9)
@@ -89,7 +90,8 @@ def test_the_csv_has_every_sample():
 
 def test_the_picture_is_a_png():
     pytest.importorskip("matplotlib")
-    assert curves().png().startswith(b"\x89PNG")
+    shown = curves()
+    assert png(shown.charts(), shown.title).startswith(b"\x89PNG")
 
 
 # --- the page ---
@@ -134,15 +136,11 @@ def redrawn(page, change):
     return until(lambda: page.curves if page.curves is not before else None, "another drawing")
 
 
-def said(page):
-    return page._report.content
-
-
 def test_it_opens_with_the_sources_first_line(new_page):
     page, _ = new_page()
     assert page.curves.line is NO_LIMIT
     assert page.curves.run.overshoot == pytest.approx(30.72, abs=0.05)
-    until(lambda: said(page).count("30.72 at 0.115 s") == 2, "measured and printed")
+    until(lambda: text(page).count("30.72 at 0.115 s") == 2, "measured and printed")
 
 
 def test_moving_p_redraws(new_page):
@@ -150,7 +148,7 @@ def test_moving_p_redraws(new_page):
     shown = redrawn(page, lambda: browser.set("P", 1.0))
     assert shown.run.angle[1] == pytest.approx(10.1)  # P e + I e T
     assert browser.sees(struct.pack(">d", shown.angles()[1][1]))
-    assert "PID (1, 2, 0)" in said(page)
+    assert "PID (1, 2, 0)" in text(page)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +166,7 @@ def test_moving_p_redraws(new_page):
 def test_every_control_shows(new_page, label, value, words):
     page, browser = new_page()
     browser.set(label, value)
-    until(lambda: words in said(page), words)
+    until(lambda: words in text(page), words)
 
 
 def test_only_what_the_law_uses_is_shown(new_page):
@@ -182,10 +180,10 @@ def test_only_what_the_law_uses_is_shown(new_page):
 
 def test_the_plots_fill_the_window(new_page):
     page, browser = new_page()
-    before = page._angles.height + page._commands.height
+    before = sum(plot.height for plot in page.plots)
     turn, position, up = (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0)
     browser.send(messages.ViewerCameraMessage(turn, position, 0.8, 0.01, 1e3, 1000, 1600, (0.0, 0.0, 0.0), up))
-    until(lambda: page._angles.height + page._commands.height == before + 280, "1000 px instead of 720")
+    until(lambda: sum(plot.height for plot in page.plots) == before + 280, "1000 px instead of 720")
 
 
 def test_a_cyclic_joint_goes_the_short_way(new_page):
@@ -215,19 +213,19 @@ def test_everything_is_set_as_the_reference(new_page):
 def test_an_own_law_runs_from_the_start(new_page, laws):
     page, _ = new_page(f"{laws.stem}:half")
     assert page.curves.run.angle[1] == pytest.approx(5.0)
-    assert f"{laws.stem}:half" in said(page)
+    assert f"{laws.stem}:half" in text(page)
 
 
 def test_what_an_own_law_raises_is_told_with_its_line_and_the_page_goes_on(new_page, laws):
     page, browser = new_page(f"{laws.stem}:broken")
     words = f"{laws.name}, line 6: ZeroDivisionError: float division by zero: return joint.error / 0.0"
-    until(lambda: words in said(page), "the words")
+    until(lambda: words in text(page), "the message")
     laws.write_text(LAWS.replace("/ 0.0", "/ / 0.0"))
     redrawn(page, lambda: browser.set("My law", "Load again"))
-    until(lambda: "SyntaxError" in said(page) and "line 6" in said(page), "the fault in the file")
+    until(lambda: "SyntaxError" in text(page) and "line 6" in text(page), "the fault in the file")
     laws.write_text(LAWS.replace("/ 0.0", "/ 0.25  # s"))
     redrawn(page, lambda: browser.set("My law", "Load again"))
-    until(lambda: "Error" not in said(page), "no fault any more")
+    until(lambda: "Error" not in text(page), "no fault any more")
     assert page.curves.run.command[0] == pytest.approx(40.0)
     redrawn(page, lambda: browser.set("Law", "PID"))
     assert page.curves.run.overshoot == pytest.approx(30.72, abs=0.05)
@@ -256,7 +254,7 @@ def test_the_command_serves_until_it_is_interrupted_and_needs_no_ros(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout.readline() == f"one joint: http://127.0.0.1:{port} (Ctrl-C ends it)\n"
+            assert process.stdout.readline() == f"One joint: http://127.0.0.1:{port} (Ctrl-C ends it)\n"
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=20.0)
         finally:

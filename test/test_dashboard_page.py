@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import trimesh
-from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until
+from dashboard_support import HOME, ROBOT, Browser, FakeLink, folder, free_port, text, until
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
@@ -29,17 +29,13 @@ def page(link):
     made.close()
 
 
-def said(page):
-    return page._state._text.content
-
-
 def node(page, name):
     return page.server.scene._handle_from_node_name[name]
 
 
 def placed_at(page, link):
     """Where a link is drawn: the poses of its node and those above it in the tree, one after the other."""
-    name, pose = page._robot.node(link), np.eye(4)
+    name, pose = page.robot.node(link), np.eye(4)
     while name not in ("", "/robot"):
         pose = pose_of(node(page, name)) @ pose
         name = name.rpartition("/")[0]
@@ -55,10 +51,10 @@ def test_a_slider_changes_the_gain_on_its_axes(browser, link):
     assert link.asked == [("gains", {"stiffness": (700.0, 700.0, 700.0, 50.0, 50.0, 50.0)})]
 
 
-def test_a_refused_value_is_told_in_the_nodes_words_and_the_slider_goes_back(browser, page, link):
+def test_a_refused_value_shows_the_message_of_the_node_and_the_slider_goes_back(browser, page, link):
     link.refusal = "stiffness = 700: must be <less>"
     browser.set("Stiffness [N/m]", 700)
-    until(lambda: "refused: stiffness = 700: must be &lt;less&gt;" in said(page), "the words")
+    until(lambda: "refused: stiffness = 700: must be <less>" in text(page), "the message")
     until(lambda: browser.handle("Stiffness [N/m]").value == 500.0, "the slider to go back")
 
 
@@ -95,7 +91,7 @@ def test_gains_cant_be_moved_while_the_controller_doesnt_answer(browser, link):
     until(lambda: browser.handle("Stiffness [N/m]").disabled and browser.handle("Law").disabled, "them to be disabled")
     link.refusal = "/controller doesn't answer"  # somebody was quicker
     browser.set("Stiffness [N/m]", 700)
-    until(lambda: "refused: /controller doesn&#x27;t answer" in said(browser.page), "the words")
+    until(lambda: "refused: /controller doesn't answer" in text(browser.page), "the message")
     until(lambda: browser.handle("Stiffness [N/m]").value == 500.0, "the slider to go back")
     link.state, link.refusal = Health(answers=True, lifecycle="active"), ""
     until(lambda: not browser.handle("Stiffness [N/m]").disabled, "them to be enabled")
@@ -107,7 +103,7 @@ def test_a_page_that_is_there_before_its_controller(link, browser):
     link.now = RobotTelemetry()
     other = Browser(other_page := Page(link, port=free_port()))
     try:
-        until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in said(other_page), "what to do")
+        until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in text(other_page), "what to do")
         assert other.handle("Law").value == "…"
         link.state, link.running, link.gains = Health(answers=True, lifecycle="active"), "impedance", gains
         assert other.handle("Stiffness [N/m]").value == 500.0
@@ -217,7 +213,7 @@ def test_a_drag_is_over_once_the_controller_has_stopped(browser, page, link, how
     active = link.state
     if how == "STOP":
         browser.set("STOP", True)
-        until(lambda: not page._target._drag.held, "the drag to be dropped")
+        until(lambda: not page.target.drag.held, "the drag to be dropped")
     else:
         link.state = replace(active, answers=how != "gone", lifecycle="inactive")
         until(lambda: not node(page, "/target").visible, "the gizmo to go")
@@ -246,7 +242,7 @@ def test_of_two_browsers_that_drag_the_target_the_first_has_it(browser, page, li
     until(lambda: np.allclose(node(page, "/target").position, aside(0.05, 0.0, 0.0)[:3, 3]), "the first one's place")
     assert all(target[0, 3] > HOME[0, 3] - 1e-6 for target in link.targets)
     browser.end_drag("/target")
-    until(lambda: not page._target._drag.held, "the end")
+    until(lambda: not page.target.drag.held, "the end")
     other.end_drag("/target")
     other.begin_drag("/target")
     other.drag("/target", aside(-0.05, 0.0, 0.0))
@@ -262,13 +258,13 @@ def test_ten_browsers_see_the_same_and_one_that_is_cut_while_it_drags_disturbs_n
     until(lambda: link.targets, "a target")
     browsers[3].socket.socket.shutdown(socket.SHUT_RDWR)  # as if the machine had died: no farewell
     until(lambda: len(page.server.get_clients()) == 9, "its end to be seen")
-    until(lambda: not page._target._drag.held, "the drag to end")
+    until(lambda: not page.target.drag.held, "the drag to end")
     for each in (browsers[0], browsers[9]):
         asked = len(link.asked)
         each.set("Coriolis", not link.gains["coriolis"].value)
         until(lambda asked=asked: len(link.asked) > asked, "the change of another")
     link.state = replace(link.state, lifecycle="inactive")
-    until(lambda: "controller inactive" in said(page), "the state")
+    until(lambda: "controller inactive" in text(page), "the state")
     for each in browsers[:3] + browsers[4:]:
         assert each.sees(b"controller inactive")
         each.socket.close()
@@ -322,18 +318,18 @@ def test_the_links_are_where_the_model_has_them(page, link):
 
 
 def test_a_joint_near_its_limit_shows_a_ring(page, link):
-    until(lambda: page._robot._q is not None, "the arm at home")
+    until(lambda: page.robot.q is not None, "the arm at home")
     assert not node(page, "/robot/forearm_link/limit").visible
     q = np.array(ROBOT.home)
     q[2] = RobotModel.of(ROBOT).limits.upper[2] - 0.05
     link.now = replace(link.now, q=q)
     until(lambda: node(page, "/robot/forearm_link/limit").visible, "the ring")
-    until(lambda: "elbow_joint: 0.05 rad before its limit" in said(page), "its words")
+    until(lambda: "elbow_joint: 0.05 rad before its limit" in text(page), "its message")
 
 
 def test_the_rings_of_all_joints_show_on_demand_and_are_green_far_from_a_limit(browser, page):
-    rings = [f"/robot/{joint.link}/limit" for joint in page._description.joints.values()]
-    until(lambda: page._robot._q is not None, "the arm at home")
+    rings = [f"/robot/{joint.link}/limit" for joint in page.description.joints.values()]
+    until(lambda: page.robot.q is not None, "the arm at home")
     assert len(rings) == 6
     assert not any(node(page, name).visible for name in rings)
     browser.set("Joint limits", True)
@@ -350,11 +346,11 @@ def test_the_wrench_is_an_arrow_in_newtons(page, link):
     np.testing.assert_allclose(start, HOME[:3, 3], atol=1e-6)
     assert end[2] < start[2]
     np.testing.assert_allclose(end[:2], start[:2])
-    assert start[2] - end[2] == pytest.approx(page._reach / 10, abs=1e-3)  # half the reach at 60 N
+    assert start[2] - end[2] == pytest.approx(page.reach / 10, abs=1e-3)  # half the reach at 60 N
     assert node(page, "/wrench/label").text == "wrench 12 N"
     link.now = replace(link.now, wrench=np.array([0.0, 0.0, -200.0, 0.0, 0.0, 0.0]))
     until(lambda: node(page, "/wrench/label").text == "wrench 200 N", "the larger one")
-    assert np.ptp(node(page, "/wrench").points[0], axis=0)[2] == pytest.approx(page._reach / 2, abs=1e-3)
+    assert np.ptp(node(page, "/wrench").points[0], axis=0)[2] == pytest.approx(page.reach / 2, abs=1e-3)
     link.now = replace(link.now, wrench=np.full(6, np.nan))
     until(lambda: not node(page, "/wrench").visible, "no arrow for no wrench")
 
@@ -367,10 +363,10 @@ def test_the_trail_follows_the_tip_and_is_cleared(browser, page, link):
         link.now = replace(link.now, q=np.array(ROBOT.home) + np.array([angle, 0, 0, 0, 0, 0]))
 
     browser.set("Show trajectory", True)
-    until(lambda: page._trail.shown, "the trail")
+    until(lambda: browser.handle("Show trajectory").value, "the trail")
     for angle in np.linspace(0.0, 0.3, 10):
         step(angle)
-        until(lambda: page._robot._q is not None and np.array_equal(page._robot._q, link.now.q), "the arm there")
+        until(lambda: page.robot.q is not None and np.array_equal(page.robot.q, link.now.q), "the arm there")
     until(pieces, "a piece of the trail")
     browser.set("Trajectory", "Clear")
     until(lambda: not pieces(), "none")
@@ -384,19 +380,19 @@ def test_stop_is_asked_for_at_once(browser, link):
     until(lambda: "stop" in link.asked, "the stop")
 
 
-def test_a_silent_controller_and_an_inactive_one_are_told(page, link):
+def test_a_silent_controller_and_an_inactive_one_are_shown(page, link):
     link.state = Health(answers=False, silence=3.0)
-    until(lambda: "the controller doesn&#x27;t answer for 3 s" in said(page), "its silence")
+    until(lambda: "the controller doesn't answer for 3 s" in text(page), "its silence")
     link.state = Health(answers=True, lifecycle="inactive", problem="no joint states")
-    until(lambda: "controller inactive: the robot isn&#x27;t commanded" in said(page), "its state")
-    assert "no joint states" not in said(page)  # it has no use for them
+    until(lambda: "controller inactive: the robot isn't commanded" in text(page), "its state")
+    assert "no joint states" not in text(page)  # it has no use for them
 
 
-def test_rate_response_and_refusals_are_told(page, link):
+def test_rate_response_and_refusals_are_shown(page, link):
     values = {"rate [Hz]": "499.6", "response p99 [us]": "210", "refusals": "3"}
     link.state = Health(True, 0.0, "active", diagnosis=values, problem="no wrench")
-    until(lambda: "500 Hz · response p99 0.21 ms · 3 refusals" in said(page), "the line")
-    assert said(page).index("no wrench") < said(page).index("500 Hz")  # what matters most is in sight
+    until(lambda: "500 Hz · response p99 0.21 ms · 3 refusals" in text(page), "the line")
+    assert text(page).index("no wrench") < text(page).index("500 Hz")  # what matters most is in sight
 
 
 def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):
@@ -407,12 +403,12 @@ def test_lifecycle_buttons_are_those_that_are_possible(browser, page, link):
 
 
 def test_drives_have_buttons_where_there_are_some(browser, page, link, monkeypatch):
-    until(lambda: not page._drives.visible, "no drives")
+    until(lambda: not folder(page, "Drives").visible, "no drives")
     names = {"enable", "disable", "quick_stop", "reset_fault"}
     monkeypatch.setattr(link, "requests", lambda: frozenset(f"ethercat/{name}" for name in names))
     link.state = replace(link.state, drives="shoulder_pan_joint: fault")
-    until(lambda: page._drives.visible, "the buttons")
-    until(lambda: "drives: shoulder_pan_joint: fault" in said(page), "their state")
+    until(lambda: folder(page, "Drives").visible, "the buttons")
+    until(lambda: "drives: shoulder_pan_joint: fault" in text(page), "their state")
     for label in browser.handle("Drives").options:
         browser.set("Drives", label)
     until(lambda: set(link.asked) == {f"ethercat/{name}" for name in names}, "each request")
@@ -420,14 +416,14 @@ def test_drives_have_buttons_where_there_are_some(browser, page, link, monkeypat
 
 def test_nothing_is_sent_while_nothing_changes(browser, page, link):
     until(lambda: browser.handle("Stiffness [N/m]") and node(page, "/target").visible, "all of it")
-    page._turns.close()
-    page._draw()
+    page.thread.close()
+    page.draw()
     sent = page.server._websock_server._broadcast_buffer.message_counter
     for _ in range(5):
-        page._draw()
+        page.draw()
     assert page.server._websock_server._broadcast_buffer.message_counter == sent
     link.now = replace(link.now, q=np.array(ROBOT.home) + 0.1)
-    page._draw()
+    page.draw()
     assert page.server._websock_server._broadcast_buffer.message_counter > sent
 
 

@@ -6,15 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, until, viser
+from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, text, until, viser
 
 from robot_control_ros.core.types import CommandMode
+from robot_control_ros.dashboard import chart as charting
 from robot_control_ros.dashboard.link import Health
 from robot_control_ros.dashboard.page import Page
-from robot_control_ros.dashboard.plots import export, plots_panel
-from robot_control_ros.dashboard.plots.charts import COMMAND, LOOP, POSE, POSITIONS, QUANTITIES, WRENCH, Charts
-from robot_control_ros.dashboard.plots.history import ROWS, History, Record
-from robot_control_ros.dashboard.plots.thinning import MOST, thin
+from robot_control_ros.dashboard.plots import plots_panel
+from robot_control_ros.dashboard.plots.charts import (
+    COMMAND,
+    LOOP,
+    POSE,
+    POSITIONS,
+    QUANTITIES,
+    WRENCH,
+    Charts,
+    record_csv,
+)
+from robot_control_ros.dashboard.plots.history import Record
+from robot_control_ros.dashboard.plots.thinning import MAX_POINTS, chart_with_gaps, thin
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -23,11 +33,9 @@ RNG = np.random.default_rng(5)
 SPAN = 60.0
 
 
-def history(times, **blocks):
-    made = History(SPAN)
-    for row, time in enumerate(times):
-        made.add(time, {name: values[row] for name, values in blocks.items()})
-    return made
+def recorded(times, **blocks):
+    samples = ((time, {name: values[row] for name, values in blocks.items()}) for row, time in enumerate(times))
+    return Record().extended(samples)
 
 
 # --- history ---
@@ -35,53 +43,45 @@ def history(times, **blocks):
 
 def test_a_record_has_what_came_in_its_order():
     t, q = 1e9 + 0.02 * np.arange(200), RNG.standard_normal((200, 6))
-    record = history(t, position=q).record()
+    record = recorded(t, position=q)
     np.testing.assert_array_equal(record.t, t)
     np.testing.assert_array_equal(record.blocks["position"], q)
 
 
 def test_what_a_sample_lacks_is_nan():
-    made = History(SPAN)
-    made.add(0.0, {"a": np.ones(2)})
-    made.add(1.0, {"b": np.ones(3)})
-    record = made.record()
+    record = Record().extended([(0.0, {"a": np.ones(2)})]).extended([(1.0, {"b": np.ones(3)})])
     np.testing.assert_array_equal(record.blocks["a"], [[1, 1], [np.nan, np.nan]])
     np.testing.assert_array_equal(record.blocks["b"], [[np.nan] * 3, [1, 1, 1]])
     np.testing.assert_array_equal(record.block("c", 2), np.full((2, 2), np.nan))
 
 
 def test_time_that_jumps_back_begins_a_new_history_and_one_of_the_same_time_is_left_out():
-    made = history([5.0, 5.02, 5.02, 5.04], a=np.array([[1.0], [2.0], [3.0], [4.0]]))
-    np.testing.assert_array_equal(made.record().blocks["a"], [[1], [2], [4]])
-    made.add(0.0, {"b": np.ones(1)})
-    assert made.record().t.tolist() == [0.0]
-    assert set(made.record().blocks) == {"b"}
+    record = recorded([5.0, 5.02, 5.02, 5.04], a=np.array([[1.0], [2.0], [3.0], [4.0]]))
+    np.testing.assert_array_equal(record.blocks["a"], [[1], [2], [4]])
+    record = record.extended([(5.04, {"a": [5.0]}), (6.0, {"a": [6.0]}), (0.0, {"b": np.ones(1)})])
+    assert record.t.tolist() == [0.0]
+    assert set(record.blocks) == {"b"}
 
 
-def test_a_minute_is_kept_whatever_the_rate_and_old_records_stay_as_they_are():
-    count = 3 * ROWS
-    t = np.arange(count) * 0.001 * 10.0  # 100 Hz, longer than the span
-    made = History(SPAN)
-    early = None
-    for row, time in enumerate(t):
-        made.add(time, {"a": [float(row)]})
-        if row == ROWS - 1:
-            early = made.record()
-    record = made.record()
-    kept = t >= t[-1] - SPAN
-    np.testing.assert_array_equal(record.t[-kept.sum() :], t[kept])
-    np.testing.assert_array_equal(record.blocks["a"][-kept.sum() :, 0], np.flatnonzero(kept))
-    assert len(record.t) < count
-    np.testing.assert_array_equal(early.blocks["a"][:, 0], np.arange(ROWS))
+def test_a_record_stays_as_it_is_whatever_comes_later():
+    early = recorded(np.arange(10.0), a=np.arange(10.0)[:, None])
+    later = early.extended([(10.0, {"a": [10.0]})])
+    np.testing.assert_array_equal(later.blocks["a"][:, 0], np.arange(11.0))
+    np.testing.assert_array_equal(early.blocks["a"][:, 0], np.arange(10.0))
+
+
+def test_a_block_whose_width_changes_keeps_only_the_new_width():
+    record = recorded([0.0], a=np.ones((1, 2))).extended([(1.0, {"a": np.ones(3)})])
+    np.testing.assert_array_equal(record.blocks["a"], [[np.nan] * 3, [1, 1, 1]])
 
 
 def test_the_last_seconds():
-    record = history(np.arange(100) * 0.1, a=np.arange(100.0)[:, None]).record()
+    record = recorded(np.arange(100) * 0.1, a=np.arange(100.0)[:, None])
     last = record.last(2.0)
     np.testing.assert_allclose([last.t[0], last.t[-1]], [7.9, 9.9], atol=0.1 + 1e-9)
     assert np.all(last.t >= last.t[-1] - 2.0)
     np.testing.assert_array_equal(last.blocks["a"][:, 0], np.arange(100.0)[-len(last.t) :])
-    assert len(History(SPAN).record().last(2.0).t) == 0
+    assert len(Record().last(2.0).t) == 0
 
 
 # --- thinning ---
@@ -96,7 +96,7 @@ def uneven(count, span=SPAN):
 def test_few_points_remain_and_the_extremes_with_them(count):
     t, values = uneven(count)
     times, drawn = thin(t, values, SPAN)
-    assert len(times) <= MOST
+    assert len(times) <= MAX_POINTS
     assert np.all(np.diff(times) >= 0.0)
     assert times[0] >= -SPAN
     assert times[-1] == 0.0
@@ -174,10 +174,7 @@ def state(robot=ROBOT, terms=("stiffness", "damping")):
 
 
 def record_of(samples):
-    made = History(SPAN)
-    for row, blocks in enumerate(samples):
-        made.add(0.02 * row, blocks)
-    return made.record()
+    return Record().extended((0.02 * row, blocks) for row, blocks in enumerate(samples))
 
 
 def charts_of(robot, quantity, record, mode=EFFORT, joint=0):
@@ -287,7 +284,7 @@ def table(content):
 
 def test_the_table_has_every_sample_every_column_and_the_units():
     samples = [state() for _ in range(5)]
-    header, rows = table(export.csv(record_of(samples), ROBOT, EFFORT))
+    header, rows = table(record_csv(record_of(samples), ROBOT, EFFORT))
     assert header[0] == "time [s]"
     assert len(header) == len(set(header)) == 1 + 12 + 18 + 8 * 6
     np.testing.assert_allclose(rows[:, 0], 0.02 * np.arange(5))
@@ -305,13 +302,13 @@ def test_the_table_has_every_sample_every_column_and_the_units():
 
 
 def test_the_tables_units_are_those_of_the_command():
-    header, _ = table(export.csv(record_of([state()]), ROBOT, CommandMode.VELOCITY))
+    header, _ = table(record_csv(record_of([state()]), ROBOT, CommandMode.VELOCITY))
     assert "command.elbow_joint [rad/s]" in header
     assert "term.stiffness.elbow_joint" in header
 
 
 def test_the_table_of_diagnoses():
-    header, rows = table(export.csv(record_of([{"rate [Hz]": [499.5], "missed": [2.0]}]), ROBOT, EFFORT))
+    header, rows = table(record_csv(record_of([{"rate [Hz]": [499.5], "missed": [2.0]}]), ROBOT, EFFORT))
     assert header == ["time [s]", "rate [Hz]", "missed"]
     np.testing.assert_array_equal(rows, [[0.0, 499.5, 2.0]])
 
@@ -326,11 +323,11 @@ def test_the_picture_has_every_curve(quantity, monkeypatch):
             super().__init__(*args, **kwargs)
             made.append(self)
 
-    monkeypatch.setattr(export, "figure_class", lambda: Figure)
+    monkeypatch.setattr(charting, "figure_class", lambda: Figure)
     record = record_of([state() for _ in range(5)])
     record = Record(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.blocks)  # with a pause
     charts = charts_of(ROBOT, quantity, record)
-    assert export.png(charts, "title").startswith(b"\x89PNG")
+    assert charting.png([chart_with_gaps(chart) for chart in charts], "title").startswith(b"\x89PNG")
     (figure,) = made
     assert len(figure.axes) == len(charts)
     for axis, chart in zip(figure.axes, charts, strict=True):
@@ -379,8 +376,8 @@ def come(link, count, begin=0.0, **others):
 
 
 def shown(page, quantity=POSE):
-    drawn = page._plots._drawn
-    return drawn.record if drawn is not None and drawn.quantity == quantity else Record(np.zeros(0), {})
+    drawn = page.plots.drawn
+    return drawn.record if drawn is not None and drawn.quantity == quantity else Record()
 
 
 def open_plots(browser, quantity=POSE):
@@ -402,16 +399,16 @@ def test_closed_plots_send_nothing_and_opened_ones_know_what_came_before(browser
     come(link, 300)
     await_drawings(link)
     assert not sent
-    assert not page._plots._panel.visible
+    assert not page.plots.panel.visible
     open_plots(browser)
     until(lambda: len(sent) >= 4, "two drawings of both plots")
-    assert page._plots._panel.visible
+    assert page.plots.panel.visible
     t, values = sent[0]
     np.testing.assert_allclose((t[0], t[-1]), (-10.0, 0.0), atol=2e-6)
     np.testing.assert_allclose(values[1:], 1e3 * np.array([each["pose_error"][:3] for each in link.states]))
     browser.set("Plots", False)
-    until(lambda: not page._plots._panel.visible, "the panel to close")
-    until(lambda: not page._plots._plots, "the plots to go")
+    until(lambda: not page.plots.panel.visible, "the panel to close")
+    until(lambda: not page.plots.plots, "the plots to go")
     count = len(sent)
     come(link, 50, begin=300.0)
     await_drawings(link)
@@ -436,7 +433,7 @@ def test_paused_plots_stand_still_and_go_on(browser, page, link, sent, monkeypat
     open_plots(browser)
     until(lambda: len(shown(page).t) == 50, "the samples")
     browser.set("Pause plots", True)
-    until(lambda: page._plots._paused_at is not None, "the pause")
+    until(lambda: page.plots.paused is not None, "the pause")
     count = len(sent)
     come(link, 50, begin=1.0)
     browser.set("Quantity", WRENCH)
@@ -452,7 +449,7 @@ def test_new_plots_get_their_data_again_though_they_are_paused(browser, page, li
     come(link, 50)
     open_plots(browser)
     browser.set("Pause plots", True)
-    until(lambda: page._plots._paused_at is not None, "the pause")
+    until(lambda: page.plots.paused is not None, "the pause")
     browser.set("Quantity", WRENCH)
     until(lambda: shown(page, WRENCH).blocks, "the other quantity")
     sent.clear()
@@ -465,13 +462,13 @@ def test_plots_remain_while_their_curves_are_the_same(browser, page, link):
     come(link, 50)
     open_plots(browser)
     until(lambda: len(shown(page).t) == 50, "the samples")
-    first = list(page._plots._plots)
+    first = list(page.plots.plots)
     come(link, 50, begin=1.0)
     until(lambda: len(shown(page).t) == 100, "more of them")
-    assert page._plots._plots == first  # a new plot wouldn't be zoomed
+    assert page.plots.plots == first  # a new plot wouldn't be zoomed
     browser.set("Quantity", COMMAND)
     until(lambda: shown(page, COMMAND).blocks, "the other quantity")
-    assert not any(plot in first for plot in page._plots._plots)
+    assert not any(plot in first for plot in page.plots.plots)
 
 
 def test_a_restarted_controller_begins_a_new_history(browser, page, link):
@@ -486,9 +483,9 @@ def test_a_command_of_another_unit_begins_a_new_history(browser, page, link):
     come(link, 50)
     open_plots(browser, COMMAND)
     until(lambda: len(shown(page, COMMAND).t) == 50, "the samples")
-    assert page._plots._drawn.known.mode is EFFORT
+    assert page.plots.drawn.data.mode is EFFORT
     link.gains = link.gains | {"output": replace(link.gains["output"], value="position")}
-    until(lambda: page._plots._drawn.known.mode is CommandMode.POSITION, "the mode")
+    until(lambda: page.plots.drawn.data.mode is CommandMode.POSITION, "the mode")
     come(link, 20, begin=1.0)
     until(lambda: len(shown(page, COMMAND).t) == 20, "those of the new mode alone")
 
@@ -501,13 +498,13 @@ def test_a_joint_is_chosen_where_there_is_a_choice(browser, page, link):
     until(lambda: shown(page, COMMAND).blocks, "the other quantity")
     assert browser.handle("Joint").visible
     browser.set("Joint", "elbow")
-    until(lambda: page._plots._drawn.charts[0].label.startswith("elbow"), "its plot")
+    until(lambda: page.plots.drawn.charts[0].label.startswith("elbow"), "its plot")
 
 
 def test_diagnoses_are_gathered_while_the_plots_are_closed(browser, page, link):
     for number in range(3):
         link.state = Health(True, 0.0, "active", diagnosis={"law": "impedance", "rate [Hz]": f"{500 + number}"})
-        until(lambda: page._plots._diagnosis is link.state.diagnosis, "the diagnosis")
+        await_drawings(link)
     open_plots(browser, LOOP)
     until(lambda: len(shown(page, LOOP).t) == 3, "all of them")
     np.testing.assert_array_equal(shown(page, LOOP).blocks["rate [Hz]"], [[500], [501], [502]])
@@ -543,6 +540,6 @@ def test_files_go_to_the_browser_that_asked(browser, page, link, monkeypatch, ki
 
 def test_nothing_to_export_is_told(browser, page):
     open_plots(browser)
-    until(lambda: page._plots._drawn, "the plots")
+    until(lambda: page.plots.drawn, "the plots")
     browser.set("Export", "CSV")
-    until(lambda: "there is nothing to export yet" in page._state._text.content, "the words")
+    until(lambda: "there is nothing to export yet" in text(page), "the message")

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("trimesh", reason="shapes need trimesh")
+
 from robot_control_ros.dashboard.view.shapes import HOUSING, SHELL, Description, along
 from robot_control_ros.robot.configuration import load_robot, robot_names
 
@@ -66,7 +68,6 @@ def test_meshes_are_found_in_the_ament_index_or_beside_the_file(tmp_path, monkey
     if found in places:
         places[found].parent.mkdir(parents=True)
         places[found].write_text(STL)
-    pytest.importorskip("trimesh", reason="meshes need trimesh")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
     upper = """<visual><geometry><mesh filename="package://my_arm/meshes/a.stl" scale="2 2 2"/></geometry></visual>
       <collision><geometry><box size="1 2 3"/></geometry></collision>"""

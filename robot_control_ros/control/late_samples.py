@@ -79,7 +79,7 @@ class LateSamples:
 
     def _fraction(self, gains: Any, kin: RobotDynamics) -> float:
         """Of the springs, that the delay allows; single values, as of the posture, don't count."""
-        joints: Array = np.linalg.inv(kin.mass)
+        joints = np.asarray(np.linalg.inv(kin.mass), dtype=np.float64)
         tip, tau = kin.jacobian @ joints @ kin.jacobian.T, self.delay
         used = 1.0
         for name, of_joints in self._springs.items():

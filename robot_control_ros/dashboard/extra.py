@@ -1,4 +1,4 @@
-"""The pages' library comes with an extra of this package: where it is missing, that is said."""
+"""The extra of this package that brings the pages' library."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from contextlib import contextmanager
 
 from ..core.errors import ConfigError
 
+EXTRA = ("viser", "trimesh")
+
 
 @contextmanager
-def viser_needed(by: str) -> Iterator[None]:
-    """Import a page within this.
-
-    Args:
-        by: what needs it, in words.
+def viser_needed(user: str) -> Iterator[None]:
+    """Import a page within this; `user` names what needs it.
 
     Raises:
-        ConfigError: viser isn't there; names the extra that brings it.
+        ConfigError: viser or trimesh is not installed; names the extra that brings them.
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != "viser":
+        if error.name not in EXTRA:
             raise
-        raise ConfigError(f"{by} needs viser: pip install 'robot_control_ros[dashboard]'") from error
+        raise ConfigError(
+            f"{user} needs {error.name}: pip install 'robot_control_ros[dashboard]'", name=error.name
+        ) from error

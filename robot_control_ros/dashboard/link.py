@@ -1,4 +1,4 @@
-"""What the page knows of a running system, and what it can ask of it; the node implements it, and tests fake it."""
+"""What the page knows of a running system and can request from it. The node implements it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,22 @@ from typing import Protocol
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 
-SETTINGS = ("wrench.", "workspace.")  # in front of the names of what isn't the law's
+SETTINGS = ("wrench.", "workspace.")  # prefixes of parameters that are no gains of the law
 Value = bool | float | str | tuple[float, ...]
 
 
 def split(name: str) -> tuple[str, str]:
-    """A parameter's prefix, one of SETTINGS or empty for the law's own, and what follows."""
+    """A parameter's prefix, one of SETTINGS or empty for a gain, and the rest."""
     prefix = next((each for each in SETTINGS if name.startswith(each)), "")
     return prefix, name.removeprefix(prefix)
 
 
 @dataclass(frozen=True)
 class RequestResult:
-    """How a request ended.
+    """How a request ended."""
 
-    Attributes:
-        accepted: whether it was done.
-        message: why it was refused, or what came of it.
-    """
-
-    accepted: bool
-    message: str = ""
+    accepted: bool  # whether it was done
+    message: str = ""  # why it was refused, or its result
 
 
 Reply = Callable[[RequestResult], None]
@@ -37,97 +32,65 @@ Reply = Callable[[RequestResult], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A gain of the running law, or a setting of the wrench or the workspace, as its node declares it.
+    """A gain of the running law, or a setting of the wrench or the workspace."""
 
-    Attributes:
-        name: without the law's name; of settings with one of SETTINGS in front.
-        value: at the node; a tuple where it is one number per axis or joint.
-        default: of this law on this robot; the first value that came where nobody knows.
-        text: one sentence.
-        unit: of each value; two, separated by a comma, where the last three of six are of rotations.
-        lower, upper: bounds of each number.
-        choices: where it is a word.
-        axes: names of the values, where they are known.
-    """
-
-    name: str
-    value: Value
-    default: Value
-    text: str = ""
-    unit: str = ""
-    lower: float = 0.0
-    upper: float = 1.0
-    choices: tuple[str, ...] = ()
-    axes: tuple[str, ...] = ()
+    name: str  # without the law's name; settings with their prefix of SETTINGS
+    value: Value  # a tuple if it has one number per axis or joint
+    default: Value  # of this law on this robot; if unknown, the first value
+    text: str = ""  # one sentence
+    unit: str = ""  # of each value; two, separated by a comma, if the last three of six values are rotations
+    lower: float = 0.0  # bound of each number
+    upper: float = 1.0  # bound of each number
+    choices: tuple[str, ...] = ()  # of a text
+    axes: tuple[str, ...] = ()  # names of the values, if known
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnObject:
-    """Something around the robot, or a tool on it.
+    """Something around the robot, or a tool on it."""
 
-    Attributes:
-        name: unique.
-        shape: sphere, box or cylinder.
-        size: (3,) [m] lengths along its axes.
-        pose: (4, 4) in the frame.
-        colour: (3,) from 0 to 1.
-        frame: that the pose is in: the base, or a link that it is fixed to.
-        led: whether it can be given a place to go to.
-    """
-
-    name: str
-    shape: str
-    size: Array
-    pose: Array
-    colour: tuple[float, float, float]
-    frame: str
-    led: bool = False
+    name: str  # unique
+    shape: str  # sphere, box or cylinder
+    size: Array  # (3,) [m] lengths along its axes
+    pose: Array  # (4, 4) in the frame
+    colour: tuple[float, float, float]  # (3,) from 0 to 1
+    frame: str  # of the pose: the base, or the link that carries it
+    led: bool = False  # whether it takes a target position
 
 
 @dataclass(frozen=True, eq=False)
 class RobotTelemetry:
-    """The newest of everything measured; None where nothing has come yet.
+    """The newest measurements; None if nothing has come yet."""
 
-    Attributes:
-        q: (n,) joint positions [rad].
-        reference: (4, 4) pose in the base.
-        wrench: (6,) by the environment on the tip, base axes [N, N·m].
-        contact: (6,) the same, of the simulated contacts alone.
-        objects: of the scene.
-        blocks: of the controller's ~/state, by name, see docs/controller.md.
-        samples: how many of these have come; see :meth:`RobotLink.recent`.
-    """
-
-    q: Array | None = None
-    reference: Array | None = None
-    wrench: Array | None = None
-    contact: Array | None = None
-    objects: tuple[DrawnObject, ...] = ()
-    blocks: Mapping[str, Array] = field(default_factory=dict)
-    samples: int = 0
+    q: Array | None = None  # (n,) joint positions [rad]
+    reference: Array | None = None  # (4, 4) pose in the base
+    wrench: Array | None = None  # (6,) by the environment on the tip, base axes [N, N·m]
+    contact: Array | None = None  # (6,) the same, of the simulated contacts alone
+    objects: tuple[DrawnObject, ...] = ()  # of the scene
+    blocks: Mapping[str, Array] = field(default_factory=dict)  # of ~/state, by name, see docs/controller.md
+    samples: int = 0  # number of blocks so far; see :meth:`RobotLink.recent`
 
 
 @dataclass(frozen=True)
 class Health:
-    """How the controller is.
+    """State of the controller."""
 
-    Attributes:
-        answers: whether it has been heard lately.
-        silence: since it was [s].
-        lifecycle: unconfigured, inactive, active, …; empty until it is known.
-        executing: whether the robot carries out commands; None where it doesn't say.
-        diagnosis: the controller's values in /diagnostics, by name.
-        problem: what /diagnostics has to complain of, as the controller says.
-        drives: state of the EtherCAT drives; empty where there are none.
-    """
+    answers: bool = False  # whether messages of it came lately
+    silence: float = 0.0  # since the last message [s]
+    lifecycle: str = ""  # unconfigured, inactive, active, …; empty if unknown
+    executing: bool | None = None  # whether the robot executes commands; None if unknown
+    diagnosis: Mapping[str, str] = field(default_factory=dict)  # the controller's values in /diagnostics, by name
+    problem: str = ""  # message of an error or warning in /diagnostics
+    drives: str = ""  # state of the EtherCAT drives; empty if there are none
 
-    answers: bool = False
-    silence: float = 0.0
-    lifecycle: str = ""
-    executing: bool | None = None
-    diagnosis: Mapping[str, str] = field(default_factory=dict)
-    problem: str = ""
-    drives: str = ""
+    @property
+    def obstacle(self) -> str:
+        """Why the robot doesn't follow commands; empty if it does."""
+        if not self.answers:
+            return "the controller doesn't answer" + (f" for {self.silence:.0f} s" if self.silence >= 1.0 else "")
+        if self.lifecycle != "active":
+            return f"controller {self.lifecycle or 'found'}: the robot isn't commanded"
+        return "active, but the robot executes no commands" if self.executing is False else ""
 
     @property
     def commands(self) -> bool:
@@ -153,7 +116,7 @@ class RobotLink(Protocol):
         """Blocks of the controller's ~/state since sample number `after`, oldest first, the newest 3000 at most."""
 
     def health(self) -> Health:
-        """At this moment."""
+        """The state of the controller."""
 
     def law(self) -> str:
         """The running law; empty until it is known."""
@@ -165,19 +128,19 @@ class RobotLink(Protocol):
         """Gains of the running law, then the wrench's settings, by name; another object after each change."""
 
     def set_law(self, name: str, reply: Reply) -> None:
-        """Go on with another law."""
+        """Change to another law."""
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings of the wrench, all or none."""
 
     def requests(self) -> frozenset[str]:
-        """What can be asked for now: controller/hold, simulator/reset, ethercat/enable, …"""
+        """The possible requests now: controller/hold, simulator/reset, ethercat/enable, …"""
 
     def request(self, name: str, reply: Reply) -> None:
-        """Ask for it."""
+        """Make a request of :meth:`requests`."""
 
     def pause(self, paused: bool, reply: Reply) -> None:
-        """Let the simulation stand still, or go on."""
+        """Pause the simulation, or continue."""
 
     def change_state(self, transition: str, reply: Reply) -> None:
         """A lifecycle transition of the controller: configure, activate, deactivate, cleanup."""
@@ -186,16 +149,16 @@ class RobotLink(Protocol):
         """Safe output, then no commands; EtherCAT drives are braked."""
 
     def can_push(self) -> bool:
-        """Whether there is a simulation to be pushed in."""
+        """Whether there is a simulation that takes pushes."""
 
     def set_target_pose(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""
 
     def set_target_wrench(self, wrench: Array) -> None:
-        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next: zeros end it."""
+        """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next; zeros end it."""
 
     def push(self, link: str, force: Array) -> None:
         """Push a link at its origin with a force (3,) [N] in its axes, for 0.2 s; zeros end it."""
 
     def set_object_target(self, name: str, position: Array) -> None:
-        """Give an object of the scene a place (3,) [m] in the base to go to."""
+        """Move an object of the scene to a position (3,) [m] in the base."""

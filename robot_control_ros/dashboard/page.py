@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import logging
 from typing import Any
 
@@ -10,14 +9,12 @@ import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
-from .colours import AMBER, GREY
 from .gains.gains_panel import GainsPanel
 from .link import RobotLink
-from .plots.plots_panel import Plots
+from .markup import AMBER, note
+from .plots.plots_panel import PlotsPanel
 from .response.response_panel import ResponsePanel
-from .server import open_server
 from .state_panel import StatePanel
-from .turns import Turns
 from .view.arrows import ForceArrow
 from .view.objects import SceneObjects
 from .view.pushing import PushHandle
@@ -26,6 +23,7 @@ from .view.shapes import Description
 from .view.target import Target
 from .view.trail import Trail
 from .view.workspace_box import WorkspaceBox
+from .web_page import WebPage
 
 WRENCH, CONTACT = (0.12, 0.55, 0.25), (0.85, 0.33, 0.1)
 POSES = 2000  # at random, to find how far the arm reaches
@@ -43,46 +41,47 @@ DRIVES = {
 HINT = "Drag the arrows and rings at the tip: the arm follows. Point at a name to see what it means."
 
 
-class Page:
-    """A robot in the browser, until it is closed.
+class Page(WebPage):
+    """A robot in the browser.
 
     Args:
         link: of the robot.
-        host: address to listen on.
-        port: the first to try; where it is taken, the next free one is.
+        host, port: see :class:`WebPage`.
 
     Attributes:
-        port: that it listens on.
-        server: viser's, for what else shall be on the page.
+        description: shapes and joints of the robot.
+        reach: distance [m] that the tip gets from the first joint.
+        robot: the robot as it is drawn.
+        target: of the tip, to drag.
+        response, plots: the panels at the left.
     """
 
     def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080) -> None:
         self._link, robot = link, link.robot
         self._model = RobotModel.of(robot, link.urdf)
-        self.server = open_server(robot.description or robot.name, host, port)
-        self.port = self.server.get_port()
-        self._turns = Turns(self._draw, self._refuse)
-        self._description = Description(link.urdf, robot.urdf_path.parent)
+        super().__init__(robot.description or robot.name, host, port)
+        self.description = Description(link.urdf, robot.urdf_path.parent)
         self._model.update(np.array(robot.home), np.zeros(robot.n))
-        self._shoulder = self._model.frame_pose(self._description.joints[robot.joints[0]].link)[:3, 3]
-        self._reach = _reach(self._model, self._shoulder)
+        self._shoulder = self._model.frame_pose(self.description.joints[robot.joints[0]].link)[:3, 3]
+        self.reach = _reach(self._model, self._shoulder)
         self._make_view()
         self._make_panels()
-        self._turns.start()
+        self.thread.start()
 
     def close(self) -> None:
         """End it."""
-        self._turns.close()
-        self._response.close()
-        self.server.stop()
+        self.thread.close()
+        self.response.close()
+        super().close()
 
-    def _refuse(self, message: str) -> None:
+    def refuse(self, message: str) -> None:
+        """Show a refusal beside STOP."""
         self._state.refuse(message)
 
     # --- the view ---
 
     def _make_view(self) -> None:
-        scene, robot, reach = self.server.scene, self._link.robot, self._reach
+        scene, robot, reach = self.server.scene, self._link.robot, self.reach
         scene.set_up_direction("+z")
         scene.configure_default_lights(True, cast_shadow=True)
         flat = not any(robot.axes[2:5])
@@ -101,122 +100,109 @@ class Page:
         camera.look_at = reach * np.array([-0.1, 0.0, 0.0] if flat else [0.3, 0.0, 0.32])
         camera.position = reach * np.array([-0.1, -0.01, 3.0] if flat else [1.5, -1.45, 1.0])
         camera.fov = 0.75
-        self._robot = RobotView(scene, self._model, self._description, reach)
+        self.robot = RobotView(scene, self._model, self.description, reach)
         self._box = WorkspaceBox(scene, reach)
-        self._target = Target(scene, self._link, reach, robot.axes, self._box.inside)
+        self.target = Target(scene, self._link, reach, robot.axes, self._box.inside)
         self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach, anchor="center-right")
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="center-left")
         self._trail = Trail(scene)
-        self._objects = SceneObjects(scene, self._link, self._robot)
+        self._objects = SceneObjects(scene, self._link, self.robot)
         self._push = PushHandle(scene, self._link, self._model, reach)
-        self._ball = self._make_reach(flat)
+        self._ball = self._add_reach(flat)
 
-    def _make_reach(self, flat: bool) -> Any:
-        """What the tip can't leave: a ball, or a disc."""
-        looks: dict[str, Any] = {"opacity": 0.15, "side": "back", "cast_shadow": False, "receive_shadow": False}
-        looks |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
-        scene, reach = self.server.scene, self._reach
+    def _add_reach(self, flat: bool) -> Any:
+        """The border of the tip's reach: a ball, or a disc."""
+        look: dict[str, Any] = {"opacity": 0.15, "side": "back", "cast_shadow": False, "receive_shadow": False}
+        look |= {"color": (90, 140, 200), "position": self._shoulder, "visible": False}
+        scene, reach = self.server.scene, self.reach
         if flat:
-            return scene.add_cylinder("/reach", reach, 0.002 * reach, radial_segments=96, **looks)
-        return scene.add_icosphere("/reach", reach, subdivisions=5, **looks)
+            return scene.add_cylinder("/reach", reach, 0.002 * reach, radial_segments=96, **look)
+        return scene.add_icosphere("/reach", reach, subdivisions=5, **look)
 
     # --- the panels ---
 
     def _make_panels(self) -> None:
-        gui, turns = self.server.gui, self._turns
-        self._state = StatePanel(gui, self._link, turns, self._link.robot.name, self._target.stop)
-        gui.add_html(_note(HINT, GREY))
-        self._actions = self._group("Robot", ACTIONS, "Make the present pose the target; move the joints home; tare.")
-        self._gains = GainsPanel(gui, self._link, turns, self._refuse)
-        self._response = ResponsePanel(gui, self._link, turns, self._model)
-        self._plots = Plots(gui, self._link, turns, self._refuse, self._model.limits)
+        gui, thread, link = self.server.gui, self.thread, self._link
+        self._state = StatePanel(gui, link, thread, link.robot.name, self.target.stop)
+        gui.add_html(note(HINT))
+        self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
+        self._gains = GainsPanel(gui, link, thread)
+        self.response = ResponsePanel(gui, link, thread, self._model)
+        self.plots = PlotsPanel(gui, link, thread, self._model.limits)
         self._simulation = gui.add_folder("Simulation", visible=False)
         with self._simulation:
-            self._make_simulation_panel(gui)
+            self._make_simulation_panel()
         with gui.add_folder("View"):
-            self._make_view_panel(gui)
-            for problem in self._description.problems:
+            self._make_view_panel()
+            for problem in self.description.problems:
                 logging.getLogger(__name__).warning(problem)
-                gui.add_html(_note(problem, AMBER))
+                gui.add_html(note(problem, AMBER))
         self._drives = gui.add_folder("Drives", visible=False)
         with self._drives:
-            self._group("Drives", DRIVES, "EtherCAT: power on and off, brake, and acknowledge a fault.")
+            self._add_requests("Drives", DRIVES, "EtherCAT: power on and off, brake, and acknowledge a fault.")
 
-    def _group(self, label: str, actions: dict[str, str], hint: str) -> Any:
-        group = self.server.gui.add_button_group(label, tuple(actions), hint=hint)
+    def _add_requests(self, label: str, requests: dict[str, str], hint: str) -> Any:
+        def request(name: str) -> None:
+            self.target.release()
+            self._link.request(requests[name], self.thread.reply())
 
-        def ask(label: str) -> None:
-            self._target.release()
-            self._link.request(actions[label], self._turns.reply())
+        group = self.server.gui.add_button_group(label, tuple(requests), hint=hint)
+        return self.thread.connect(group, request)
 
-        group.on_click(self._turns.choice(ask))
-        return group
+    def _make_view_panel(self) -> None:
+        gui, thread = self.server.gui, self.thread
 
-    def _make_view_panel(self, gui: Any) -> None:
-        turns = self._turns
-        trail = gui.add_checkbox("Show trajectory", False, hint="Draw where the tip goes.")
-        trail.on_update(turns.callback(lambda: setattr(self._trail, "shown", trail.value)))
-        clear = gui.add_button_group("Trajectory", ("Clear",), hint="Forget the line drawn so far.")
-        clear.on_click(turns.callback(self._trail.clear))
-        frames = gui.add_checkbox("Link frames", False, hint="x red, y green, z blue.")
-        frames.on_update(turns.callback(lambda: self._robot.show_frames(frames.value)))
-        limits = gui.add_checkbox("Joint limits", False, hint="A ring for each joint: amber near a limit, red at it.")
-        limits.on_update(turns.callback(lambda: self._robot.show_limits(limits.value)))
-        box = gui.add_checkbox(
-            "Workspace box", False, hint="Targets stay in it: workspace.lower, workspace.upper of the controller."
-        )
-        box.on_update(turns.callback(lambda: setattr(self._box, "shown", box.value)))
-        reach = gui.add_checkbox(f"Reach ({self._reach:.2f} m)", False, hint="The sphere that the tip stays in.")
-        reach.on_update(turns.callback(lambda: setattr(self._ball, "visible", reach.value)))
+        def add_switch(label: str, hint: str, action: Any) -> None:
+            thread.connect(gui.add_checkbox(label, False, hint=hint), action)
 
-    def _make_simulation_panel(self, gui: Any) -> None:
-        turns, link = self._turns, self._link
-        push = gui.add_checkbox(
-            "Push mode", False, hint="Drag the arrows on the link: 2 N per centimetre. The target hides meanwhile."
-        )
-        where = gui.add_dropdown(
-            "Push on", self._robot.links, initial_value=link.robot.tip, hint="The link that is pushed."
-        )
+        add_switch("Show trajectory", "Draw the path of the tip.", self._trail.show)
+        clear = gui.add_button_group("Trajectory", ("Clear",), hint="Remove the path drawn so far.")
+        thread.connect(clear, lambda label: self._trail.clear())
+        add_switch("Link frames", "x red, y green, z blue.", self.robot.show_frames)
+        add_switch("Joint limits", "A ring for each joint: amber near a limit, red at it.", self.robot.show_limits)
+        hint = "Targets stay in it: workspace.lower, workspace.upper of the controller."
+        add_switch("Workspace box", hint, self._box.show)
+        hint = "The sphere around the first joint that the tip stays in."
+        add_switch(f"Reach ({self.reach:.2f} m)", hint, lambda shown: setattr(self._ball, "visible", shown))
+
+    def _make_simulation_panel(self) -> None:
+        gui, thread, link = self.server.gui, self.thread, self._link
+        hint = "Drag the arrows on the link: 2 N per centimetre. The target is hidden meanwhile."
+        push = gui.add_checkbox("Push mode", False, hint=hint)
+        hint = "The link to push."
+        where = gui.add_dropdown("Push on", self.robot.links, initial_value=link.robot.tip, hint=hint)
         for handle in (push, where):
-            handle.on_update(turns.callback(lambda: self._push.choose(push.value, where.value)))
+            thread.connect(handle, lambda value: self._push.choose(push.value, where.value))
         paused = gui.add_checkbox("Pause", False, hint="Simulated time stands still.")
-        paused.on_update(turns.callback(lambda: link.pause(paused.value, turns.reply())))
+        thread.connect(paused, lambda value: link.pause(value, thread.reply()))
         reset = gui.add_button_group("Simulation", ("Reset",), hint="Time 0, the arm at home.")
-        reset.on_click(turns.callback(lambda: link.request("simulator/reset", turns.reply())))
+        thread.connect(reset, lambda label: link.request("simulator/reset", thread.reply()))
 
     # --- every drawing ---
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Show the newest of the link."""
         telemetry, requests, health = self._link.telemetry(), self._link.requests(), self._link.health()
         with self.server.atomic():
-            self._state.draw(health, self._robot.near)
+            self._state.draw(health, self.robot.near)
             self._gains.draw(health.answers)
             self._box.draw(self._link.parameters())
-            self._response.draw()
-            self._plots.draw()
-            for folder, there in (
-                (self._actions, "controller/hold" in requests),
-                (self._simulation, self._link.can_push()),
-                (self._drives, "ethercat/enable" in requests),
-            ):
-                if folder.visible != there:
-                    folder.visible = there
+            self.response.draw()
+            self.plots.draw()
+            self._actions.visible = "controller/hold" in requests
+            self._simulation.visible = self._link.can_push()
+            self._drives.visible = "ethercat/enable" in requests
             self._objects.draw(telemetry.objects)
             reference = telemetry.reference if health.commands else None
-            self._target.draw(reference, shown=not self._push.on)  # the two would overlap
+            self.target.draw(reference, shown=not self._push.on)  # the two would overlap
             if telemetry.q is None:
                 return
-            self._robot.draw(telemetry.q)
+            self.robot.draw(telemetry.q)
             tip = self._model.frame_pose(self._link.robot.tip)[:3, 3]
             self._wrench.draw(tip, None if telemetry.wrench is None else telemetry.wrench[:3])
             self._contact.draw(tip, None if telemetry.contact is None else telemetry.contact[:3])
             self._trail.draw(tip)
             self._push.draw()
-
-
-def _note(message: str, colour: str) -> str:
-    style = f"color:{colour};font-size:0.85em;line-height:1.4;padding:0 0.9em 0.6em"
-    return f'<div style="{style}">{html.escape(message)}</div>'
 
 
 def _reach(model: RobotModel, shoulder: Array) -> float:

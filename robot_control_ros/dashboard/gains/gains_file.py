@@ -10,7 +10,7 @@ import yaml
 from ...core.errors import ConfigError
 from ..link import SETTINGS, Parameter, Value, split
 
-SECTIONS = ("/**", "controller", "/controller")  # later ones prevail
+SECTIONS = ("/**", "controller", "/controller")  # a later one has priority
 
 
 def write(law: str, parameters: Mapping[str, Parameter]) -> str:
@@ -29,12 +29,12 @@ def read(text: str, law: str) -> dict[str, Value]:
     """The gains of a law, and the settings of wrench and workspace, in the text of a file.
 
     Raises:
-        ConfigError: not a ROS parameter file, or nothing for the law; names the laws that it is for.
+        ConfigError: not a ROS parameter file, or no gains of the law; names the laws that it has.
     """
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}") from error
+        raise ConfigError(f"not valid YAML: {error}", name="file") from error
     given: dict[str, Any] = {}
     for section in SECTIONS:
         parameters = _mapping(_mapping(content, "the file").get(section, {}), section).get("ros__parameters", {})
@@ -42,7 +42,8 @@ def read(text: str, law: str) -> dict[str, Value]:
     gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
     if not gains:
         others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(SETTINGS)})
-        raise ConfigError(f"no gains of {law} in the file; it has: {', '.join(others) or 'nothing'}")
+        message = f"no gains of {law} in the file; it has: {', '.join(others) or 'nothing'}"
+        raise ConfigError(message, name="law", value=law, bound=tuple(others))
     gains.update((name, value) for name, value in given.items() if name.startswith(SETTINGS))
     return {name: tuple(value) if isinstance(value, list) else value for name, value in gains.items()}
 
@@ -56,7 +57,8 @@ def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _mapping(value: Any, what: str) -> dict[str, Any]:
+def _mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ConfigError(f"{what} = {value!r}: must be a mapping: node, then ros__parameters, then law")
+        message = f"{name} = {value!r}: must be a mapping: node, then ros__parameters, then law"
+        raise ConfigError(message, name=name, value=value)
     return value

@@ -1,4 +1,4 @@
-"""How stiff: soft, medium, stiff, hand guiding, each made of the robot's own gains."""
+"""Stiffness presets: soft, medium, stiff and hand guiding, from the robot's own gains."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...core.errors import ConfigError
+from ...core.types import Array
 from ..link import Parameter, Value
 
 SCALES = {"Soft": 0.2, "Medium": 1.0, "Stiff": 3.0, "Hand guiding": 0.0}
-LEFT_DAMPING = 0.04  # s: hand guiding keeps this times the robot's stiffness as damping, or
-LEFT_SHARE = 0.2  # this share of the robot's damping, whichever is more
+GUIDING_TIME = 0.04  # s: in hand guiding, damping is this times the robot's own stiffness, or
+GUIDING_DAMPING = 0.2  # this times the robot's own damping, whichever is more
 DAMPER = {"N/m": "N·s/m", "N·m/rad": "N·m·s/rad", "N/m, N·m/rad": "N·s/m, N·m·s/rad"}  # of each spring
 
 
@@ -30,7 +31,8 @@ def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str
     scale = SCALES[name]
     springs = {each.unit: each for each in reversed(list(parameters.values())) if each.unit in DAMPER}
     if not springs:
-        raise ConfigError(f"{law} has no stiffness: presets are for laws with gains in N/m or N·m/rad")
+        message = f"{law} has no stiffness: presets are for laws with gains in N/m or N·m/rad"
+        raise ConfigError(message, name="law", value=law)
     values: dict[str, Value] = {}
     for each in parameters.values():
         default = np.asarray(each.default, dtype=float) if each.unit else np.zeros(0)
@@ -38,7 +40,7 @@ def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str
         if each.unit in DAMPER:
             new = scale * default
         elif spring is not None:
-            new = math.sqrt(scale) * default if scale else _left(default, np.asarray(spring.default, dtype=float))
+            new = math.sqrt(scale) * default if scale else _guiding(default, np.asarray(spring.default, dtype=float))
         else:
             continue
         new = np.clip(new, each.lower, each.upper)
@@ -46,7 +48,7 @@ def preset(name: str, law: str, parameters: Mapping[str, Parameter]) -> dict[str
     return values
 
 
-def _left(damping: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+def _guiding(damping: Array, stiffness: Array) -> Array:
     if damping.shape != stiffness.shape:
-        return LEFT_SHARE * damping
-    return np.maximum(LEFT_SHARE * damping, LEFT_DAMPING * stiffness)
+        return GUIDING_DAMPING * damping
+    return np.maximum(GUIDING_DAMPING * damping, GUIDING_TIME * stiffness)

@@ -1,4 +1,4 @@
-"""One gain as the controls that a person sees: what each is called, which of the gain's values it sets, its range."""
+"""The controls of a gain on the page: their labels, ranges, and the values that they set."""
 
 from __future__ import annotations
 
@@ -8,42 +8,37 @@ from dataclasses import dataclass
 
 from ..link import Parameter, Value, split
 
-ROOM = 4.0  # a slider goes to so many times the default, where the bound is further
-SHARE = 0.1  # and to this share of the bound where the default is 0
+RANGE = 4.0  # times the default: the range of a slider if the bound is further
+RANGE_FROM_ZERO = 0.1  # times the bound: the range if the default is 0
 STEPS = 200  # of a slider, about
-PLACE = 3  # values of a place, whose axes are never set together
-MOST = 12  # values that are worth controls; a full 6x6 matrix has 36
+POSITION = 3  # values of a position, whose axes are never set together
+MAX_VALUES = 12  # that have controls; a full 6x6 matrix has 36
 
 
 @dataclass(frozen=True)
 class Control:
-    """One control for one or more values of a gain.
+    """One control for one or more values of a gain."""
 
-    Attributes:
-        label: with the unit.
-        indices: of the values; None where the gain is a single one.
-        lower, upper, step: of a slider.
-    """
-
-    label: str
-    indices: tuple[int, ...] | None
-    lower: float = 0.0
-    upper: float = 1.0
-    step: float = 0.01
+    label: str  # with the unit
+    unit: str  # of the values
+    indices: tuple[int, ...] | None  # of the values; None if the gain is a scalar
+    lower: float = 0.0  # of a slider
+    upper: float = 1.0  # of a slider
+    step: float = 0.01  # of a slider
 
 
 def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
-    """The controls of a gain, one per group of axes; or per axis, also where the values of a group differ."""
+    """The controls of a gain: one per group of axes, or per axis if asked for or if the values of a group differ."""
     value, label = parameter.value, split(parameter.name)[1].replace("_", " ").capitalize()
     if not isinstance(value, tuple):
         return [_control(parameter, label, None, parameter.unit)]
-    if len(value) > MOST:
+    if len(value) > MAX_VALUES:
         return []
     found = []
-    for group, unit, word in _groups(parameter):
+    for group, unit, suffix in _groups(parameter):
         alike = len({value[index] for index in group}) == 1
-        if alike and not per_axis and len(value) != PLACE:
-            found.append(_control(parameter, f"{label}{word}", group, unit))
+        if alike and not per_axis and len(value) != POSITION:
+            found.append(_control(parameter, f"{label}{suffix}", group, unit))
         else:
             names = parameter.axes or tuple(str(number + 1) for number in range(len(value)))
             found += [_control(parameter, f"{label} {names[i]}", (i,), unit) for i in group]
@@ -57,7 +52,7 @@ def shown(parameter: Parameter, control: Control) -> bool | float | str:
 
 
 def can_show(parameter: Parameter, control: Control) -> bool:
-    """Whether it shows the present value: one value, within the range of a slider."""
+    """Whether it can show the present value: one value, within the range of a slider."""
     value = parameter.value
     if isinstance(value, (bool, str)):
         return True
@@ -74,7 +69,7 @@ def changed(value: Value, control: Control, new: bool | float | str) -> Value:
 
 
 def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
-    """Indices, unit and a word for each group of values that are set together."""
+    """Indices, unit and label suffix of each group of values that are set together."""
     assert isinstance(parameter.value, tuple)
     units, count = parameter.unit.split(", "), len(parameter.value)
     if count == 6 and (len(units) == 2 or parameter.axes[3:] == ("rx", "ry", "rz")):
@@ -87,18 +82,18 @@ def _groups(parameter: Parameter) -> Iterator[tuple[tuple[int, ...], str, str]]:
 def _control(parameter: Parameter, label: str, indices: tuple[int, ...] | None, unit: str) -> Control:
     label = f"{label} [{unit}]" if unit else label
     if isinstance(parameter.value, (bool, str)):
-        return Control(label, indices)
+        return Control(label, unit, indices)
 
     def largest(value: Value) -> float:
         values = value if isinstance(value, tuple) else (value,)
         return max(abs(float(values[i])) for i in (indices or (0,)))
 
     lower, upper = parameter.lower, parameter.upper
-    usual = ROOM * largest(parameter.default) or SHARE * upper
-    if upper > ROOM * usual:
+    usual = RANGE * largest(parameter.default) or RANGE_FROM_ZERO * upper
+    if upper > RANGE * usual:
         upper = min(upper, nice(max(usual, largest(parameter.value))))
         lower = max(lower, -upper)
-    return Control(label, indices, lower, upper, nice(max(upper - lower, 1e-6) / STEPS))
+    return Control(label, unit, indices, lower, upper, nice(max(upper - lower, 1e-6) / STEPS))
 
 
 def nice(value: float) -> float:

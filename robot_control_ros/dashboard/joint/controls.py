@@ -1,4 +1,4 @@
-"""What can be moved on the joint's page: the law, its gains, the step, and the line of the source beside it."""
+"""The controls of the joint's page: the law, its gains, the step, and the source's line to compare with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ...simulation.joint_step.response import STEP, Step
 from ...simulation.joint_step.source import LINES, SourceLine
-from ..turns import Turns
+from ..page_thread import PageThread
 
 PID, BRAKING, TRAPEZOIDAL = "PID", "P, square-root braking", "trapezoidal velocity"
 USED = {  # controls by law; a user's own has none of them
@@ -23,35 +23,20 @@ STEPS_MS = ("1", "2", "5", "10")  # all fit into the simulation step
 
 @dataclass(frozen=True)
 class StepSettings:
-    """What the controls say.
+    """The values of the controls."""
 
-    Attributes:
-        law: PID, BRAKING, TRAPEZOIDAL, or the name of the user's own.
-        gains: of the PID, by name.
-        acceleration: of the other two [rad/s²].
-        step: that is asked for.
-        line: of the source's table; None: none.
-    """
-
-    law: str
-    gains: Mapping[str, Any]
-    acceleration: float
-    step: Step
-    line: SourceLine | None
+    law: str  # PID, BRAKING, TRAPEZOIDAL, or the name of the user's own
+    gains: Mapping[str, Any]  # of the PID, by name
+    acceleration: float  # of the other two [rad/s²]
+    step: Step  # of the joint
+    line: SourceLine | None  # of the source's table, or None
 
 
 class JointControls:
-    """See the module.
+    """The controls; they call `change` after each change. `own` is the name of the user's own law, or empty."""
 
-    Args:
-        gui: of viser; the controls go where it now puts things.
-        turns: of the page.
-        own: name of the user's own law; empty: there is none.
-        change: called where something was moved.
-    """
-
-    def __init__(self, gui: Any, turns: Turns, own: str, change: Callable[[], None]) -> None:
-        self._gui, self._change, self._callback = gui, change, turns.callback(change)
+    def __init__(self, gui: Any, thread: PageThread, own: str, change: Callable[[], None]) -> None:
+        self._gui, self._thread, self._change = gui, thread, change
         self._handles: dict[str, Any] = {}
         laws = (*USED, own) if own else tuple(USED)
         self._dropdown("law", "Law", laws, own or PID, "It gives the velocity command at each physics step.")
@@ -60,17 +45,14 @@ class JointControls:
             self._make_step()
         with gui.add_folder("Source"):
             names = tuple(line.name for line in LINES)
-            hint = (
-                "(P, I, D), velocity limit: a line of the source's table. Curve by its equation, dots as printed there."
-            )
+            hint = "(P, I, D), velocity limit: a line of the source's table. Curve by its equation, dots as printed."
             self._dropdown("line", "Reference", (NO_LINE, *names), names[0], hint)
-            self._take = gui.add_button_group(
-                "Gains and step", ("As the reference",), hint="Set everything as in that line."
-            )
-            self._take.on_click(turns.callback(self._take_line))
+            hint = "Set everything as in that line."
+            self._copy = gui.add_button_group("Gains and step", ("As the reference",), hint=hint)
+            thread.connect(self._copy, lambda label: self._copy_line())
 
     def read(self) -> StepSettings:
-        """As they are now."""
+        """The present values."""
         value = {name: handle.value for name, handle in self._handles.items()}
         step = Step(
             start=value["start"],
@@ -84,32 +66,35 @@ class JointControls:
         return StepSettings(value["law"], gains, math.radians(value["acceleration"]), step, self._line())
 
     def show_used(self) -> None:
-        """Only what the chosen law uses."""
+        """Show only what the chosen law uses."""
         law = self._handles["law"].value
         for name in {name for names in USED.values() for name in names}:
-            self._show(name, name in USED.get(law, ()))
-        self._show("limit", self._handles["limited"].value)
-        if self._take.visible != (self._line() is not None):
-            self._take.visible = not self._take.visible
+            self._handles[name].visible = name in USED.get(law, ())
+        self._handles["limit"].visible = self._handles["limited"].value
+        self._copy.visible = self._line() is not None
 
     def _make_gains(self) -> None:
         variant = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
         self._dropdown("variant", "Variant", ("legacy", "current"), "legacy", variant)
-        self._slider("p", "P", (0.0, 2.0, 0.01), 0.1, "Share of the error that is taken back per step; 0 lets go.")
-        self._slider("i", "I [1/s]", (0.0, 20.0, 0.1), 2.0, "On the sum of all errors times T; 0 empties it.")
-        self._slider("d", "D [s]", (0.0, 0.01, 0.00005), 0.0, "On the rate of the error; 0 leaves it out.")
-        self._slider("acceleration", "Acceleration [deg/s²]", (100.0, 5000.0, 100.0), 1000.0, "To brake with.")
-        self._checkbox("limited", "Limit the velocity", "Off: the servo has any velocity.")
-        self._slider("limit", "Limit [deg/s]", (10.0, 720.0, 10.0), 90.0, "Of the servo; the law knows it.")
+        self._slider("p", "P", (0.0, 2.0, 0.01), 0.1, "Part of the error that is corrected per step.")
+        self._slider("i", "I [1/s]", (0.0, 20.0, 0.1), 2.0, "On the sum of all errors times T; 0 resets the sum.")
+        self._slider("d", "D [s]", (0.0, 0.01, 0.00005), 0.0, "On the rate of the error.")
+        self._slider(
+            "acceleration", "Acceleration [deg/s²]", (100.0, 5000.0, 100.0), 1000.0, "Of braking and starting."
+        )
+        self._checkbox("limited", "Limit the velocity", "Off: the servo reaches any velocity.")
+        self._slider(
+            "limit", "Limit [deg/s]", (10.0, 720.0, 10.0), 90.0, "Of the servo; the law takes it into account."
+        )
         self._checkbox(
-            "anti_windup", "Anti-windup", "The sum stands still at the limit, while the error drives further."
+            "anti_windup", "Anti-windup", "The sum stops at the limit, while the error would drive it further."
         )
 
     def _make_step(self) -> None:
         self._slider("start", "Start [deg]", (-360.0, 360.0, 1.0), 0.0, "Where the joint is before the step.")
-        self._slider("target", "Target [deg]", (-360.0, 360.0, 1.0), STEP, "Where it is to go.")
-        self._checkbox("cyclic", "Cyclic joint", "It turns without end and goes the short way: from 10 to 350 by -20.")
-        self._slider("duration", "Duration [s]", (0.1, 3.0, 0.1), 1.0, "How long it is watched.")
+        self._slider("target", "Target [deg]", (-360.0, 360.0, 1.0), STEP, "Where the joint goes.")
+        self._checkbox("cyclic", "Cyclic joint", "It turns endlessly and goes the short way: from 10 to 350 by -20.")
+        self._slider("duration", "Duration [s]", (0.1, 3.0, 0.1), 1.0, "Of the simulation.")
         self._dropdown("dt", "Time step [ms]", STEPS_MS, "5", "T of the physics; the law is called once in each.")
 
     def _dropdown(self, name: str, label: str, options: tuple[str, ...], value: str, hint: str) -> None:
@@ -122,17 +107,12 @@ class JointControls:
         self._add(name, self._gui.add_checkbox(label, False, hint=hint))
 
     def _add(self, name: str, handle: Any) -> None:
-        self._handles[name] = handle
-        handle.on_update(self._callback)
-
-    def _show(self, name: str, shown: bool) -> None:
-        if self._handles[name].visible != shown:
-            self._handles[name].visible = shown
+        self._handles[name] = self._thread.connect(handle, lambda value: self._change())
 
     def _line(self) -> SourceLine | None:
         return next((line for line in LINES if line.name == self._handles["line"].value), None)
 
-    def _take_line(self) -> None:
+    def _copy_line(self) -> None:
         line = self._line()
         if line is None:
             return

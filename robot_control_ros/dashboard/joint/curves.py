@@ -1,8 +1,7 @@
-"""A joint's step as curves: for the plots of the page, and as files."""
+"""The curves of a joint's step, for the plots of the page and for files."""
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,37 +9,31 @@ import numpy as np
 from ...core.types import Array
 from ...simulation.joint_step.response import STEP, Step, StepRun, T
 from ...simulation.joint_step.source import SourceLine, reference
-from ...simulation.log import figure_class
+from ..chart import TIME, Chart, Curve, csv
+from ..markup import GREY
 
-ROOM = 3.0  # steps beyond the target up to which a response is drawn
-OWN, REFERENCE, TARGET = "#1c6fc4", "#f08c00", "#868e96"
+MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn
+OWN, REFERENCE, TARGET = "#1c6fc4", "#f08c00", GREY
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """A run, and a line of the source's table beside it, from the same start.
+    """A run, and a line of the source's table beside it, from the same start."""
 
-    Attributes:
-        title: law and gains in a line.
-        step: that was asked for.
-        run: the joint's.
-        line: of the source; None: nothing beside it.
-    """
-
-    title: str
-    step: Step
-    run: StepRun
-    line: SourceLine | None
+    title: str  # law and gains in a line
+    step: Step  # of the joint
+    run: StepRun  # the joint's
+    line: SourceLine | None  # of the source, or None
 
     @property
     def drawn(self) -> int:
-        """How many samples of the run are drawn: all, but for those after it went far away."""
-        far = np.flatnonzero(np.abs(self.run.angle - self.run.size) > ROOM * abs(self.run.size))
+        """Number of samples that are drawn: those before it goes far away."""
+        far = np.flatnonzero(np.abs(self.run.angle - self.run.size) > MAX_ERROR * abs(self.run.size))
         return int(far[0]) if far.size else self.run.time.size
 
     @property
     def beside(self) -> tuple[Array, Array] | None:
-        """Time [s] and angle [deg] of the source's line; it goes as far as the joint has to."""
+        """Time [s] and angle [deg] of the source's line, scaled to this step."""
         if self.line is None:
             return None
         time, way = reference(self.line, self.step.size, self.step.duration)
@@ -48,7 +41,7 @@ class Curves:
 
     @property
     def figures(self) -> dict[float, float]:
-        """Angles [deg] that the source itself gives, by time [s]; none for other steps than its own."""
+        """Angles [deg] that the source prints, by time [s]; none for steps other than its own."""
         if self.line is None or self.step.size != STEP:
             return {}
         figures = dict(self.line.samples)
@@ -58,7 +51,7 @@ class Curves:
         return {t: self.step.start + angle for t, angle in figures.items() if t <= self.step.duration}
 
     def angles(self) -> tuple[Array, ...]:
-        """Time [s], the run, the target, and beside a line its curve and its figures [deg]; NaN where there is none."""
+        """Time [s], the run, the target, and the curve and figures of a source's line [deg]; NaN if there is none."""
         edges = self._edges()
         run, drawn = self.run, self.drawn
         own = np.interp(edges, np.round(run.time[:drawn], 9), self.step.start + run.angle[:drawn], right=np.nan)
@@ -71,7 +64,7 @@ class Curves:
         return edges, own, goal, np.interp(edges, *self.beside), dots
 
     def commands(self) -> tuple[Array, ...]:
-        """Time [s], the command, and that of the line beside it [deg/s], each value twice: from when to when."""
+        """Time [s], the command, and that of a source's line [deg/s]; each value twice, at its begin and end."""
         edges = self._edges()
         middles = (edges[:-1] + edges[1:]) / 2.0
         drawn = max(self.drawn - 1, 0)
@@ -80,54 +73,38 @@ class Curves:
             rows.append(_held(middles, T, np.diff(self.beside[1]) / T))
         return np.repeat(edges, 2)[1:-1], *(np.repeat(row, 2) for row in rows)
 
-    def csv(self) -> str:
-        """Every sample: time, angle, and the command from then on; with the line beside it at the same times."""
+    def csv(self) -> bytes:
+        """Every sample: time, angle, and the command from then on; with the source's line at the same times."""
         run = self.run
         columns = {
-            "time [s]": run.time,
+            TIME: run.time,
             "angle [deg]": self.step.start + run.angle,
             "command [deg/s]": np.append(run.command, np.nan),
         }
         if self.line is not None and self.beside is not None:
             columns[f"reference {self.line.name} [deg]".replace(",", "")] = np.interp(run.time, *self.beside)
-        text = io.StringIO()
-        np.savetxt(text, np.column_stack(list(columns.values())), "%.9g", ",", header=",".join(columns), comments="")
-        return text.getvalue()
+        return csv(columns)
 
-    def png(self) -> bytes:
-        """Both plots.
-
-        Raises:
-            ConfigError: matplotlib is not installed.
-        """
-        figure = figure_class()(figsize=(9.6, 6.4), layout="constrained")
-        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-        time, own, goal, *beside = self.angles()
-        if self.line is not None:
-            upper.plot(time, beside[0], color=REFERENCE, linestyle="--", label=f"source {self.line.name}")
-            upper.plot(time, beside[1], "o", color=REFERENCE, markersize=5)
-        upper.plot(time, own, color=OWN, label=self.title)
-        upper.plot(time, goal, color=TARGET, linestyle=":", label="target")
-        upper.set(ylabel="angle [deg]")
-        upper.legend(fontsize="small", loc="lower right")
+    def charts(self) -> tuple[Chart, Chart]:
+        """The angle and the command, each beside that of the source's line."""
+        time, own, goal, *source = self.angles()
         moments, command, *other = self.commands()
-        for row in other:
-            lower.plot(moments, row, color=REFERENCE, linestyle="--")
-        lower.plot(moments, command, color=OWN)
-        lower.set(ylabel="command [deg/s]", xlabel="time [s]", xlim=(0.0, self.step.duration))
-        for axes in (upper, lower):
-            axes.grid(alpha=0.3)
-        file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=110)
-        return file.getvalue()
+        angles = [Curve("this joint", own, OWN, 2.0), Curve("target", goal, TARGET, 1.0, dashed=True)]
+        commands = [Curve("this joint", command, OWN, 2.0)]
+        if self.line is not None:
+            name = f"source {self.line.name}"
+            angles.append(Curve(name, source[0], REFERENCE, 2.0, dashed=True))
+            angles.append(Curve("as printed there", source[1], REFERENCE, 0.0, dots=8.0))
+            commands.append(Curve(name, other[0], REFERENCE, 2.0, dashed=True))
+        return Chart("angle [deg]", time, tuple(angles)), Chart("command [deg/s]", moments, tuple(commands))
 
     def _edges(self) -> Array:
-        """Times of all samples (k,) [s], also of those that the run didn't reach."""
+        """Times of all samples (k,) [s], also of those after an early end of the run."""
         edges = np.round(self.step.dt * np.arange(round(self.step.duration / self.step.dt) + 1), 9)
         return edges if self.beside is None else np.union1d(edges, self.beside[0])
 
 
 def _held(times: Array, dt: float, values: Array) -> Array:
-    """What of values (k,), each held for dt [s], is there at times; NaN after the last."""
+    """Values (k,), each held for dt [s], at times; NaN after the last."""
     index = np.floor(times / dt).astype(int)
     return np.append(values, np.nan)[np.minimum(index, values.size)]

@@ -1,4 +1,4 @@
-"""The joint's page: the step of one joint, drawn anew as its gains move, beside the curves of the source."""
+"""The joint's page: the step of one joint, computed again whenever its gains change, beside the source's curves."""
 
 from __future__ import annotations
 
@@ -8,37 +8,33 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ConfigError
-from ...core.types import Array
 from ...simulation.joint_step.callbacks import Braking, Pid, Trapezoidal, load
 from ...simulation.joint_step.response import Callback, respond
 from ...simulation.joint_step.stability import Loop
-from ..server import open_server, until_interrupted
-from ..turns import Turns
-from ..uplot import fill
+from ..chart import TIME, Chart, Curve, add_plot, png, show
+from ..web_page import WebPage
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, StepSettings
-from .curves import OWN, REFERENCE, TARGET, Curves
+from .curves import OWN, Curves
 from .step_report import HEIGHT as REPORT
 from .step_report import report
 
 TITLE = "One joint"
-CANVAS = (950, 720)  # px: what a window of 1280 x 720 leaves beside the controls
-FRAME = 124  # px, of the panel's height, that neither plots nor report have
-SHARE = 0.65  # of the angle's plot in the height of both
+CANVAS = (950, 720)  # px, that a window of 1280 x 720 leaves beside the controls
+FRAME = 124  # px, of the panel's height, besides plots and report
+ANGLES = 0.65  # of the plots' height
 
 
-class JointPage:
-    """The page, until it is closed.
+class JointPage(WebPage):
+    """The page.
 
     Args:
-        host: address to listen on.
-        port: the first to try; where it is taken, the next free one is.
+        host, port: see :class:`WebPage`.
         callback: a user's law of the joint, ``package.module:function``; see
             :class:`~robot_control_ros.simulation.joint_step.response.JointInput`.
 
     Attributes:
-        port: that it listens on.
-        server: viser's.
         curves: what is shown; None until the first drawing.
+        plots: charts of viser: angle and command.
 
     Raises:
         ConfigError: the callback can't be loaded.
@@ -50,44 +46,38 @@ class JointPage:
         self._problem = ""
         self._stale = True
         self.curves: Curves | None = None
-        self.server = open_server(TITLE, host, port)
-        self.port = self.server.get_port()
-        self._turns = Turns(self._draw, self._tell)
+        super().__init__(TITLE, host, port)
         gui = self.server.gui
-        self._controls = JointControls(gui, self._turns, callback, self._change)
+        self._controls = JointControls(gui, self.thread, callback, self._change)
         if callback:
             again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
-            again.on_click(self._turns.callback(self._load))
+            self.thread.connect(again, lambda label: self._load())
         files = gui.add_button_group("Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text.")
         files.on_click(self._save)
         self._make_plots(gui)
-        self._turns.start()
+        self.thread.start()
 
-    def close(self) -> None:
-        """End it."""
-        self._turns.close()
-        self.server.stop()
+    def refuse(self, message: str) -> None:
+        """Show a problem in the report."""
+        self._problem, self._stale = message, True
 
     def _change(self) -> None:
         self._stale = True
-
-    def _tell(self, message: str) -> None:
-        self._problem = message
 
     def _load(self) -> None:
         self._problem, self._stale = "", True
         try:
             self._own = load(self._name)
         except ConfigError as error:
-            self._tell(str(error))
+            self.refuse(str(error))
 
     def _save(self, event: Any) -> None:
-        """In viser's thread, as a picture takes its time; what is drawn doesn't change any more."""
+        """Runs in viser's thread, as a picture takes its time; curves that are drawn don't change any more."""
         kind, curves = event.target.value, self.curves
         if curves is None:
             return
         try:
-            content = curves.png() if kind == "PNG" else curves.csv().encode()
+            content = png(curves.charts(), curves.title) if kind == "PNG" else curves.csv()
         except ConfigError as error:
             event.client.add_notification("Not saved", str(error), color="red")
             return
@@ -96,37 +86,38 @@ class JointPage:
     # --- drawing ---
 
     def _make_plots(self, gui: Any) -> None:
-        nothing: Any = (np.zeros(2), np.zeros(2))
-        series: Any = ({}, {})  # until the first drawing
         self._panel = gui.add_panel()
         with self._panel.add_tab("Step of one joint"):
-            self._angles = gui.add_uplot(nothing, series, **_layout("angle [deg]", ""))
-            self._commands = gui.add_uplot(nothing, series, **_layout("command [deg/s]", "time [s]"))
+            cursor = {"sync": {"key": "time"}}
+            empty = Chart("", np.zeros(2), (Curve("", np.zeros(2), OWN),))
+            self.plots = [add_plot(gui, x_label, empty, cursor=cursor) for x_label in ("", TIME)]
             self._report = gui.add_html("")
         self._fill(*CANVAS)
         self.server.on_client_connect(self._follow)
 
     def _follow(self, client: Any) -> None:
-        """Fill the window of the browser that came, or was resized, last."""
+        """Fill the window of the browser that connected, or was resized, last."""
         size = CANVAS
 
-        def fill() -> None:
+        def fill_window() -> None:
             nonlocal size
             now = client.camera.image_width, client.camera.image_height
             if now != size:
                 size = now
                 self._fill(*now)
 
-        client.camera.on_update(lambda camera: fill())
-        fill()  # after that: a size that comes in between isn't missed
+        client.camera.on_update(lambda camera: fill_window())
+        fill_window()  # after that, so that no size is missed
 
     def _fill(self, width: int, height: int) -> None:
-        """Over the canvas [px], which has nothing to show."""
+        """Cover the empty canvas [px]."""
         self._panel.float(x=0, y=0, width=max(width, CANVAS[0] // 2), height=max(height, CANVAS[1]))
         plots = max(height, CANVAS[1]) - REPORT - FRAME
-        self._angles.height, self._commands.height = round(SHARE * plots), round((1.0 - SHARE) * plots)
+        for plot, fraction in zip(self.plots, (ANGLES, 1.0 - ANGLES), strict=True):
+            plot.height = round(fraction * plots)
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Compute and show the step, if something has changed."""
         if not self._stale:
             return
         self._stale = False
@@ -138,18 +129,16 @@ class JointPage:
         if curves.drawn < curves.run.time.size:
             notes.append(f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away")
         if curves.step.size == 0.0:
-            notes.append("the target is where the joint is: no step")
+            notes.append("the joint is at the target: no step")
         alarms += [message for message in (self._problem, curves.run.problem) if message]
         with self.server.atomic():
             self._controls.show_used()
-            own = _line("this joint", OWN)
-            target = _line("target", TARGET, width=1, dash=(2, 4))
-            _plot(self._angles, curves.angles(), (own, target, *_beside(curves)))
-            _plot(self._commands, curves.commands(), (own, *_beside(curves)[:1]))
+            for plot, chart in zip(self.plots, curves.charts(), strict=True):
+                show(plot, chart)
             self._report.content = report(curves, notes, alarms)
 
     def _law(self, settings: StepSettings) -> tuple[str, Callback, list[str], list[str]]:
-        """Its name with gains, itself, what can be said of it, and what is wrong with it."""
+        """Name with gains, callback, notes and alarms of the chosen law."""
         gains, acceleration = settings.gains, settings.acceleration
         if settings.law == PID:
             loop = Loop(gains["p"], gains["i"], gains["d"], settings.step.dt, gains["variant"])
@@ -157,9 +146,9 @@ class JointPage:
             verdict = [loop.verdict()]
             return title, Pid(gains), (verdict if loop.stable else []) + loop.notes(), [] if loop.stable else verdict
         if settings.law == BRAKING:
-            return settings.law, Braking(gains["p"], acceleration), ["P, but never faster than can be braked"], []
+            return settings.law, Braking(gains["p"], acceleration), ["P, but never faster than it can brake"], []
         if settings.law == TRAPEZOIDAL:
-            return settings.law, Trapezoidal(acceleration), ["velocity as a trapezium, up to the limit"], []
+            return settings.law, Trapezoidal(acceleration), ["a trapezium of velocity, up to the limit"], []
         assert self._own is not None
         return settings.law, self._own, [], []
 
@@ -170,38 +159,4 @@ def serve_joint(host: str, port: int, callback: str) -> int:
     Raises:
         ConfigError: the callback can't be loaded.
     """
-    return until_interrupted(JointPage(host, port, callback), "one joint", host, port)
-
-
-def _layout(label: str, below: str) -> dict[str, Any]:
-    """How a plot over time looks."""
-    time = {"label": below, "labelSize": 20, "size": 32} if below else {"size": 32}
-    return {
-        "axes": (time, {"label": label, "labelSize": 22, "size": 64}),
-        "scales": {"x": {"time": False}},
-        "padding": (8, 24, 0, 0),
-        "cursor": {"sync": {"key": "time"}},
-    }
-
-
-def _line(label: str, colour: str, **more: Any) -> dict[str, Any]:
-    return {"label": label, "stroke": colour, "width": 2, "points": {"show": False}, **more}
-
-
-def _beside(curves: Curves) -> tuple[dict[str, Any], ...]:
-    """The source's curve and its dots."""
-    if curves.line is None:
-        return ()
-    dots = {"show": True, "size": 8, "fill": REFERENCE, "stroke": "white", "width": 1}
-    return (
-        _line(f"source {curves.line.name}", REFERENCE, dash=(7, 5)),
-        _line("● as printed there", REFERENCE, width=0, points=dots),
-    )
-
-
-def _plot(plot: Any, data: tuple[Array, ...], lines: tuple[dict[str, Any], ...]) -> None:
-    """New data; new lines only where they differ, as that forgets the zoom."""
-    series = ({"label": "time [s]"}, *lines)
-    if series != plot.series:
-        plot.series = series
-    fill(plot, *data)
+    return JointPage(host, port, callback).serve()

@@ -1,57 +1,50 @@
-"""A joint's step in figures and text, and as a lever that turns: the part of the joint's page that is no plot."""
+"""A joint's step in figures and text, and as a lever that turns."""
 
 from __future__ import annotations
 
-import html
 import math
 
 import numpy as np
 
 from ...simulation.joint_step.response import STEP
 from ...simulation.joint_step.source import SourceLine
-from ..colours import GREY, RED
+from ..markup import GREY, RED, span, table
 from .curves import OWN, REFERENCE, TARGET, Curves
 
 HEAD = ("t 10 % → 90 % [s]", "t 95 % [s]", "overshoot [%]", "settled to 5 % / 2 % [s]", "peak [deg/s]")
 HEIGHT = 118  # px
 SLOWED = 4.0  # times, of the lever
 FRAMES = 80  # of the lever
-_CELL = "padding:1px 14px 1px 0;text-align:left;white-space:nowrap"
 
 
 def report(curves: Curves, notes: list[str], alarms: list[str]) -> str:
-    """HTML: the lever, the figures beside those of the source, what is wrong, and what else there is to say."""
+    """HTML: the lever, the figures beside those of the source, alarms and notes."""
     rows = [_row("", HEAD, GREY)] if curves.step.size else []
     if curves.step.size and curves.run.time.size > 1:
         rows.append(_row(curves.title, _measured(curves), OWN))
     if curves.step.size and curves.line is not None:
         other = "" if curves.step.size == STEP else f", {STEP:g} deg"
         rows.append(_row(f"source, {curves.line.name}{other}", _printed(curves.line), REFERENCE))
-    lines = [f'<div style="color:{RED};font-weight:600">{html.escape(message)}</div>' for message in alarms]
-    lines.append(f'<div style="color:{GREY}">{html.escape("; ".join(notes))}</div>')
-    text = f'<table style="border-collapse:collapse">{"".join(rows)}</table>{"".join(lines)}'
-    outer = "display:flex;align-items:center;gap:14px;padding:0 10px;font-size:13px;line-height:1.4"
-    return (
-        f'<div style="{outer};height:{HEIGHT}px;overflow:auto">'
-        f'{_lever(curves)}<div style="flex:1;min-width:0">{text}</div></div>'
-    )
+    lines = [*(span(alarm, RED, 600) for alarm in alarms), span("; ".join(notes), GREY)]
+    style = f"height:{HEIGHT}px;overflow:auto;display:flex;align-items:center;gap:14px;padding:0 10px;font-size:13px"
+    text = f'<div style="flex:1;min-width:0;line-height:1.4">{table(rows)}{"<br>".join(lines)}</div>'
+    return f'<div style="{style}">{_lever(curves)}{text}</div>'
 
 
-def _row(name: str, cells: tuple[str, ...], colour: str) -> str:
-    cells = (f"<b>{html.escape(name)}</b>", *(html.escape(cell) for cell in cells))
-    inner = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
-    return f'<tr style="color:{colour}">{inner}</tr>'
+def _row(name: str, cells: tuple[str, ...], colour: str) -> list[str]:
+    return [span(name, colour, 700), *(span(cell, colour) for cell in cells)]
 
 
 def _measured(curves: Curves) -> tuple[str, ...]:
     run = curves.run
     overshoot = f"{run.overshoot:.2f}" + (f" at {run.top:.3f} s" if run.overshoot > 0.005 else "")
+    diverges = curves.drawn < run.time.size
     return (
         f"{_time(run.reached(10.0))} → {_time(run.reached(90.0))}",
         _time(run.reached(95.0)),
-        overshoot if curves.drawn == run.time.size else "without end",
+        "diverges" if diverges else overshoot,
         f"{_time(run.settled(5.0))} / {_time(run.settled(2.0))}",
-        f"{run.peak:.0f}" if curves.drawn == run.time.size else "without end",
+        "diverges" if diverges else f"{run.peak:.0f}",
     )
 
 
@@ -72,7 +65,7 @@ def _time(time: float) -> str:
 
 
 def _lever(curves: Curves) -> str:
-    """A lever from above that plays the run slowly, and where it is to go; angles count from the right, to the left."""
+    """A lever from above that plays the run slowly, and its target; angles count from the right, to the left."""
     run, start, drawn = curves.run, curves.step.start, max(curves.drawn, 1)
     times = np.linspace(0.0, curves.step.duration, FRAMES)
     angles = -(start + np.interp(times, run.time[:drawn], run.angle[:drawn]))

@@ -1,4 +1,4 @@
-"""The planar arm as a drawing: links, joints, target, wall and force, in a plane that is looked at squarely."""
+"""The drawing of the planar arm: links, joints, target, wall and force, seen from straight above."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...core.types import Array
 from ...simulation.planar_arm import PlanarArm
 from ...simulation.two_link import Pair
-from ..turns import Turns
+from ..page_thread import PageThread
 from ..view.arrows import ForceArrow
 from ..view.trail import Trail
 
@@ -27,19 +27,14 @@ GREEN, BROWN, RED = (40, 150, 80), (190, 160, 125), (0.75, 0.15, 0.15)
 
 
 class PlanarView:
-    """Draws the arm, and leads what is dragged.
-
-    Args:
-        server: of viser.
-        arm: to draw.
-        turns: of the page.
+    """Draws the arm, and passes on what is dragged.
 
     Attributes:
         trail: of the tip.
     """
 
-    def __init__(self, server: Any, arm: PlanarArm, turns: Turns) -> None:
-        self._arm, self._turns = arm, turns
+    def __init__(self, server: Any, arm: PlanarArm, thread: PageThread) -> None:
+        self._arm, self._thread = arm, thread
         self._draggable: bool | None = None  # the target, not the joints
         scene = self._scene = server.scene
         scene.set_up_direction("+y")
@@ -61,7 +56,7 @@ class PlanarView:
         self.trail = Trail(scene)
 
     def trace(self) -> None:
-        """Let the trail go on to where the tip is."""
+        """Extend the trail to the tip."""
         self.trail.draw(_at(self._arm.tip, TRAIL))
 
     def draw(self) -> None:
@@ -75,34 +70,33 @@ class PlanarView:
         self._target.position = _at(arm.target, TARGET)
         self._contact.draw(_at(tip, FORCE), _at(arm.contact, 0.0))
         self._wall.position = np.array([arm.settings.wall_x + WALL_DEPTH / 2.0, 0.0, WALL])
-        if self._wall.visible != arm.settings.wall:
-            self._wall.visible = arm.settings.wall
+        self._wall.visible = arm.settings.wall
         if self._draggable != arm.driven:
             self._draggable = arm.driven
-            self._let_drag()
+            self._set_drags()
 
     # --- dragging ---
 
-    def _let_drag(self) -> None:
-        """The joints in kinematics mode, else the target."""
+    def _set_drags(self) -> None:
+        """Let the joints be dragged in kinematics mode, else the target."""
         arm = self._arm
-        leads = ((self._elbow, arm.lead_elbow), (self._tip, arm.set_target_pose), (self._target, arm.lead_target))
-        for node, lead in leads:
+        moves = ((self._elbow, arm.lead_elbow), (self._tip, arm.set_target_pose), (self._target, arm.lead_target))
+        for node, move in moves:
             node.remove_drag_callback()
             if arm.driven == (node is self._target):
-                node.on_drag(self._leading(lead))
+                node.on_drag(self._on_drag(move))
 
-    def _leading(self, lead: Callable[[Pair], None]) -> Any:
-        async def dragged(event: Any) -> None:
-            """In viser's own thread, so that no place overtakes a later one."""
-            self._turns.post(lambda: lead(event.end_position[:2]))
+    def _on_drag(self, move: Callable[[Pair], None]) -> Any:
+        async def post(event: Any) -> None:
+            """Runs in viser's own thread, so that the events keep their order."""
+            self._thread.post(lambda: move(event.end_position[:2]))
 
-        return dragged
+        return post
 
     # --- what is drawn ---
 
     def _add_paper(self) -> None:
-        """What a drag beside the arm takes hold of: without it, it would turn the view."""
+        """A background that takes drags beside the arm: without it, they would turn the view."""
         white = np.full((1, 1, 3), 255, np.uint8)
         size = 10.0 * HEIGHT
         paper = self._scene.add_image(
@@ -114,7 +108,7 @@ class PlanarView:
             pass
 
     def _add_lines(self, reach: float) -> None:
-        """Grid, numbers, and how far the arm reaches."""
+        """Grid, numbers, and the border of the arm's reach."""
         scene = self._scene
         scene.add_grid(
             "/grid",

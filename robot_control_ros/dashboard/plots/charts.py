@@ -1,9 +1,8 @@
-"""What the plots show: curves with their names, units and colours, of what the controller told."""
+"""The samples as curves for the plots, and as a table; with names and units."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,75 +10,27 @@ from ...core.gains import AXES
 from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
 from ...robot.model import JointLimits
+from ..chart import TIME, Chart, Curve, csv
+from ..markup import GREY, RED
 from .history import Record
 
-POSE, WRENCH, COMMAND, POSITIONS, LOOP = (
+POSE, WRENCH, COMMAND, POSITIONS, LOOP = QUANTITIES = (
     "Pose error",
     "Force and torque",
     "Command and its terms",
     "Joint positions",
     "Control loop",
 )
-QUANTITIES = (POSE, WRENCH, COMMAND, POSITIONS, LOOP)
 OF_ONE_JOINT = (COMMAND, POSITIONS)  # have a chart of the chosen joint
 COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8d6e3f", "#7950c8")
-GREY, RED = "#868e96", "#e03131"
-COMMANDS = {
-    CommandMode.EFFORT: ("torque", "N·m"),
-    CommandMode.POSITION: ("position", "rad"),
-    CommandMode.VELOCITY: ("velocity", "rad/s"),
-}
+UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
+OF_AXES = {"pose_error": ("m", "rad"), "twist": ("m/s", "rad/s"), "wrench": ("N", "N·m")}
+OF_JOINTS = {"position": "rad", "velocity": "rad/s", "effort": "N·m", "saturated": "0 or 1", "rate_limited": "0 or 1"}
 PERCENTILES = {"p50": "median", "p99": "99 %"}
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """One curve.
-
-    Attributes:
-        name: for the legend.
-        values: (N,); NaN is a gap.
-        colour: as in CSS.
-        width: of the line [px].
-        dashed: whether the line is.
-    """
-
-    name: str
-    values: Array
-    colour: str
-    width: float = 1.5
-    dashed: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Chart:
-    """Curves over the same time.
-
-    Attributes:
-        label: with the unit.
-        t: (N,) [s].
-        curves: in the order of the legend.
-        shows: values that are in sight in any case, lowest and highest.
-    """
-
-    label: str
-    t: Array
-    curves: tuple[Curve, ...]
-    shows: tuple[float, float]
-
-    @property
-    def values(self) -> Array:
-        """Of all curves, (N, k)."""
-        return np.column_stack([curve.values for curve in self.curves])
-
-
 class Charts:
-    """Makes charts of records.
-
-    Args:
-        robot: that they are of.
-        limits: of its joints.
-    """
+    """Makes charts of records."""
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._limits, self._rate = limits, robot.profile.rate
@@ -87,13 +38,13 @@ class Charts:
         self.joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
 
     def of(self, quantity: str, joint: str, mode: CommandMode | None, record: Record) -> tuple[Chart, ...]:
-        """Charts of a quantity; without curves where there is nothing to show.
+        """Charts of a quantity that have curves.
 
         Args:
             quantity: of QUANTITIES.
             joint: of `joints`, for those OF_ONE_JOINT.
-            mode: of the command; None where nobody knows.
-            record: of the controller's ~/state, or for LOOP of its /diagnostics.
+            mode: of the command; None if unknown.
+            record: of the controller's ~/state; for LOOP of its /diagnostics.
         """
         index = self.joints.index(joint)
         if quantity == POSE:
@@ -128,14 +79,15 @@ class Charts:
             Curve(name.removeprefix("term.").replace("_", " "), record.blocks[name][:, index], _colour(i))
             for i, name in enumerate(terms_in(record))
         ]
-        word, unit = COMMANDS[mode] if mode is not None else ("command", "")
+        of_joint, of_all = f"{joint}: terms", "command"
         if mode is CommandMode.EFFORT:
             terms.insert(0, Curve("total", command[:, index], GREY, width=2.5))
-        of_joint = f"{joint}: torque [N·m]" if mode is CommandMode.EFFORT else f"{joint}: terms"
-        every = f"total {word}" if mode is CommandMode.EFFORT else f"commanded {word}" if mode is not None else word
+            of_joint, of_all = f"{joint}: torque [N·m]", "total torque [N·m]"
+        elif mode is not None:
+            of_all = f"commanded {mode.value} [{UNITS[mode]}]"
         return (
             Chart(of_joint, record.t, tuple(terms), (-0.1, 0.1)),
-            Chart(f"{every} [{unit}]" if unit else every, record.t, self._of_joints(command), (-0.1, 0.1)),
+            Chart(of_all, record.t, self._of_joints(command), (-0.1, 0.1)),
         )
 
     def _positions(self, record: Record, index: int) -> Sequence[Chart]:
@@ -147,11 +99,11 @@ class Charts:
                 Curve(f"{word} limit", np.full(len(q), bound[index]), RED, dashed=True)
                 for word, bound in (("upper", upper), ("lower", lower))
             ]
-        share = 100.0 * (q - lower) / np.where(limited, upper - lower, np.nan)
-        shares = tuple(curve for curve, is_limited in zip(self._of_joints(share), limited, strict=True) if is_limited)
+        percent = 100.0 * (q - lower) / np.where(limited, upper - lower, np.nan)
+        within = tuple(curve for curve, is_limited in zip(self._of_joints(percent), limited, strict=True) if is_limited)
         return (
             Chart(f"{self.joints[index]} [rad]", record.t, tuple(curves), (-0.1, 0.1)),
-            Chart("lower to upper limit [%]", record.t, shares, (0.0, 100.0)),
+            Chart("lower to upper limit [%]", record.t, within, (0.0, 100.0)),
         )
 
     def _loop(self, record: Record) -> Sequence[Chart]:
@@ -171,7 +123,7 @@ class Charts:
 
 
 def terms_in(record: Record) -> list[str]:
-    """Blocks with terms of the laws that ran meanwhile."""
+    """Blocks with terms of the laws that ran in this time."""
     return [name for name, each in record.blocks.items() if name.startswith("term.") and np.isfinite(each).any()]
 
 
@@ -184,7 +136,7 @@ def _of_axes(label: str, record: Record, values: Array, axes: Sequence[int], lea
 
 
 def _percentiles(record: Record, kinds: dict[str, str]) -> tuple[Curve, ...]:
-    """Median and 99th percentile [ms] of what /diagnostics has in µs, in pairs of one colour."""
+    """Medians and 99th percentiles [ms], from the µs of /diagnostics; the two of a kind have one colour."""
     return tuple(
         Curve(f"{word} {name}", 1e-3 * record.blocks[key][:, 0], _colour(i), dashed=percentile == "p50")
         for i, (kind, word) in enumerate(kinds.items())
@@ -192,3 +144,32 @@ def _percentiles(record: Record, kinds: dict[str, str]) -> tuple[Curve, ...]:
         for key in (f"{kind} {percentile} [us]", f"{kind}_{percentile} [us]")
         if key in record.blocks
     )
+
+
+def record_csv(record: Record, robot: RobotConfig, mode: CommandMode | None) -> bytes:
+    """One row per sample of the controller's ~/state or /diagnostics; the header has each column's name and unit.
+
+    Args:
+        record: of it.
+        robot: its joints name the columns.
+        mode: of the command; None if unknown.
+    """
+    old_terms = {name for name in record.blocks if name.startswith("term.")} - set(terms_in(record))
+    columns = {TIME: record.t}
+    for block, values in record.blocks.items():
+        if block != "time" and block not in old_terms:
+            columns |= zip(_columns(block, values.shape[1], robot, mode), values.T, strict=True)
+    return csv(columns)
+
+
+def _columns(block: str, width: int, robot: RobotConfig, mode: CommandMode | None) -> list[str]:
+    """Names, with units, of a block's columns."""
+    if block in OF_AXES:
+        return [f"{block}.{axis} [{OF_AXES[block][i // 3]}]" for i, axis in enumerate(AXES)]
+    if block == "pose":
+        return [f"pose.{row}{column}{' [m]' if column == 3 else ''}" for row in range(3) for column in range(4)]
+    of_joints = {**OF_JOINTS, "command": UNITS[mode] if mode is not None else ""}
+    if block in of_joints or block.startswith("term."):
+        unit = of_joints.get(block, "N·m" if mode is CommandMode.EFFORT else "")
+        return [f"{block}.{joint} [{unit}]" if unit else f"{block}.{joint}" for joint in robot.joints]
+    return [block] if width == 1 else [f"{block}.{i}" for i in range(width)]

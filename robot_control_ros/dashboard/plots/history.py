@@ -1,31 +1,24 @@
-"""What the controller told lately, as arrays over time."""
+"""Samples of the controller as arrays over time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...core.types import Array
 
-ROWS = 4096  # to begin with
-
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """N samples, which stay as they are whatever comes later.
+    """N samples."""
 
-    Attributes:
-        t: (N,) rising [s].
-        blocks: (N, width) by name; NaN where a sample lacked it.
-    """
-
-    t: Array
-    blocks: Mapping[str, Array]
+    t: Array = field(default_factory=lambda: np.zeros(0))  # (N,) rising [s]
+    blocks: Mapping[str, Array] = field(default_factory=dict)  # (N, width) by name; NaN where a sample lacked it
 
     def block(self, name: str, width: int) -> Array:
-        """(N, width) of a name; NaN where nothing of it has ever come."""
+        """(N, width) of a name; NaN if no sample had it."""
         found = self.blocks.get(name)
         return np.full((len(self.t), width), np.nan) if found is None else found
 
@@ -36,51 +29,26 @@ class Record:
         first = int(np.searchsorted(self.t, self.t[-1] - span))
         return Record(self.t[first:], {name: values[first:] for name, values in self.blocks.items()})
 
+    def extended(self, samples: Iterable[tuple[float, Mapping[str, Array]]]) -> Record:
+        """Itself with newer samples: times [s] and arrays (width,) by name.
 
-class History:
-    """Samples of the last minute or so. Time that jumps back begins a new one.
-
-    Args:
-        span: that is kept at least [s].
-    """
-
-    def __init__(self, span: float) -> None:
-        self._span = span
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._count, self._t = 0, np.zeros(ROWS)
-        self._blocks: dict[str, Array] = {}
-
-    def add(self, time: float, blocks: Mapping[str, Array]) -> None:
-        """One sample at a time [s]: arrays (width,) by name. A second one of the same time is left out."""
-        if self._count and time <= self._t[self._count - 1]:
-            if time == self._t[self._count - 1]:
-                return
-            self.clear()
-        if self._count == len(self._t):
-            self._renew()
-        row = self._count
-        for name, values in blocks.items():
-            column = self._blocks.get(name)
-            if column is None or column.shape[1] != len(values):
-                column = self._blocks[name] = np.full((len(self._t), len(values)), np.nan)
-            column[row] = values
-        self._t[row] = time
-        self._count += 1
-
-    def record(self) -> Record:
-        """All samples that are still here."""
-        return Record(self._t[: self._count], {name: values[: self._count] for name, values in self._blocks.items()})
-
-    def _renew(self) -> None:
-        """Go on in other arrays, with room for as much again as is still wanted; records keep the old ones."""
-        kept = self.record().last(self._span)
-        self._count = len(kept.t)
-        room = max(ROWS, 2 * self._count)
-        self._t = np.zeros(room)
-        self._t[: self._count] = kept.t
-        self._blocks = {name: np.full((room, values.shape[1]), np.nan) for name, values in kept.blocks.items()}
-        for name, values in kept.blocks.items():
-            self._blocks[name][: self._count] = values
+        A time that jumps back begins a new record. A second sample of the same time is left out.
+        """
+        old, new = self, list[tuple[float, Mapping[str, Array]]]()
+        for time, blocks in samples:
+            newest = new[-1][0] if new else old.t[-1] if len(old.t) else -np.inf
+            if time < newest:
+                old, new = Record(), []
+            if time != newest:
+                new.append((time, blocks))
+        widths = {name: values.shape[1] for name, values in old.blocks.items()}
+        widths |= {name: len(values) for _, blocks in new for name, values in blocks.items()}
+        first, count = len(old.t), len(old.t) + len(new)
+        joined = {name: np.full((count, width), np.nan) for name, width in widths.items()}
+        for name, values in old.blocks.items():
+            if values.shape[1] == widths[name]:
+                joined[name][:first] = values
+        for row, (_, blocks) in enumerate(new, first):
+            for name, values in blocks.items():
+                joined[name][row] = values
+        return Record(np.append(old.t, [time for time, _ in new]), joined)

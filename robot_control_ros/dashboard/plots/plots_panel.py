@@ -1,4 +1,4 @@
-"""A panel of curves over the last seconds: chosen, paused, zoomed, and given away as files."""
+"""A panel of curves over the last seconds: chosen, paused, zoomed, and exported as files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import contextlib
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,16 +17,16 @@ from ...core.errors import ConfigError
 from ...core.types import Array, CommandMode
 from ...laws import command_mode, law_class
 from ...robot.model import JointLimits
+from ..chart import TIME, Chart, add_plot, fill, png
 from ..link import Parameter, RobotLink
-from ..turns import Turns
-from ..uplot import AXIS, DASH, fill
-from . import export
-from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Chart, Charts
-from .history import History, Record
-from .thinning import thin
+from ..page_thread import PageThread
+from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Charts, record_csv
+from .history import Record
+from .thinning import chart_with_gaps, thin
 
 PERIOD = 1.0 / 6.0  # s between two drawings
 SPANS = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0}
+LONGEST = max(SPANS.values())
 SETTLING = 1.0  # s in which new plots are drawn even if paused
 NUDGE = 1e-6  # s: data that come while uPlot changes its size leave it without axes, until a range changes
 WIDTH = 400  # px
@@ -35,8 +36,8 @@ PNG, CSV = "PNG", "CSV"
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What is known at one moment: the law, what it commands, and records of ~/state and of /diagnostics."""
+class PlotData:
+    """The law, its command's mode (None if unknown), and records of ~/state and of /diagnostics at one moment."""
 
     law: str
     mode: CommandMode | None
@@ -45,72 +46,67 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """What the panel shows."""
+class DrawnPlots:
+    """What the panel shows: a quantity of the data, as a record of the chosen time, and its charts."""
 
-    known: Known
+    data: PlotData
     quantity: str
     record: Record
     charts: tuple[Chart, ...]
 
 
-class Plots:
-    """A switch, and the panel that it opens. While it is closed, only the loop's diagnoses are gathered.
+class PlotsPanel:
+    """A switch, and the panel that it opens. While it is closed, only the loop's diagnostics are recorded.
 
-    Args:
-        gui: of viser; the switch goes where it now puts things.
-        link: of the robot.
-        turns: of the page.
-        refuse: called with the message of what this page refuses itself.
-        limits: of the robot's joints.
+    Attributes:
+        panel: of viser.
+        drawn: what is shown; None until the first drawing.
+        paused: the data while the plots are paused, else None.
+        plots: charts of viser.
     """
 
-    def __init__(self, gui: Any, link: RobotLink, turns: Turns, refuse: Any, limits: JointLimits) -> None:
-        self._gui, self._link, self._refuse = gui, link, refuse
+    def __init__(self, gui: Any, link: RobotLink, thread: PageThread, limits: JointLimits) -> None:
+        self._gui, self._link, self._thread = gui, link, thread
         self._charts = Charts(link.robot, limits)
-        self._states, self._loop = (History(max(SPANS.values())) for _ in range(2))
+        self._data = PlotData("", None, Record(), Record())
         self._newest: Any = None  # state that was taken
         self._diagnosis: Mapping[str, str] = {}
-        self._law, self._parameters = "", link.parameters()
-        self._mode: CommandMode | None = None
-        self._paused_at: Known | None = None
-        self._drawn: Drawn | None = None
-        self._plots: list[Any] = []
+        self._parameters: object = None  # that the mode was found with
+        self.paused: PlotData | None = None
+        self.drawn: DrawnPlots | None = None
+        self.plots: list[Any] = []
         self._look: object = None  # of the plots
         self._due = self._built = self._nudge = 0.0
         self._open = gui.add_checkbox("Plots", False, hint="Curves of the last minute, in a panel at the left.")
-        self._open.on_update(turns.callback(self._show))
-        self._panel = gui.add_panel(visible=False)
-        self._tab = self._panel.add_tab("Plots")
+        thread.connect(self._open, self._show)
+        self.panel = gui.add_panel(visible=False)
+        self._tab = self.panel.add_tab("Plots")
         with self._tab:
-            self._make_controls(gui, turns)
-        self._panel.dock_left()
-        self._panel.set_width(WIDTH)
+            self._make_controls(gui, thread)
+        self.panel.dock_left()
+        self.panel.set_width(WIDTH)
 
-    def _make_controls(self, gui: Any, turns: Turns) -> None:
+    def _make_controls(self, gui: Any, thread: PageThread) -> None:
         self._quantity = gui.add_dropdown("Quantity", QUANTITIES, hint="What is plotted.")
         self._joint = gui.add_dropdown("Joint", self._charts.joints, hint="Of the upper plot.", visible=False)
-        self._span = gui.add_dropdown("Time", tuple(SPANS), hint="How far back; at 0 s is the newest sample.")
+        self._span = gui.add_dropdown("Time", tuple(SPANS), hint="How far back; the newest sample is at 0 s.")
         for handle in (self._quantity, self._joint, self._span):
-            handle.on_update(turns.callback(self._redraw))
-        self._paused = gui.add_checkbox(
-            "Pause plots", False, hint="They stand still. Drag over one to zoom in, double-click to zoom out."
-        )
-        self._paused.on_update(turns.callback(self._pause))
-        files = gui.add_button_group(
-            "Export", (PNG, CSV), hint="Every sample of the time chosen: these plots, or a table of all there is."
-        )
+            thread.connect(handle, lambda value: self._redraw())
+        hint = "The plots stand still. Drag over one to zoom in, double-click to zoom out."
+        thread.connect(gui.add_checkbox("Pause plots", False, hint=hint), self._pause)
+        hint = "Every sample of the chosen time: these plots, or a table of all values."
+        files = gui.add_button_group("Export", (PNG, CSV), hint=hint)
         files.on_click(self._export)
 
-    # --- what has come ---
+    # --- what arrives ---
 
     def draw(self) -> None:
-        """Take what has come, and show it where somebody wants to see it."""
+        """Take what has arrived, and show it if the panel is open."""
         self._take_diagnosis()
-        self._learn_mode()
+        self._take_mode()
         now = time.monotonic()
         settled = now > self._built + SETTLING
-        if self._open.value and now >= self._due and not (settled and self._paused_at is not None):
+        if self._open.value and now >= self._due and not (settled and self.paused is not None):
             self._due = now + PERIOD
             self._redraw()
 
@@ -118,91 +114,87 @@ class Plots:
         diagnosis = self._link.health().diagnosis
         if diagnosis and diagnosis is not self._diagnosis:
             self._diagnosis = diagnosis
-            self._loop.add(time.monotonic(), _numbers(diagnosis))
+            sample = time.monotonic(), _numbers(diagnosis)
+            self._change(loop=self._data.loop.extended([sample]).last(LONGEST))
 
-    def _learn_mode(self) -> None:
-        """A command of another unit begins a new history."""
-        law, parameters = self._link.law(), self._link.parameters()
-        if not law or (law == self._law and parameters is self._parameters):
+    def _take_mode(self) -> None:
+        """A command of another unit begins a new record."""
+        law, parameters, data = self._link.law(), self._link.parameters(), self._data
+        if not law or (law == data.law and parameters is self._parameters):
             return
-        before = self._law, self._mode
-        self._law, self._parameters, self._mode = law, parameters, _mode(law, parameters)
-        if before[0] and before[1] != self._mode:
-            self._states.clear()
+        self._parameters, mode = parameters, _mode(law, parameters)
+        self._change(law=law, mode=mode)
+        if data.law and data.mode != mode:
             self._newest = next(reversed(self._link.recent(0)), None)
+            self._change(states=Record())
 
     def _take_states(self) -> None:
-        new: list[Any] = []
-        for blocks in reversed(self._link.recent(0)):
-            if blocks is self._newest:
-                break
-            new.append(blocks)
-        for blocks in reversed(new):
-            self._states.add(float(blocks["time"][0]), blocks)
-            self._newest = blocks
+        new = list(takewhile(lambda blocks: blocks is not self._newest, reversed(self._link.recent(0))))
+        if new:
+            self._newest = new[0]
+            samples = ((float(blocks["time"][0]), blocks) for blocks in reversed(new))
+            self._change(states=self._data.states.extended(samples).last(LONGEST))
 
-    def _known(self) -> Known:
-        self._take_states()
-        return Known(self._law, self._mode, self._states.record(), self._loop.record())
+    def _change(self, **changes: Any) -> None:
+        self._data = replace(self._data, **changes)
 
     # --- what is shown ---
 
-    def _show(self) -> None:
-        if self._panel.visible != self._open.value:
-            self._panel.visible = self._open.value
-        if self._open.value:
+    def _show(self, shown: bool) -> None:
+        self.panel.visible = shown
+        if shown:
             self._redraw()
         else:
             self._build((), 0.0)
 
-    def _pause(self) -> None:
-        self._paused_at = self._known() if self._paused.value else None
+    def _pause(self, paused: bool) -> None:
+        self._take_states()
+        self.paused = self._data if paused else None
 
     def _redraw(self) -> None:
-        known, quantity = self._paused_at or self._known(), self._quantity.value
-        span = SPANS[self._span.value]
-        record = (known.loop if quantity == LOOP else known.states).last(span)
-        charts = self._charts.of(quantity, self._joint.value, known.mode, record)
-        if self._joint.visible != (quantity in OF_ONE_JOINT):
-            self._joint.visible = quantity in OF_ONE_JOINT
+        self._take_states()
+        data, quantity, span = self.paused or self._data, self._quantity.value, SPANS[self._span.value]
+        record = (data.loop if quantity == LOOP else data.states).last(span)
+        charts = self._charts.of(quantity, self._joint.value, data.mode, record)
+        self._joint.visible = quantity in OF_ONE_JOINT
         self._build(charts, span)
         self._nudge = NUDGE - self._nudge
-        for plot, chart in zip(self._plots, charts, strict=True):
-            t, values = thin(chart.t, chart.values, span)
+        for plot, chart in zip(self.plots, charts, strict=True):
+            t, values = thin(chart.x, chart.values, span)
             t[0] -= self._nudge
             fill(plot, t, *values.T)
-        self._drawn = Drawn(known, quantity, record, charts)
+        self.drawn = DrawnPlots(data, quantity, record, charts)
 
     def _build(self, charts: tuple[Chart, ...], span: float) -> None:
-        """Plots for these; those that are there stay, and remain zoomed, where they are alike."""
+        """Make plots for these charts; plots of the same look stay, and stay zoomed."""
         look = [(chart.label, [(curve.name, curve.colour) for curve in chart.curves]) for chart in charts]
         if look == self._look:
             return
         self._look, self._built = look, time.monotonic()
-        for plot in self._plots:
+        for plot in self.plots:
             plot.remove()
         with self._tab:
-            self._plots = [_add(self._gui, chart, span, HEIGHT // len(charts)) for chart in charts]
+            self.plots = [_add(self._gui, chart, HEIGHT // len(charts)) for chart in charts]
 
     # --- files ---
 
     async def _export(self, event: Any) -> None:
-        """In viser's own thread, where the button's value is still the one that was clicked; the work in another."""
-        threading.Thread(target=self._give, args=(event.client, event.target.value), daemon=True).start()
+        """Runs in viser's own thread, before the button's value changes again; the work is done in another thread."""
+        threading.Thread(target=self._send_file, args=(event.client, event.target.value), daemon=True).start()
 
-    def _give(self, client: Any, kind: str) -> None:
-        drawn, robot = self._drawn, self._link.robot
+    def _send_file(self, client: Any, kind: str) -> None:
+        drawn, robot = self.drawn, self._link.robot
         if drawn is None or not len(drawn.record.t):
-            self._refuse("there is nothing to export yet")
+            self._thread.refuse("there is nothing to export yet")
             return
-        law, quantity = drawn.known.law.rpartition(":")[2], drawn.quantity.lower()
+        law, quantity = drawn.data.law.rpartition(":")[2], drawn.quantity.lower()
         try:
             if kind == PNG:
-                content = export.png(drawn.charts, f"{robot.name}, {law}: {quantity}")
+                content = png([chart_with_gaps(chart) for chart in drawn.charts], f"{robot.name}, {law}: {quantity}")
             else:
-                content = export.csv(drawn.record, robot, drawn.known.mode)
+                content = record_csv(drawn.record, robot, drawn.data.mode)
         except ConfigError as error:
-            self._refuse(str(error))
+            self._thread.refuse(str(error))
             return
         what = quantity.replace(" ", "_") if kind == PNG or drawn.quantity == LOOP else "state"
         client.send_file_download(f"{robot.name}_{law}_{what}.{kind.lower()}", content, save_immediately=True)
@@ -217,27 +209,15 @@ def _numbers(diagnosis: Mapping[str, str]) -> dict[str, Array]:
 
 
 def _mode(law: str, parameters: Mapping[str, Parameter]) -> CommandMode | None:
-    """What the law commands; None where only the controller knows."""
+    """The mode of the law's commands; None if only the controller knows the law."""
     try:
         return command_mode(law_class(law), SimpleNamespace(**{name: each.value for name, each in parameters.items()}))
-    except Exception:  # another's law, whatever it does here
+    except Exception:  # whatever a user's law raises here
         return None
 
 
-def _add(gui: Any, chart: Chart, span: float, height: int) -> Any:
-    series: list[dict[str, Any]] = [{"label": "time [s]"}]
-    for curve in chart.curves:
-        look = {"stroke": curve.colour, "width": curve.width, "points": {"show": False}, "pxAlign": False}
-        series.append({"label": curve.name, **look, **({"dash": DASH} if curve.dashed else {})})
-    low, high = ({"pad": 0.1, "soft": bound, "mode": KEEP_PAD if bound else NO_PAD} for bound in chart.shows)
-    return gui.add_uplot(
-        (np.array([-span, 0.0]), *(np.full(2, np.nan) for _ in chart.curves)),
-        tuple(series),
-        scales={"x": {"time": False}, "y": {"range": {"min": low, "max": high}}},
-        axes=(
-            {**AXIS, "label": "time [s]", "size": 22, "labelSize": 26},
-            {**AXIS, "label": chart.label, "size": 46, "labelSize": 16},
-        ),
-        height=height,
-        padding=(8, 12, 0, 0),
-    )
+def _add(gui: Any, chart: Chart, height: int) -> Any:
+    shows = chart.shows or (0.0, 0.0)
+    low, high = ({"pad": 0.1, "soft": bound, "mode": KEEP_PAD if bound else NO_PAD} for bound in shows)
+    scales = {"x": {"time": False}, "y": {"range": {"min": low, "max": high}}}
+    return add_plot(gui, TIME, chart, scales=scales, height=height)

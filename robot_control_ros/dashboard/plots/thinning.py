@@ -1,20 +1,23 @@
-"""As many points of a curve as a plot can show, with its extremes and its gaps."""
+"""A curve reduced to the points that a plot can show, with its extremes and its gaps."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from ...core.types import Array
+from ..chart import Chart
 
-MOST = 600  # points
-LATE = 8.0  # times the usual period: where a sample is later than that, there is a gap
+MAX_POINTS = 600
+LATE = 8.0  # times the usual period: a later sample leaves a gap
 
 
 def thin(t: Array, values: Array, span: float) -> tuple[Array, Array]:
-    """What is to be drawn of N samples, over the `span` up to the newest.
+    """The points to draw of N samples, over the `span` up to the newest.
 
-    Bins have fixed places in time, so that a curve that moves along keeps its shape; of each bin with more than two
-    samples the extremes of each column remain.
+    Bins have fixed places in time, so that a moving curve keeps its shape. Of each bin with more than two samples the
+    extremes of each column remain.
 
     Args:
         t: (N,) rising [s], over the span at most.
@@ -22,12 +25,11 @@ def thin(t: Array, values: Array, span: float) -> tuple[Array, Array]:
         span: [s].
 
     Returns:
-        (m,) times before the newest, from -span to 0 [s], and (m, k) values, with m ≤ MOST; NaN where samples failed to
-        come.
+        (m,) times relative to the newest, from -span to 0 [s], and (m, k) values, with m ≤ MAX_POINTS; NaN at gaps.
     """
     if not len(t):
         return np.array([-span, 0.0]), np.full((2, values.shape[1]), np.nan)
-    width = span / (MOST // 2 - 2)
+    width = span / (MAX_POINTS // 2 - 2)
     starts = np.flatnonzero(np.diff(np.floor(t / width), prepend=np.nan))
     ends = np.append(starts[1:], len(t)) - 1
     pairs = np.stack([values[starts], values[ends]], axis=1)
@@ -38,18 +40,25 @@ def thin(t: Array, values: Array, span: float) -> tuple[Array, Array]:
     chosen = np.stack([np.ones(len(starts), bool), ends > starts], axis=1).ravel()
     times = np.stack([t[starts], t[ends]], axis=1).ravel()[chosen] - t[-1]
     drawn = pairs.reshape(-1, values.shape[1])[chosen]
-    times, drawn = interrupted(times, drawn, max(longest_step(t), 2.0 * width))
+    times, drawn = with_gaps(times, drawn, max(longest_step(t), 2.0 * width))
     if times[0] > -span:
         times, drawn = np.insert(times, 0, -span), np.insert(drawn, 0, np.nan, axis=0)
     return times, drawn
 
 
 def longest_step(t: Array) -> float:
-    """From one sample to the next where none failed to come [s]; t: (N,)."""
+    """The longest time [s] between two samples (N,) that is no gap."""
     return LATE * float(np.median(np.diff(t))) if len(t) > 1 else np.inf
 
 
-def interrupted(t: Array, values: Array, longest: float) -> tuple[Array, Array]:
-    """The same (m,) and (m, k) with a NaN in the middle of each step that is longer than `longest` [s]."""
+def with_gaps(t: Array, values: Array, longest: float) -> tuple[Array, Array]:
+    """The same points (m,) and (m, k), with NaN in the middle of each step longer than `longest` [s]."""
     pauses = np.flatnonzero(np.diff(t) > longest) + 1
     return np.insert(t, pauses, (t[pauses - 1] + t[pauses]) / 2.0), np.insert(values, pauses, np.nan, axis=0)
+
+
+def chart_with_gaps(chart: Chart) -> Chart:
+    """All samples of a chart, over the time before the newest, with its gaps."""
+    t, values = with_gaps(chart.x - chart.x[-1:], chart.values, longest_step(chart.x))
+    curves = (replace(curve, values=column) for curve, column in zip(chart.curves, values.T, strict=True))
+    return replace(chart, x=t, curves=tuple(curves))

@@ -1,4 +1,4 @@
-"""What the tip behaves as under a law, for small moves about a pose at rest."""
+"""The second-order system that the tip is under a law, for small moves about a pose at rest."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from .second_order import SecondOrder
 
-MOMENT = 1e-6  # s, that the law is told has passed: nothing within it moves on
-AWAY, SPEED = 1e-5, 1e-4  # rad, rad/s: of each joint, where the law is asked what it does
+DT = 1e-6  # s between two calls of the law: its inner states hardly move
+ANGLE_STEP, VELOCITY_STEP = 1e-5, 1e-4  # rad, rad/s: of each joint, for the differences
 
 
 def closed_loop(
     robot: RobotConfig, model: RobotModel, law: str, gains: Mapping[str, Any], q: Array, axis: int
 ) -> SecondOrder:
-    """How the tip moves along an axis when the law is told to exert a wrench along it (~/target_wrench).
+    """How the tip moves along an axis when the law exerts a wrench along it (~/target_wrench).
 
-    An effort law is asked for its torques about joint angles q, and what they do to the rigid arm is reckoned by its
-    model: so the coupling of the axes is in it, and whatever the law designs for itself. Friction, and what a law does
-    against it, are left out. Of an admittance it is the virtual body, which the joints are taken to follow.
+    An effort law gives its torques about joint angles q, and the model gives their effect on the rigid arm. So the axes
+    are coupled. Friction and its compensation are left out. For an admittance it is the virtual body: the joints are
+    taken to follow it.
 
     Args:
         robot, model: the robot.
         law: name, or ``package.module:Class``.
-        gains: by name; what this program's version of the law doesn't know is left out.
+        gains: by name; unknown ones are ignored.
         q: (n,) [rad].
         axis: 0 to 5.
 
     Raises:
-        ConfigError: the law can't be run here, or doesn't take such a wrench.
+        ConfigError: the law can't run here, or doesn't take such a wrench.
     """
     try:
         known = {spec.name for spec in gain_specs(law_class(law).Gains)}
         values = {name: gains[name] for name in gains if name in known}
         running = RunningLaw(robot, law, values | ({"friction": False} if "friction" in known else {}))
     except RobotControlError as error:
-        raise ConfigError(f"law {law} can't be asked what it does: {error}") from error
+        raise ConfigError(f"law {law} can't run on this page: {error}", name="law", value=law) from error
     if isinstance(running.law, Admittance):
         found = _virtual_body(running, axis)
     elif running.mode is CommandMode.EFFORT:
         found = _rigid_arm(running, model, "gravity" in robot.profile.compensated_by_robot, q, axis)
     else:
-        raise ConfigError(
-            f"law {law} commands the joints' {running.mode.value}: only effort laws and admittance can be tried"
-        )
+        message = f"law {law} commands the joints' {running.mode.value}: try an effort law or admittance"
+        raise ConfigError(message, name="law", value=law)
     if not found.input.any():
-        raise ConfigError(f"law {law} doesn't exert a target wrench along {AXES[axis]}: try impedance or admittance")
+        message = f"law {law} doesn't exert a target wrench along {AXES[axis]}: try impedance or admittance"
+        raise ConfigError(message, name="law", value=law)
     return found
 
 
@@ -72,11 +72,11 @@ def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q
     no_motion, no_wrench, along = np.zeros(n), np.zeros(6), np.eye(6)[axis]
     law.reset(_state(q, no_motion), rest)
 
-    def torque(away: Array, v: Array, wrench: Array) -> Array:
-        """What is left to move the arm."""
-        kin = model.at(q + away, v)
+    def torque(moved: Array, v: Array, wrench: Array) -> Array:
+        """The part that accelerates the arm."""
+        kin = model.at(q + moved, v)
         reference = Reference(rest.pose, no_wrench, no_wrench, wrench, q, no_motion, no_motion)
-        command = law.compute(_state(q + away, v), kin, reference, gains, MOMENT)
+        command = law.compute(_state(q + moved, v), kin, reference, gains, DT)
         weight = 0.0 if gravity_by_robot else kin.gravity
         return np.asarray(command.values - weight)
 
@@ -86,8 +86,8 @@ def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q
 
     return SecondOrder(
         rest.mass,
-        -slope(lambda v: torque(no_motion, v, no_wrench), SPEED),
-        -slope(lambda away: torque(away, no_motion, no_wrench), AWAY),
+        -slope(lambda v: torque(no_motion, v, no_wrench), VELOCITY_STEP),
+        -slope(lambda moved: torque(moved, no_motion, no_wrench), ANGLE_STEP),
         torque(no_motion, no_motion, along) - torque(no_motion, no_motion, no_wrench),
         rest.jacobian[axis],
     )

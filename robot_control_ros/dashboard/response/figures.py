@@ -1,4 +1,4 @@
-"""What step and frequency responses are judged by, measured or computed."""
+"""Figures of step and frequency responses, measured or computed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,13 @@ PER_BAND = 7  # frequencies whose spectra are averaged
 
 @dataclass(frozen=True)
 class StepFigures:
-    """Of a step response; NaN where it doesn't come to that.
+    """Of a step response; NaN if it doesn't get that far."""
 
-    Attributes:
-        final: value in the end.
-        rise: from 10 to 90 % of it [s].
-        overshoot: beyond it [%].
-        settling_5, settling_2: since the step, until it stays within 5 and 2 % of it [s].
-    """
-
-    final: float
-    rise: float
-    overshoot: float
-    settling_5: float
-    settling_2: float
+    final: float  # value in the end
+    rise: float  # from 10 to 90 % of it [s]
+    overshoot: float  # beyond it [%]
+    settling_5: float  # since the step, until it stays within 5 % of it [s]
+    settling_2: float  # within 2 % [s]
 
     @classmethod
     def of(cls, times: Array, values: Array, final: float) -> StepFigures:
@@ -44,19 +37,12 @@ class StepFigures:
 
 @dataclass(frozen=True)
 class FrequencyFigures:
-    """Of a frequency response over a band; NaN where the band doesn't hold it.
+    """Of a frequency response; NaN if it lies outside the band."""
 
-    Attributes:
-        static: gain at the lowest frequency.
-        bandwidth: from where on the gain is below `static` by 3 dB [Hz].
-        resonance: largest gain, as a multiple of `static`.
-        quarter: where the response is a quarter of a period late [Hz]: the natural frequency.
-    """
-
-    static: float
-    bandwidth: float
-    resonance: float
-    quarter: float
+    static: float  # gain at the lowest frequency
+    bandwidth: float  # where the gain falls 3 dB below `static` [Hz]
+    resonance: float  # largest gain, as a multiple of `static`
+    quarter: float  # where the phase is -90° [Hz]: the natural frequency
 
     @classmethod
     def of(cls, frequencies: Array, response: Array) -> FrequencyFigures:
@@ -80,10 +66,10 @@ def phase(response: Array) -> Array:
 def measured_response(
     frequencies: Array, times: Array, values: Array, changes: Array, forces: Array
 ) -> tuple[Array, Array]:
-    """Frequency response by the cross spectrum of a force and what it caused, both of which begin and end at 0.
+    """Frequency response by the cross spectrum of a force and the motion; both begin and end at 0 within the record.
 
-    As both are over within the record, their Fourier integrals need no window, and nothing leaks: the force's is exact,
-    that of the values by the trapezoidal rule. The spectra are averaged over the band about each frequency.
+    So their Fourier integrals need no window, and nothing leaks. The force's integral is exact, that of the values uses
+    the trapezoidal rule. The spectra are averaged over the band about each frequency.
 
     Args:
         frequencies: (m,) ascending geometrically [Hz].
@@ -117,11 +103,11 @@ def _first(at: Array, values: Array, level: float) -> float:
 
 
 def _last_outside(times: Array, part: Array, band: float) -> float:
-    away = np.abs(part - 1.0)
-    outside = np.flatnonzero(away > band)
+    error = np.abs(part - 1.0)
+    outside = np.flatnonzero(error > band)
     if not len(outside) or outside[-1] == len(times) - 1:
         return math.nan
-    return _crossing(times, away, int(outside[-1]) + 1, band)
+    return _crossing(times, error, int(outside[-1]) + 1, band)
 
 
 def _crossing(at: Array, values: Array, index: int, level: float) -> float:

@@ -1,4 +1,4 @@
-"""What shall be tried on the tip, and what would come of it."""
+"""A test of the tip, and what the ideal does in it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from .closed_loop import closed_loop
 from .figures import StepFigures
 from .second_order import SecondOrder
 
-MAX_FORCE, MAX_TORQUE = 50.0, 5.0  # N, N·m
-MAX_MOVE, MAX_TURN = 0.05, 0.2  # m, rad
 BAND = (0.2, 8.0)  # Hz, of the chirp; ~/state comes at 50 Hz, the force goes at 30 Hz
 SWEEP = 20.0  # s
 SHORTEST, LONGEST = 1.0, 8.0  # s that a step lasts
@@ -25,75 +23,87 @@ ROOM = 1.6  # a step lasts this much longer than the ideal takes to settle
 
 
 @dataclass(frozen=True)
+class AxisKind:
+    """Limits and units along an axis, or about it."""
+
+    max_force: float  # of a test, in `force_unit`
+    max_move: float  # of the tip, in `unit`
+    force_unit: str
+    unit: str
+    spring_unit: str
+    mass_unit: str
+    shown_unit: str  # of motions on the page
+    scale: float  # shown units in one `unit`
+
+
+LINEAR = AxisKind(50.0, 0.05, "N", "m", "N/m", "kg", "mm", 1e3)
+ANGULAR = AxisKind(5.0, 0.2, "N·m", "rad", "N·m/rad", "kg·m²", "°", math.degrees(1.0))
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What shall be tried.
+    """A step or chirp of force."""
 
-    Attributes:
-        axis: 0 to 5.
-        chirp: rather than a step.
-        size: of the force, or torque [N, N·m].
-    """
+    axis: int  # 0 to 5
+    chirp: bool  # rather than a step
+    size: float  # of the force, or torque [N, N·m]
 
-    axis: int
-    chirp: bool
-    size: float
+    @property
+    def name(self) -> str:
+        """Of the axis."""
+        return AXES[self.axis]
+
+    @property
+    def kind(self) -> AxisKind:
+        """Of the axis."""
+        return LINEAR if self.axis < 3 else ANGULAR
 
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What the ideal does under a plan.
+    """What the ideal does under a plan."""
 
-    Attributes:
-        ideal: it.
-        largest: how far it goes [m, rad].
-        lasts: how long the force acts, and how long is waited afterwards [s].
-    """
-
-    ideal: SecondOrder
-    largest: float
-    lasts: tuple[float, float]
+    ideal: SecondOrder  # the ideal
+    max_move: float  # of it [m, rad]
+    duration: float  # of the force [s]
+    decay: float  # time to wait afterwards [s]
 
 
 def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
-    """What would come of a plan now.
+    """What the ideal would do under a plan now.
 
     Raises:
-        ConfigError: it can't be tried, and why not.
+        ConfigError: the test isn't possible; says why.
     """
-    blocks, name = link.telemetry().blocks, AXES[plan.axis]
+    blocks, name, kind = link.telemetry().blocks, plan.name, plan.kind
     if "position" not in blocks:
         raise ConfigError("nothing has come from the controller yet: activate it")
-    force, move, unit, length = (
-        (MAX_FORCE, MAX_MOVE, "N", "m") if plan.axis < 3 else (MAX_TORQUE, MAX_TURN, "N·m", "rad")
-    )
-    if not 0.0 < plan.size <= force:
-        raise ConfigError(f"size = {plan.size:g} {unit}: must be above 0, and {force:g} {unit} at most")
+    if not 0.0 < plan.size <= kind.max_force:
+        message = f"size = {plan.size:g} {kind.force_unit}: must be above 0, and {kind.max_force:g} at most"
+        raise ConfigError(message, name="size", value=plan.size, bound=(0.0, kind.max_force))
     gains = {each.name: each.value for each in link.parameters().values()}
     ideal = closed_loop(link.robot, model, link.law(), gains, blocks["position"], plan.axis)
     if not math.isfinite(ideal.compliance):
-        raise ConfigError(f"no stiffness along {name}: the tip would float away")
+        raise ConfigError(f"no stiffness along {name}: the tip would float away", name="stiffness")
     times, settling = _settling(ideal)
-    if plan.chirp:
-        largest = plan.size * float(np.abs(ideal.frequency_response(np.geomspace(*BAND, 200))).max())
-        lasts = (SWEEP, settling)
-    else:
-        largest = plan.size * float(np.abs(ideal.step(times)).max())
-        lasts = (settling, settling)
-    if largest > move:
-        least = plan.size * move / largest
-        raise ConfigError(
-            f"{plan.size:g} {unit} would move {name} by {largest:.2g} {length}: {move:g} {length} at most, "
-            f"so take {least:.2g} {unit} or more stiffness"
+    motion = ideal.frequency_response(np.geomspace(*BAND, 200)) if plan.chirp else ideal.step(times)
+    move = plan.size * float(np.abs(motion).max())
+    if move > kind.max_move:
+        least = plan.size * kind.max_move / move
+        message = (
+            f"{plan.size:g} {kind.force_unit} would move {name} by {move:.2g} {kind.unit}: {kind.max_move:g} "
+            f"{kind.unit} at most, so take {least:.2g} {kind.force_unit} or more stiffness"
         )
-    return Expectation(ideal, largest, lasts)
+        raise ConfigError(message, name=name, value=move, bound=kind.max_move)
+    return Expectation(ideal, move, SWEEP if plan.chirp else settling, settling)
 
 
 def _settling(ideal: SecondOrder) -> tuple[Array, float]:
-    """Times over which the ideal settles, and how long a step must last."""
-    lasts = SHORTEST
+    """Times over which the ideal settles, and the duration of a step."""
+    duration = SHORTEST
     while True:
-        times = np.linspace(0.0, lasts, 401)
+        times = np.linspace(0.0, duration, 401)
         settled = StepFigures.of(times, ideal.step(times), ideal.compliance).settling_2
-        if ROOM * settled <= lasts or lasts >= LONGEST:
-            return times, lasts
-        lasts = min(1.25 * lasts, LONGEST)
+        if ROOM * settled <= duration or duration >= LONGEST:
+            return times, duration
+        duration = min(1.25 * duration, LONGEST)

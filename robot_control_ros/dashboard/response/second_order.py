@@ -10,23 +10,18 @@ from scipy.linalg import expm
 
 from ...core.types import Array
 
-SINGULAR = 1e-6  # share of the largest stiffness below which a direction counts as free
+SINGULAR = 1e-6  # times the largest stiffness, below which a direction is free
 
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """M ẍ + D ẋ + K x = b f(t), seen as y = c x; at rest in 0 before the force begins.
+    """M ẍ + D ẋ + K x = b f(t), y = c x; at rest in 0 before the force begins."""
 
-    Attributes:
-        inertia, damping, stiffness: (n, n) M, D and K; M regular.
-        input, output: (n,) b and c.
-    """
-
-    inertia: Array
-    damping: Array
-    stiffness: Array
-    input: Array
-    output: Array
+    inertia: Array  # (n, n) M, regular
+    damping: Array  # (n, n) D
+    stiffness: Array  # (n, n) K
+    input: Array  # (n,) b
+    output: Array  # (n,) c
 
     @classmethod
     def of(cls, mass: float, damping: float, stiffness: float) -> SecondOrder:
@@ -40,13 +35,13 @@ class SecondOrder:
 
     @property
     def compliance(self) -> float:
-        """In the end, y per newton: c K⁻¹ b; infinite where nothing holds it."""
+        """In the end, y per newton: c K⁻¹ b; infinite without a spring."""
         x, *_ = np.linalg.lstsq(self.stiffness, self.input, rcond=SINGULAR)
         held = np.abs(self.stiffness @ x - self.input).max() < 1e-3 * np.abs(self.input).max()
         return float(self.output @ x) if held else math.inf
 
     def response(self, times: Array, changes: Array, forces: Array) -> Array:
-        """Under a force that is constant between its changes, without any error of discretisation.
+        """Under a force that is constant between its changes, without error of discretisation.
 
         Args:
             times: (m,) ascending [s].

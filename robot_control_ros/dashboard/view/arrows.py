@@ -10,18 +10,18 @@ from ...core.types import Array
 from .placing import rgb
 
 SHOWN_FROM = 1.0  # N
-LONGEST = 0.5  # share of the reach
-MOVED = 5e-4  # m, from which an arrow is drawn anew
+LONGEST = 0.5  # times the reach
+MOVED = 5e-4  # m: smaller moves are not drawn
 
 
 class ForceArrow:
-    """An arrow that ends nowhere else than its force says, with a label at its head.
+    """An arrow as long as its force is large, with a label at its head.
 
     Args:
         scene: of viser.
         name: of the node.
         colour: (3,) from 0 to 1.
-        word: in front of the newtons.
+        word: before the newtons in the label.
         reach: of the arm [m].
         anchor: the side of the label that is at the arrow's head; arrows that may coincide have different ones.
         full: the force [N] from which the arrow is half as long as the reach.
@@ -53,15 +53,12 @@ class ForceArrow:
     def draw(self, origin: Array, force: Array | None) -> None:
         """A force (3,) [N] at a point (3,), both in the base; None hides it, and so does a small one."""
         size = 0.0 if force is None else float(np.linalg.norm(force))
-        shown = bool(size >= SHOWN_FROM)  # false for NaN as well
-        if shown:
-            assert force is not None
+        shown = bool(size >= SHOWN_FROM)  # False for NaN as well
+        if force is not None and shown:
             points = np.array([[origin, origin + self._longest / max(size, self._full) * force]])
             if np.abs(points - self._points).max() > MOVED:
                 self._points = points
                 self._arrow.points = points.astype(np.float32)
                 self._label.position = points[0, 1]
             self._label.text = f"{self._word} {size:.0f} N"
-        for handle in (self._arrow, self._label):
-            if handle.visible != shown:
-                handle.visible = shown
+        self._arrow.visible = self._label.visible = shown

@@ -1,4 +1,4 @@
-"""Who holds a gizmo, and where."""
+"""A handle to drag in three dimensions."""
 
 from __future__ import annotations
 
@@ -6,48 +6,53 @@ from typing import Any
 
 from .placing import place, pose_of
 
+MOVES_ONLY = {"disable_sliders": True, "disable_rotations": True}
+
 
 class Drag:
-    """The drag of one of viser's transform controls, as it is when one looks.
+    """A handle to drag, one of viser's transform controls.
 
-    Only one browser holds it at a time: what others do to it meanwhile is undone.
+    Only one browser holds it at a time: moves of others are undone.
 
     Args:
-        gizmo: that is dragged.
+        scene: of viser.
+        name: of the node.
+        settings: of viser's `add_transform_controls`.
 
     Attributes:
-        held: whether it is; a browser that dies lets go.
-        pose: (4, 4) where its holder has it, or had it last.
+        gizmo: the node.
+        held: whether it is; a browser that dies releases it.
+        pose: (4, 4) of the last move.
     """
 
-    def __init__(self, gizmo: Any) -> None:
+    def __init__(self, scene: Any, name: str, **settings: Any) -> None:
         self.held = self._let_go = self._disturbed = False
-        self.pose = pose_of(gizmo)
-        self._gizmo = gizmo
+        self.gizmo = scene.add_transform_controls(name, line_width=4.0, depth_test=False, **settings)
+        self.pose = pose_of(self.gizmo)
         self._holder: int | None = None  # viser's number of the browser
-        gizmo.on_update(self._on_update)
+        self.gizmo.on_update(self._on_update)
 
     def moved(self) -> bool:
-        """Whether it is held, or has been since the last look: where it was let go counts, too."""
+        """Whether it is held, or was since the last call: the last pose counts, too."""
         let_go, self._let_go = self._let_go, False
         if self.held and self._disturbed:
             self._disturbed = False
-            place(self._gizmo, self.pose)
+            place(self.gizmo, self.pose)
         return self.held or let_go
 
     def drop(self) -> None:
-        """Take it away from its holder: nothing counts until it is grasped anew."""
+        """End the drag: moves are ignored until it is grasped anew."""
         self._holder = None
         self.held = self._let_go = False
 
     async def _on_update(self, event: Any) -> None:
-        """In viser's own thread, so that the end of a drag never overtakes what came before."""
+        """Runs in viser's own thread, so that the events keep their order."""
         if event.phase == "start" and self._holder is None:
             self._holder = event.client_id
         if event.client_id != self._holder:
             self._disturbed = True
             return
-        self.pose = pose_of(self._gizmo)
+        self.pose = pose_of(self.gizmo)
         self.held = event.phase != "end"
         if not self.held:
             self._holder, self._let_go = None, True

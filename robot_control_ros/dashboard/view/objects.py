@@ -1,92 +1,80 @@
-"""What stands around the robot; what can be led has a handle."""
+"""The objects around the robot; those that can be moved have a handle."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..link import DrawnObject, RobotLink
-from .dragging import Drag
+from .dragging import MOVES_ONLY, Drag
 from .placing import place
 from .robot_view import RobotView, add_shape
 from .shapes import DrawnShape
 
-MOVED = 1e-4
+MOVED = 1e-4  # m, or entry of a rotation matrix
+
+
+@dataclass
+class _Drawn:
+    """An object as it was drawn last, its node, and its handle."""
+
+    item: DrawnObject
+    node: Any
+    drag: Drag | None
 
 
 class SceneObjects:
-    """Draws the objects of a scene.
-
-    Args:
-        scene: of viser.
-        link: that takes their targets.
-        robot: that carries some.
-    """
+    """Draws the objects of a scene."""
 
     def __init__(self, scene: Any, link: RobotLink, robot: RobotView) -> None:
         self._scene, self._link, self._robot = scene, link, robot
-        self._drawn: dict[str, DrawnObject] = {}
-        self._nodes: dict[str, Any] = {}
-        self._handles: dict[str, Any] = {}
-        self._drags: dict[str, Drag] = {}
+        self._drawn: dict[str, _Drawn] = {}
 
     def draw(self, objects: tuple[DrawnObject, ...]) -> None:
-        """As they are now; those no longer named are taken away."""
+        """As they are now; those no longer named are removed."""
         for name in set(self._drawn) - {item.name for item in objects}:
             self._remove(name)
         for item in objects:
-            before = self._drawn.get(item.name)
-            if before is None or not _alike(before, item):
-                self._make(item)
-            elif np.abs(item.pose - before.pose).max() > MOVED:
-                place(self._nodes[item.name], item.pose)
-            else:
-                item = before  # so that slow moves add up
-            self._drawn[item.name] = item
-            self._lead(item)
+            drawn = self._drawn.get(item.name)
+            if drawn is None or not _same_look(drawn.item, item):
+                self._remove(item.name)
+                self._add(item)
+            elif np.abs(item.pose - drawn.item.pose).max() > MOVED:  # slow moves add up
+                drawn.item = item
+                place(drawn.node, item.pose)
+            self._drag(self._drawn[item.name])
 
-    def _lead(self, item: DrawnObject) -> None:
-        handle = self._handles.get(item.name)
-        if handle is None:
+    def _drag(self, drawn: _Drawn) -> None:
+        if drawn.drag is None:
             return
-        if self._drags[item.name].moved():
-            self._link.set_object_target(item.name, self._drags[item.name].pose[:3, 3])
-        elif np.abs(np.array(handle.position) - item.pose[:3, 3]).max() > MOVED:
-            handle.position = item.pose[:3, 3]
+        handle, position = drawn.drag.gizmo, drawn.item.pose[:3, 3]
+        if drawn.drag.moved():
+            self._link.set_object_target(drawn.item.name, drawn.drag.pose[:3, 3])
+        elif np.abs(handle.position - position).max() > MOVED:
+            handle.position = position
 
-    def _make(self, item: DrawnObject) -> None:
-        self._remove(item.name)
-        size = item.size
+    def _add(self, item: DrawnObject) -> None:
+        size = tuple(item.size)
+        sizes = {"box": size, "sphere": (size[0] / 2.0,), "cylinder": (size[0] / 2.0, size[2])}
+        shape = DrawnShape(item.shape, sizes[item.shape], item.pose, item.colour)
         folder = "/objects" if item.frame == self._link.robot.base else self._robot.node(item.frame)
-        kinds = {
-            "box": DrawnShape("box", tuple(size), item.pose, item.colour),
-            "sphere": DrawnShape("sphere", (size[0] / 2.0,), item.pose, item.colour),
-            "cylinder": DrawnShape("cylinder", (size[0] / 2.0, size[2]), item.pose, item.colour),
-        }
-        self._nodes[item.name] = add_shape(self._scene, f"{folder}/{item.name}", kinds[item.shape])
+        node, drag = add_shape(self._scene, f"{folder}/{item.name}", shape), None
         if item.led:
-            handle = self._scene.add_transform_controls(
-                f"/lead/{item.name}",
-                scale=0.1 + float(max(size)),
-                line_width=4.0,
-                disable_sliders=True,
-                disable_rotations=True,
-                depth_test=False,
-                position=item.pose[:3, 3],
-            )
-            self._handles[item.name], self._drags[item.name] = handle, Drag(handle)
+            look = {"scale": 0.1 + float(max(size)), "position": item.pose[:3, 3], **MOVES_ONLY}
+            drag = Drag(self._scene, f"/lead/{item.name}", **look)
+        self._drawn[item.name] = _Drawn(item, node, drag)
 
     def _remove(self, name: str) -> None:
-        self._drawn.pop(name, None)
-        self._drags.pop(name, None)
-        for kept in (self._nodes, self._handles):
-            if name in kept:
-                kept.pop(name).remove()
+        if name in self._drawn:
+            drawn = self._drawn.pop(name)
+            drawn.node.remove()
+            if drawn.drag is not None:
+                drawn.drag.gizmo.remove()
 
 
-def _alike(a: DrawnObject, b: DrawnObject) -> bool:
-    """Whether one can be drawn by moving the other."""
-    return (a.shape, a.colour, a.frame, a.led) == (b.shape, b.colour, b.frame, b.led) and bool(
-        np.allclose(a.size, b.size)
-    )
+def _same_look(a: DrawnObject, b: DrawnObject) -> bool:
+    """Whether moving one draws the other."""
+    looks = [(each.shape, each.colour, each.frame, each.led, *each.size) for each in (a, b)]
+    return looks[0] == looks[1]

@@ -9,15 +9,15 @@ import numpy as np
 from ...robot.model import RobotModel
 from ..link import RobotLink
 from .arrows import ForceArrow
-from .dragging import Drag
+from .dragging import MOVES_ONLY, Drag
 
 SPRING = 200.0  # N/m between link and handle
-LARGEST = 150.0  # N
+MAX_FORCE = 150.0  # N
 COLOUR = (0.85, 0.2, 0.55)
 
 
 class PushHandle:
-    """A handle at a link; dragged, it pushes the link with the arrow's force, and let go with none.
+    """A handle at a link: while it is dragged, the force of the arrow pushes the link.
 
     Args:
         scene: of viser.
@@ -34,23 +34,14 @@ class PushHandle:
         self.on = False
         self._frame = model.tip
         self._pushed = ""  # the link that is being pushed
-        self.handle = scene.add_transform_controls(
-            "/push",
-            scale=0.16 * reach,
-            disable_sliders=True,
-            disable_rotations=True,
-            depth_test=False,
-            line_width=4.0,
-            visible=False,
-        )
+        self._drag = Drag(scene, "/push", scale=0.16 * reach, visible=False, **MOVES_ONLY)
         self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach, anchor="top-center")
-        self._drag = Drag(self.handle)
 
     def choose(self, on: bool, frame: str) -> None:
         """Show the handle, at this link, or hide it; a push that goes on ends."""
         self._drag.drop()
         self.on, self._frame = on, frame
-        self.handle.visible = on
+        self._drag.gizmo.visible = on
 
     def draw(self) -> None:
         """Send the force while the handle is dragged; else keep the handle at its link."""
@@ -58,12 +49,12 @@ class PushHandle:
         origin = pose[:3, 3]
         if self._drag.moved() and self._drag.held and self.on:
             force = SPRING * (self._drag.pose[:3, 3] - origin)
-            force *= min(1.0, LARGEST / max(float(np.linalg.norm(force)), 1e-9))
+            force *= min(1.0, MAX_FORCE / max(float(np.linalg.norm(force)), 1e-9))
             self._arrow.draw(origin, force)
             self._pushed = self._frame
             self._link.push(self._frame, pose[:3, :3].T @ force)
             return
-        self.handle.position = origin
+        self._drag.gizmo.position = origin
         self._arrow.draw(origin, None)
         if self._pushed:
             self._link.push(self._pushed, np.zeros(3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import trimesh
 
 from ...core.types import Array
 from ...robot.model import RobotModel
@@ -21,17 +22,19 @@ class RobotView:
 
     Args:
         scene: of viser.
-        model: gives where the links are; its limits are the joints'.
-        description: gives what they look like.
+        model: gives the poses of the links and the limits of the joints.
+        description: gives the shapes.
         reach: of the arm [m], for the sizes of frames and rings.
 
     Attributes:
-        near: the joints that are near a limit, in words.
+        near: a warning for each joint near a limit.
+        q: (n,) joint positions [rad] that are drawn; None at first.
     """
 
     def __init__(self, scene: Any, model: RobotModel, description: Description, reach: float) -> None:
         self._model = model
-        self._q: Array | None = None
+        self.q: Array | None = None
+        self._changed = False  # what is to be shown
         self.near: list[str] = []
         self._all_rings = False
         self._moving = [joint for joint in description.joints.values() if joint.name in model.joints]
@@ -42,8 +45,8 @@ class RobotView:
             name = f"/robot/{link}" if link == carrier else f"/robot/{carrier}/{link}"
             self._frames[link] = scene.add_frame(name, show_axes=False, **sizes)
             if link != carrier:
-                offset: Array = np.asarray(np.linalg.solve(model.frame_pose(carrier), model.frame_pose(link)), float)
-                place(self._frames[link], offset)
+                offset = np.linalg.solve(model.frame_pose(carrier), model.frame_pose(link))
+                place(self._frames[link], np.asarray(offset, float))
         self._carriers = sorted(set(carriers.values()))
         for link, shapes in description.shapes.items():
             for number, shape in enumerate(shapes):
@@ -70,18 +73,17 @@ class RobotView:
 
     def show_limits(self, shown: bool) -> None:
         """The rings of all joints, green far from their limits; else of those near one."""
-        self._all_rings, self._q = shown, None
+        self._all_rings, self._changed = shown, True
 
-    def draw(self, q: Array) -> bool:
-        """At joint positions (n,) [rad]; returns whether anything has moved."""
-        if self._q is not None and np.abs(q - self._q).max() < UNMOVED:
-            return False
-        self._q = q
+    def draw(self, q: Array) -> None:
+        """At joint positions (n,) [rad]."""
+        if self.q is not None and not self._changed and np.abs(q - self.q).max() < UNMOVED:
+            return
+        self.q, self._changed = q, False
         self._model.update(q, np.zeros(self._model.n))
         for link in self._carriers:
             place(self._frames[link], self._model.frame_pose(link))
         self._draw_limits(q)
-        return True
 
     def _draw_limits(self, q: Array) -> None:
         limits, self.near = self._model.limits, []
@@ -92,18 +94,18 @@ class RobotView:
             colour = RED + max(left / NEAR, 0.0) * (AMBER - RED) if near else GREEN
             if near:
                 self.near.append(f"{joint.name}: {left:.2f} {joint.unit} before its limit")
-            for name, value in (("color", rgb(tuple(colour))), ("visible", near or self._all_rings)):
-                if getattr(ring, name) != value:
-                    setattr(ring, name, value)
+            ring.color, ring.visible = rgb(tuple(colour)), near or self._all_rings
 
 
 def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
     """A shape as a node of a viser scene."""
     where: dict[str, Any] = placed(shape.pose)
-    if shape.kind == "mesh":
-        return _add_mesh(scene, name, shape)
-    assert shape.colour is not None
+    if shape.colour is None:
+        return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)
     where["color"] = rgb(shape.colour)
+    if shape.kind == "mesh":
+        vertices, faces = shape.mesh.vertices, shape.mesh.faces
+        return scene.add_mesh_simple(name, vertices, faces, scale=shape.size, flat_shading=True, **where)
     if shape.kind == "box":
         return scene.add_box(name, dimensions=shape.size, **where)
     if shape.kind == "sphere":
@@ -112,30 +114,9 @@ def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
     return scene.add_cylinder(name, radius, length, radial_segments=48, **where)
 
 
-def _add_mesh(scene: Any, name: str, shape: DrawnShape) -> Any:
-    where = placed(shape.pose)
-    if shape.colour is None:
-        return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)
-    vertices, faces = shape.mesh.vertices, shape.mesh.faces
-    return scene.add_mesh_simple(
-        name, vertices, faces, color=rgb(shape.colour), scale=shape.size, flat_shading=True, **where
-    )
-
-
 def _ring(scene: Any, name: str, pose: Array, radius: float, thickness: float) -> Any:
-    """A torus in the x-y plane of a pose, hidden."""
-    around, across = 40, 10
-    a, b = np.meshgrid(
-        np.linspace(0.0, 2.0 * np.pi, around, endpoint=False),
-        np.linspace(0.0, 2.0 * np.pi, across, endpoint=False),
-        indexing="ij",
-    )
-    r = radius + thickness * np.cos(b)
-    vertices = np.stack((r * np.cos(a), r * np.sin(a), thickness * np.sin(b)), axis=-1).reshape(-1, 3)
-    i, j = np.divmod(np.arange(around * across), across)
-    next_i, next_j = (i + 1) % around, (j + 1) % across
-    corners = [i * across + j, next_i * across + j, next_i * across + next_j, i * across + next_j]
-    faces = np.concatenate((np.stack(corners[:3], axis=-1), np.stack([corners[0], *corners[2:]], axis=-1)))
+    """A ring in the x-y plane of a pose, hidden."""
+    mesh: Any = trimesh.creation.torus(radius, thickness, major_sections=40, minor_sections=10)
     return scene.add_mesh_simple(
-        name, vertices, faces, color=rgb(tuple(AMBER)), cast_shadow=False, visible=False, **placed(pose)
+        name, mesh.vertices, mesh.faces, color=rgb(tuple(AMBER)), cast_shadow=False, visible=False, **placed(pose)
     )

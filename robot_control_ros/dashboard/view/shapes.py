@@ -1,4 +1,4 @@
-"""Shapes of a robot from its description (URDF): visuals, else collision shapes, else what its joints suggest."""
+"""Shapes of a robot from its description (URDF): visuals, else collision shapes, else bars between its joints."""
 
 from __future__ import annotations
 
@@ -10,37 +10,35 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import trimesh
 
-from ...core.errors import ConfigError
 from ...core.spatial import make_pose, rotation_from_rpy
 from ...core.types import Array
 
-SHELL, HOUSING = (0.86, 0.87, 0.88), (0.27, 0.31, 0.36)  # colours of what the description gives none
-MAX_RADIUS, MIN_RADIUS = 0.055, 0.032  # radius of a link that nobody has drawn, as a fraction of the arm's length
+SHELL, HOUSING = (0.86, 0.87, 0.88), (0.27, 0.31, 0.36)  # if the description has no colour
+MAX_RADIUS, MIN_RADIUS = 0.055, 0.032  # radius of a link without shapes, as a fraction of the arm's length
+SIZES = {  # attributes that give the size of a solid, with their defaults
+    "box": {"size": "0 0 0"},
+    "sphere": {"radius": "0"},
+    "cylinder": {"radius": "0", "length": "0"},
+    "mesh": {"scale": "1 1 1"},
+}
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnShape:
-    """One solid of a link.
+    """One solid of a link."""
 
-    Attributes:
-        kind: box, cylinder, sphere or mesh.
-        size: [m] edges; radius and length; radius; scale of a mesh along its axes.
-        pose: (4, 4) in the link.
-        colour: (3,) from 0 to 1; None where a mesh has its own.
-        mesh: of trimesh.
-    """
-
-    kind: str
-    size: tuple[float, ...]
-    pose: Array
-    colour: tuple[float, float, float] | None
-    mesh: Any = None
+    kind: str  # box, cylinder, sphere or mesh
+    size: tuple[float, ...]  # [m] edges; radius and length; radius; scale of a mesh along its axes
+    pose: Array  # (4, 4) in the link
+    colour: tuple[float, float, float] | None  # (3,) from 0 to 1; None if a mesh has its own
+    mesh: Any = None  # of trimesh
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint that moves: its link (whose origin and axes are the joint's), its axis (3,) there, rad or m."""
+    """A joint that moves: its child link, its axis (3,) there, and its unit."""
 
     name: str
     link: str
@@ -49,16 +47,16 @@ class Joint:
 
 
 class Description:
-    """What the page draws of a robot description.
+    """The shapes and joints of a robot description.
 
     Args:
         urdf: its text.
-        folder: of its file, where relative names of meshes count from.
+        folder: of its file, for relative names of meshes.
 
     Attributes:
         shapes: by link; only links that have some.
         joints: that move, by name.
-        problems: with meshes that are there and can't be read; the link's other shapes are drawn.
+        problems: of meshes that can't be read; the link's other shapes are drawn.
     """
 
     def __init__(self, urdf: str, folder: Path) -> None:
@@ -73,7 +71,7 @@ class Description:
         self._parents = {_link(joint, "child"): joint for joint in self._tree}
         self.joints = {joint.name: joint for joint in self._moving()}
         links = self._root.findall("link")
-        drawn = {link.get("name", ""): list(self._drawn(link)) for link in links}
+        drawn = {link.get("name", ""): self._drawn(link) for link in links}
         self.shapes = {name: shapes for name, shapes in drawn.items() if shapes} or dict(self._suggested())
 
     def _moving(self) -> Iterator[Joint]:
@@ -84,40 +82,38 @@ class Description:
                 unit = "m" if joint.get("type") == "prismatic" else "rad"
                 yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
 
-    def _drawn(self, link: ElementTree.Element) -> Iterator[DrawnShape]:
-        """The visuals of a link; the collision shapes where no visual can be shown."""
+    def _drawn(self, link: ElementTree.Element) -> list[DrawnShape]:
+        """The visuals of a link, else its collision shapes."""
         for kind in ("visual", "collision"):
-            shapes = [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]
-            if shapes:
-                yield from shapes
-                return
+            if shapes := [shape for part in link.findall(kind) if (shape := self._shape(part)) is not None]:
+                return shapes
+        return []
 
     def _shape(self, part: ElementTree.Element) -> DrawnShape | None:
-        geometry = part.find("geometry")
-        solid = None if geometry is None or not len(geometry) else geometry[0]
-        if solid is None:
+        solid, material = part.find("geometry/*"), part.find("material")
+        if solid is None or solid.tag not in SIZES:
             return None
-        pose, material = _origin(part), part.find("material")
         colour = None if material is None else _colour(material) or self._colours.get(material.get("name", ""))
-        if solid.tag == "box":
-            return DrawnShape("box", tuple(_numbers(solid.get("size", ""))), pose, colour or SHELL)
-        if solid.tag == "sphere":
-            return DrawnShape("sphere", (float(solid.get("radius", 0)),), pose, colour or SHELL)
-        if solid.tag == "cylinder":
-            size = float(solid.get("radius", 0)), float(solid.get("length", 0))
-            return DrawnShape("cylinder", size, pose, colour or SHELL)
-        mesh = self._mesh(solid.get("filename", "")) if solid.tag == "mesh" else None
-        if mesh is None:
-            return None
-        return DrawnShape("mesh", tuple(_numbers(solid.get("scale", "1 1 1"))), pose, colour, mesh)
+        size = tuple(_numbers(" ".join(solid.get(key, unset) for key, unset in SIZES[solid.tag].items())))
+        if solid.tag != "mesh":
+            return DrawnShape(solid.tag, size, _origin(part), colour or SHELL)
+        mesh = self._mesh(solid.get("filename", ""))
+        return None if mesh is None else DrawnShape("mesh", size, _origin(part), colour, mesh)
 
     def _mesh(self, name: str) -> Any:
-        path = self._find(name)
-        try:
-            return None if path is None else read_mesh(path)
-        except ConfigError as error:
-            self.problems.append(str(error))
+        """A mesh of trimesh; None, and a problem, if it can't be read."""
+        if (path := self._find(name)) is None:
             return None
+        try:
+            mesh: Any = trimesh.load_mesh(path)
+            mesh = mesh.to_geometry() if isinstance(mesh, trimesh.Scene) else mesh
+            problem = "" if len(mesh.faces) else "it has no triangles"
+        except Exception as error:  # each format has its own errors
+            problem = f"{type(error).__name__}: {error}"
+        if not problem:
+            return mesh
+        self.problems.append(f"the mesh {path} can't be read: {problem}")
+        return None
 
     def _find(self, name: str) -> Path | None:
         """The file of a mesh: in the ament index, or beside the description."""
@@ -151,11 +147,11 @@ class Description:
                 yield link, shapes
 
     def carrier(self, link: str, moving: Collection[str]) -> str:
-        """The link that this one is fixed to, as its joint moves or it is the root; itself where it is such a link.
+        """The nearest link, from this one towards the root, whose joint moves; else the root.
 
         Args:
-            link: any.
-            moving: the joints that move.
+            link: to begin with.
+            moving: names of the joints that move.
         """
         joint = self._parents.get(link)
         if joint is None or joint.get("name") in moving:
@@ -172,25 +168,6 @@ class Description:
         return {link.get("name", ""): depth(link.get("name", "")) for link in self._root.findall("link")}
 
 
-def read_mesh(path: Path) -> Any:
-    """A mesh of trimesh.
-
-    Raises:
-        ConfigError: it can't be read, or has no triangles; names it.
-    """
-    try:
-        import trimesh
-
-        mesh: Any = trimesh.load_mesh(path)
-        if isinstance(mesh, trimesh.Scene):
-            mesh = mesh.to_geometry()
-    except Exception as error:  # whatever a reader of one of the many formats raises
-        raise ConfigError(f"the mesh {path} can't be read: {type(error).__name__}: {error}") from error
-    if not len(mesh.faces):
-        raise ConfigError(f"the mesh {path} can't be read: it has no triangles")
-    return mesh
-
-
 def _capsule(end: Array, radius: float) -> list[DrawnShape]:
     """A round bar from the origin to `end`."""
     length = float(np.linalg.norm(end))
@@ -204,10 +181,7 @@ def _capsule(end: Array, radius: float) -> list[DrawnShape]:
 
 def along(axis: Array) -> Array:
     """A pose (4, 4) at the origin whose z is along a unit vector."""
-    other = np.eye(3)[np.argmin(np.abs(axis))]
-    x = np.cross(other, axis)
-    x /= np.linalg.norm(x)
-    return make_pose(np.zeros(3), np.column_stack((x, np.cross(axis, x), axis)))
+    return np.asarray(trimesh.geometry.align_vectors((0.0, 0.0, 1.0), axis))
 
 
 def _link(joint: ElementTree.Element, which: str) -> str:

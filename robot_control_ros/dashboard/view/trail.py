@@ -1,4 +1,4 @@
-"""The way of the tip, as a line in pieces: only the last piece changes."""
+"""The path of the tip, as a line in pieces: only the last piece changes."""
 
 from __future__ import annotations
 
@@ -15,38 +15,35 @@ COLOUR = (230, 120, 20)
 
 
 class Trail:
-    """Draws where the tip has been.
-
-    Args:
-        scene: of viser.
-
-    Attributes:
-        shown: whether it goes on.
-    """
+    """Draws where the tip has been, while it is shown."""
 
     def __init__(self, scene: Any) -> None:
-        self.shown = False
+        self._shown = False
         self._scene, self._count = scene, 0
         self._points: list[Array] = []
         self._pieces: list[Any] = []
 
+    def show(self, shown: bool) -> None:
+        """Go on, or pause."""
+        self._shown = shown
+
     def draw(self, position: Array) -> None:
         """The tip is at (3,) in the base."""
-        if not self.shown or (self._points and np.linalg.norm(position - self._points[-1]) < SPACING):
+        if not self._shown or (self._points and np.linalg.norm(position - self._points[-1]) < SPACING):
             return
         if len(self._points) > PIECE:
             self._points = self._points[-1:]
         self._points.append(np.array(position))
         if len(self._points) < 2:
             return
-        segments = np.array(list(zip(self._points[:-1], self._points[1:], strict=True)))
+        segments = np.stack((self._points[:-1], self._points[1:]), axis=1)
         if len(self._points) == 2:
             self._begin_piece(segments)
         else:
             self._pieces[-1].points = segments.astype(np.float32)
 
     def clear(self) -> None:
-        """Forget it."""
+        """Remove it."""
         for piece in self._pieces:
             piece.remove()
         self._pieces, self._points = [], []

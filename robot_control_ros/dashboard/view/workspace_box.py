@@ -13,42 +13,43 @@ from ...references.workspace import FAR, is_bounded
 from ..link import Parameter
 
 COLOUR = (90, 140, 200)
-SHOWN = 1.5  # reaches from the base to where a wall is drawn that isn't there
+SHOWN = 1.5  # reaches from the base, to where the edges go if there is no wall
 EDGES = [(a, b) for a, b in product(range(8), range(8)) if a < b and (a ^ b) in (1, 2, 4)]  # of corners by their bits
 
 
 class WorkspaceBox:
-    """The edges of the box, to be seen on demand and while a wall stops a target.
+    """The edges of the box, visible on demand and while a wall stops a target.
 
     Args:
         scene: of viser.
         reach: of the arm [m].
-
-    Attributes:
-        shown: whether it is to be seen in any case.
     """
 
     def __init__(self, scene: Any, reach: float) -> None:
-        self.shown = self._touched = False
+        self._shown = self._touched = False
         self._scene, self._reach = scene, reach
         self._lower, self._upper = np.full(3, -FAR), np.full(3, FAR)
         self._edges: Any = None
         self._drawn: object = None
+
+    def show(self, shown: bool) -> None:
+        """Show it in any case, or only while it stops a target."""
+        self._shown = shown
 
     def draw(self, parameters: Mapping[str, Parameter]) -> None:
         """As the controller has it now."""
         lower, upper = (parameters.get(f"workspace.{name}") for name in ("lower", "upper"))
         if lower is not None and upper is not None:
             self._lower, self._upper = np.asarray(lower.value, dtype=float), np.asarray(upper.value, dtype=float)
-        seen = self.shown or self._touched
+        visible = self._shown or self._touched
         self._touched = False
-        state = (self._lower.tolist(), self._upper.tolist(), seen)
+        state = (self._lower.tolist(), self._upper.tolist(), visible)
         if state == self._drawn:
             return
         self._drawn = state
         if self._edges is not None:
             self._edges.remove()
-        self._edges = self._make() if seen and is_bounded(self._lower, self._upper) else None
+        self._edges = self._make() if visible and is_bounded(self._lower, self._upper) else None
 
     def inside(self, pose: Array) -> Array:
         """The pose (4, 4), or one with the same rotation at the nearest place inside."""

@@ -1,4 +1,4 @@
-"""The page's own thread: what people click and what the node answers waits there for its turn."""
+"""The page's own thread: it draws, and runs what people click and what the node answers, one after the other."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from typing import Any
 from .link import Reply, RequestResult
 
 PERIOD = 1.0 / 30.0  # s between two drawings
+EVENTS = ("on_click", "on_upload", "on_update")  # of viser's handles, which have one of them
 
 
-class Turns:
-    """Calls `draw` 30 times per second, and in between whatever was asked for, all in one thread.
+class PageThread:
+    """Calls `draw` 30 times per second, and the actions that wait in between.
 
     Args:
         draw: one drawing.
-        refuse: called with the message of each refusal.
+        refuse: shows the message of a refusal; also what a panel calls if it refuses something itself.
     """
 
     def __init__(self, draw: Callable[[], None], refuse: Callable[[str], None]) -> None:
-        self._draw, self._refuse = draw, refuse
+        self._draw, self.refuse = draw, refuse
         self._waiting: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
@@ -33,40 +34,40 @@ class Turns:
         self._thread.start()
 
     def close(self) -> None:
-        """End, and wait for it."""
+        """End, and wait for the end."""
         self._ending.set()
         self._waiting.put(lambda: None)
         self._thread.join()
 
     def post(self, action: Callable[[], Any]) -> None:
-        """Let the action wait for its turn."""
+        """Run an action in the page's thread."""
         self._waiting.put(action)
 
-    def callback(self, action: Callable[[], Any]) -> Callable[[Any], Any]:
-        """For viser's handles: the action waits for its turn. What this program itself assigns is no event."""
-        return self.choice(lambda value: action())
+    def connect(self, handle: Any, action: Callable[[Any], Any]) -> Any:
+        """Run `action(value)` in the page's thread after each event of a handle of viser; returns the handle.
 
-    def choice(self, action: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """The same; the action gets the handle's value of when it happened, as for the button that was clicked."""
+        The value is the one at the event. What this program itself assigns is no event.
+        """
 
-        async def take(event: Any) -> None:
-            """In viser's own thread, so that nothing overtakes."""
+        async def on_event(event: Any) -> None:
+            """Runs in viser's own thread, so that the events keep their order."""
             if event.client_id is not None:
                 value = event.target.value
-                self._waiting.put(lambda: action(value))
+                self.post(lambda: action(value))
 
-        return take
+        next(getattr(handle, name) for name in EVENTS if hasattr(handle, name))(on_event)
+        return handle
 
     def reply(self, then: Callable[[RequestResult], Any] | None = None) -> Reply:
-        """For the link: a refusal is passed on, and then, in its turn, what is to be done with the answer."""
+        """For the link: shows a refusal, then calls `then` with the result, both in the page's thread."""
 
-        def take(answer: RequestResult) -> None:
-            if not answer.accepted:
-                self._refuse(answer.message)
+        def take(result: RequestResult) -> None:
+            if not result.accepted:
+                self.refuse(result.message)
             if then is not None:
-                then(answer)
+                then(result)
 
-        return lambda answer: self._waiting.put(lambda: take(answer))
+        return lambda result: self.post(lambda: take(result))
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -84,7 +85,7 @@ class Turns:
 
 
 def _report_errors(action: Callable[[], Any]) -> None:
-    """What goes wrong in one turn is logged, and the page goes on."""
+    """Log an error, so that the page goes on."""
     try:
         action()
     except Exception:

@@ -1,0 +1,86 @@
+"""What all pages have: viser's server, and a thread that draws."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import socket
+import time
+from abc import ABC, abstractmethod
+
+import viser
+
+from ..core.errors import ConfigError
+from .page_thread import PageThread
+
+BRAND = (33, 110, 190)
+WIDTH = 345  # px, of the control panel
+PORTS = (1, 65535)
+POLL_PERIOD = 0.1  # s between two checks for a signal
+
+
+class WebPage(ABC):
+    """A page in the browser, until it is closed. Its class adds controls, and starts the thread.
+
+    Args:
+        title: of the browser's tab.
+        host: address to listen on.
+        port: the first to try; if it is taken, the next free one.
+
+    Attributes:
+        port: that it listens on.
+        server: viser's.
+        thread: that draws; not yet started.
+
+    Raises:
+        ConfigError: the port or the host is not possible.
+    """
+
+    def __init__(self, title: str, host: str, port: int) -> None:
+        self._title, self._host, self._first_port = title, host, port
+        self.server = _open_server(title, host, port)
+        self.port = self.server.get_port()
+        self.thread = PageThread(self.draw, self.refuse)
+
+    @abstractmethod
+    def draw(self) -> None:
+        """Show the present state; the thread calls it."""
+
+    @abstractmethod
+    def refuse(self, message: str) -> None:
+        """Show why something was refused."""
+
+    def close(self) -> None:
+        """End it."""
+        self.thread.close()
+        self.server.stop()
+
+    def serve(self) -> int:
+        """Print the address, and wait for Ctrl-C or SIGTERM; returns the exit status. Call it in the main thread."""
+        ended: list[int] = []  # an exception instead may be lost in a finaliser
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, frame: ended.append(number))
+        if self.port != self._first_port:
+            print(f"port {self._first_port} is taken: {self.port} is used")
+        print(f"{self._title}: http://{self._host}:{self.port} (Ctrl-C ends it)", flush=True)
+        while not ended:
+            time.sleep(POLL_PERIOD)
+        self.close()
+        return 0
+
+
+def _open_server(title: str, host: str, port: int) -> viser.ViserServer:
+    """A server whose control panel is at the right."""
+    if not PORTS[0] <= port <= PORTS[1]:
+        raise ConfigError(f"port = {port}: must be within {list(PORTS)}", name="port", value=port, bound=PORTS)
+    try:
+        socket.create_server((host, 0)).close()
+    except OSError as error:
+        raise ConfigError(f"host = {host}: must be an address of this machine", name="host", value=host) from error
+    with contextlib.redirect_stdout(io.StringIO()):  # viser prints a frame of its own
+        server = viser.ViserServer(host, port, label=title, verbose=False)
+    server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium")
+    server.gui.main_panel.dock_right()
+    server.gui.main_panel.set_width(WIDTH)
+    return server
