@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
@@ -65,9 +65,9 @@ class Entities:
 
         self.service(Trigger, name, answer)
 
-    def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet) -> None:
-        """Parameters of what is tuned."""
-        parameters.add(prefix, tuning)
+    def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
+        """Parameters of what is tuned on a robot with these joints."""
+        parameters.add(prefix, tuning, joints)
         self.on_close(lambda: parameters.remove(prefix))
 
     def timer(self, period: float, callback: Callable[[], Any]) -> None:

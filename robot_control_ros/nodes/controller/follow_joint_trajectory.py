@@ -79,7 +79,7 @@ class FollowJointTrajectory:
         self._action, self._accept, self._reject = Action, GoalResponse.ACCEPT, GoalResponse.REJECT
         self._accept_cancel = CancelResponse.ACCEPT
         self._constraints = ParameterSet(Constraints, loop.robot.n, {})
-        entities.tuned(parameters, "constraints", self._constraints)
+        entities.tuned(parameters, "constraints", self._constraints, loop.robot.joints)
         server = ActionServer(
             self._node,
             Action,

@@ -30,7 +30,7 @@ class LawCache:
         """
         if name not in self._laws:
             running = self._made(name)
-            self._parameters.add(name, running.gains)
+            self._parameters.add(name, running.gains, self._robot.joints)
             self._laws[name] = running
         return self._laws[name]
 

@@ -85,8 +85,8 @@ class ControllerRuntime:
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         loop, entities, payload = self._loop, self._entities, self._payload
         profile = loop.robot.profile
-        entities.tuned(parameters, "wrench", loop.wrench.settings)
-        entities.tuned(parameters, "workspace", loop.workspace.settings)
+        entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
+        entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._events.refuse)
         self._commands = make_commands(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)

@@ -19,9 +19,8 @@ from rclpy.qos import QoSProfile
 from std_srvs.srv import Trigger
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
-from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from .gain_parameters import described, full_name, plain, ros_value, short_name
+from .gain_parameters import full_name, plain, read_parameters, ros_value, short_name
 
 LATE = 2.0  # s after which a request counts as unanswered
 TELEMETRY_LATE = 0.3  # s without telemetry after which the controller is asked how it is
@@ -73,7 +72,6 @@ class ControllerClient:
     Args:
         node: whose executor is used.
         entities: where subscriptions belong.
-        robot: that is controlled.
         name: of the controller's node.
 
     Attributes:
@@ -82,10 +80,10 @@ class ControllerClient:
         lifecycle: the last known state.
     """
 
-    def __init__(self, node: Node, entities: Entities, robot: RobotConfig, name: str = "/controller") -> None:
+    def __init__(self, node: Node, entities: Entities, name: str = "/controller") -> None:
         self.law, self.lifecycle = "", ""
         self.parameters: Mapping[str, Parameter] = {}
-        self._node, self._robot, self._name = node, robot, name
+        self._name = name
         self._calls = Calls()
         self._answered_at = self._telemetry = self._asked = self._learned = -1e9
         self._known = False  # what the controller's gains are
@@ -263,7 +261,7 @@ class ControllerClient:
             if descriptors and len(found) == len(descriptors):
                 values = [plain(parameter_value_to_python(value)) for value in found]
                 self.law, self._known = law, True
-                self.parameters = described(self._robot, law, descriptors, values)
+                self.parameters = read_parameters(law, descriptors, values)
                 self._take_values(self._newer)
             end()
 

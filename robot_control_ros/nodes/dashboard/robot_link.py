@@ -32,7 +32,7 @@ class RosLink:
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
         self.robot, self.urdf = robot, urdf
         self._entities = entities = Entities(node)
-        self._controller = ControllerClient(node, entities, robot)
+        self._controller = ControllerClient(node, entities)
         self._topics = RobotTopics(node, entities, robot, self._controller)
         self._services = RobotServices(node, entities)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
