@@ -22,9 +22,8 @@ from ..common.findings import Finding, Level, describe, errors
 from ..common.ros_params import TunedParameters
 from ..common.running import LATCHED_QOS, STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
-from .commands import make_commands
+from .commands import CommandPublishers
 from .diagnostics import LoopMonitor
-from .events import LoopEvents
 from .follow_joint_trajectory import FollowJointTrajectory
 from .payload_services import PayloadServices
 from .state_input import StateInput
@@ -69,8 +68,7 @@ class ControllerRuntime:
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
         self._input = StateInput(loop.robot, loop.model)
         self._simulated = bool(node.get_parameter("use_sim_time").value)
-        self._monitor = LoopMonitor(loop, self._simulated)
-        self._events = LoopEvents(node, loop, self._monitor)
+        self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
         self._heard: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
@@ -87,15 +85,15 @@ class ControllerRuntime:
         profile = loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
         entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
-        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._events.refuse)
-        self._commands = make_commands(entities, loop)
+        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
+        self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
-        Targets(entities, loop, lambda callback: self._report_errors(self._when_executing(callback)))
+        Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
             ("add_payload_sample", payload.add_sample),
@@ -103,7 +101,7 @@ class ControllerRuntime:
             ("hold", loop.motion.hold),
             ("go_home", loop.motion.go_home),
         ):
-            entities.trigger(f"~/{name}", self._when_active(self._when_executing(action)))
+            entities.trigger(f"~/{name}", self._when_ready(action))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
@@ -136,7 +134,7 @@ class ControllerRuntime:
         running, robot = self._loop.running, self._loop.robot
         self._check_graph(running)
         findings = check_controllers(self._node, robot, running.mode, forward_follows)
-        _refuse_errors(findings)
+        _raise_errors(findings)
         return [describe([finding]) for finding in findings if finding.level is Level.WARNING]
 
     def notes(self) -> list[str]:
@@ -156,7 +154,7 @@ class ControllerRuntime:
 
     def _check_graph(self, law: RunningLaw) -> None:
         topic = "wrench" if self._loop.wrench.settings.target.source == "sensor" else None
-        _refuse_errors(check_system(self._node, self._loop.robot, law, topic))
+        _raise_errors(check_system(self._node, self._loop.robot, law, topic))
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`Controller.switch_law`."""
@@ -184,8 +182,7 @@ class ControllerRuntime:
             return
         self._commands.send(command, state.time)
         self._heard, self._stale = arrived, False
-        self._monitor.cycle(time.monotonic() - arrived, state.time)
-        self._events.cycle(arrived)
+        self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
             self._telemetry.cycle(command)
@@ -202,7 +199,7 @@ class ControllerRuntime:
 
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
-        self._events.refuse(error)
+        self._monitor.refuse(error)
         self._goals.abort(str(error))
         self._send_safe()
 
@@ -223,8 +220,9 @@ class ControllerRuntime:
             self._send_safe()
             return
         self._stale = True
-        missing = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
-        self._stop(ConfigError(f"{missing}. {how_to_resume(self._loop.robot)}"))
+        message = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
+        resume = how_to_resume(self._loop.robot)
+        self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=age, bound=self._state_timeout))
 
     def _age(self, heard: float) -> float:
         age = time.monotonic() - heard
@@ -238,39 +236,33 @@ class ControllerRuntime:
         if self.active and self._checked:
             conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
             if conflicting:
-                self._events.refuse(ConfigError(describe(conflicting)))
-        self._diagnostics.publish(self._monitor.message(self._node))
+                self._monitor.refuse(ConfigError(describe(conflicting)))
+        self._diagnostics.publish(self._monitor.message())
 
     def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Refuse what can't be used, in words, and go on."""
+        """While the controller is active: report what can't be used, and go on."""
 
         def reporting(message: Any) -> None:
-            if not self.active:
-                return
-            try:
-                callback(message)
-            except RobotControlError as error:
-                self._events.refuse(error)
+            if self.active:
+                try:
+                    callback(message)
+                except RobotControlError as error:
+                    self._monitor.refuse(error)
 
         return reporting
 
-    def _when_active(self, action: Callable[[], Any]) -> Callable[[], Any]:
-        def checked() -> Any:
+    def _when_ready(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*arguments: Any) -> Any:
             if not self.active:
                 raise ConfigError("the controller is not active: activate it first")
-            return action()
-
-        return checked
-
-    def _when_executing(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(*arguments: Any) -> Any:
             if not self._executing:
-                raise ConfigError(f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says")
+                topic = self._loop.robot.profile.running_topic
+                raise ConfigError(f"the robot executes no commands, as {topic} says", name=topic)
             return action(*arguments)
 
         return checked
 
 
-def _refuse_errors(findings: list[Finding]) -> None:
-    if bad := errors(findings):
-        raise ConfigError(describe(bad))
+def _raise_errors(findings: list[Finding]) -> None:
+    if found := errors(findings):
+        raise ConfigError(describe(found))
