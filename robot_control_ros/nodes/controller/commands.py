@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -11,8 +9,7 @@ from std_msgs.msg import Float64MultiArray
 from ...control.controller import Controller
 from ...core.types import Command
 from ..common.entities import Entities
-from ..common.messages import joint_command_parts
-from ..common.wire import JointStateWriter, WireWriter
+from ..common.messages import fill_joint_state, joint_command_parts, numbers
 
 
 class CommandPublishers:
@@ -29,7 +26,7 @@ class CommandPublishers:
     def __init__(self, entities: Entities, loop: Controller) -> None:
         robot, self._publishers = loop.robot, {}
         profile = robot.profile
-        self._values, self._joint_states = WireWriter(robot.n), JointStateWriter(robot.joints)
+        self._values, self._joint_state = Float64MultiArray(), JointState(name=list(robot.joints))
         self._on_one_topic = bool(profile.joint_commands)
         if not loop.publishes_commands:
             return
@@ -43,12 +40,12 @@ class CommandPublishers:
         """Publish one; `time` is the stamp of the state that it answers [s]."""
         if not self._publishers:
             return
-        message: Any
         if self._on_one_topic:
-            message = self._joint_states.write(time, *joint_command_parts(command))
+            fill_joint_state(self._joint_state, time, *joint_command_parts(command))
+            self._publishers[command.mode].publish(self._joint_state)
         else:
-            message = self._values.write(command.values)
-        self._publishers[command.mode].publish(message)
+            self._values.data = numbers(command.values)
+            self._publishers[command.mode].publish(self._values)
 
     def wait(self, limit: Duration) -> None:
         """Wait until what was sent has arrived."""

@@ -21,12 +21,12 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
-from ...core.types import Command, CommandMode, RobotState
+from ...core.types import Command, CommandMode
 from ...robot.configuration import load_robot, robot_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene, scene_names
 from ..common.entities import Entities
-from ..common.messages import numbers, read_joint_command, to_stamp
+from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, to_stamp
 from ..common.ros_params import declare_chosen, declare_number
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from .lagging_clock import LaggingClock
@@ -178,27 +178,18 @@ class SimulatorNode(Node):
     def _publish(self) -> None:
         self._last_step, self._begun_anew = time.monotonic(), False
         state = self._plant.sample()
-        now, stamp = to_stamp(state.time), to_stamp(self._stamps.stamp(state.time))
+        now, stamped = to_stamp(state.time), self._stamps.stamp(state.time)
         if self._published % self._clock_every == 0:
             self._clocks.publish(Clock(clock=now))
         self._published += 1
-        self._publish_wrench(state, stamp)
-        message = self._joint_state
-        message.header.stamp = stamp
-        message.position, message.velocity = numbers(state.q), numbers(state.v)
-        message.effort = numbers(state.effort)
+        assert state.wrench is not None
+        self._wrench.header.stamp = to_stamp(stamped)
+        fill_wrench(self._wrench.wrench, np.concatenate((state.wrench.force, state.wrench.torque)))
+        self._wrenches.publish(self._wrench)
         if self._scene_topics is not None:
             self._scene_topics.publish(now)
-        self._joint_states.publish(message)
-
-    def _publish_wrench(self, state: RobotState, stamp: Any) -> None:
-        assert state.wrench is not None
-        message = self._wrench
-        message.header.stamp = stamp
-        force, torque = message.wrench.force, message.wrench.torque
-        force.x, force.y, force.z = state.wrench.force.tolist()
-        torque.x, torque.y, torque.z = state.wrench.torque.tolist()
-        self._wrenches.publish(message)
+        fill_joint_state(self._joint_state, stamped, state.q, state.v, state.effort)
+        self._joint_states.publish(self._joint_state)
 
     # Inputs
 
