@@ -73,9 +73,9 @@ def _joint_index(what: str, names: Sequence[str], joints: Sequence[str]) -> list
     return [names.index(name) for name in joints]
 
 
-def _check_length(what: str, kind: str, values: Sequence[float], names: Sequence[str]) -> None:
+def _check_length(what: str, kind: str, values: Sequence[float], names: Sequence[str], otherwise: str = "") -> None:
     if len(values) != len(names):
-        message = f"{what}: {len(values)} {kind} for {len(names)} names: must be as many"
+        message = f"{what}: {len(values)} {kind} for {len(names)} names: must be as many{otherwise}"
         raise ConfigError(message, name=kind, value=len(values), bound=len(names))
 
 
@@ -124,25 +124,28 @@ def read_pose(message: Pose) -> Array:
     return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
 
 
+def fill_vector(message, values: Array) -> None:
+    """Write (3,) into a geometry_msgs Vector3 or Point."""
+    message.x, message.y, message.z = values.tolist()
+
+
 def fill_pose(message: Pose, pose: Array) -> None:
     """Write a pose (4, 4) into a message."""
-    at, turn = message.position, message.orientation
-    at.x, at.y, at.z = pose[:3, 3].tolist()
+    fill_vector(message.position, pose[:3, 3])
+    turn = message.orientation
     turn.x, turn.y, turn.z, turn.w = rotation_to_quaternion(pose[:3, :3]).tolist()
 
 
 def fill_twist(message: Twist, twist: Array) -> None:
     """Write a twist (6,) into a message."""
-    _fill(message.linear, message.angular, twist)
+    fill_vector(message.linear, twist[:3])
+    fill_vector(message.angular, twist[3:])
 
 
 def fill_wrench(message: WrenchMsg, wrench: Array) -> None:
     """Write a wrench (6,) into a message."""
-    _fill(message.force, message.torque, wrench)
-
-
-def _fill(first, second, values: Array) -> None:
-    first.x, first.y, first.z, second.x, second.y, second.z = values.tolist()
+    fill_vector(message.force, wrench[:3])
+    fill_vector(message.torque, wrench[3:])
 
 
 def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
@@ -179,7 +182,7 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
     def given(kind: str, values: Sequence[float]) -> Array | None:
         if len(values) == 0:
             return None
-        _check_length("joint command", kind, values, message.name)
+        _check_length("joint command", kind, values, message.name, otherwise=", or none")
         chosen = np.array(values)[index]
         unset = np.isnan(chosen)
         if unset.any() and not unset.all():

@@ -32,10 +32,17 @@ def declare_number(node: Node, name: str, default: float, lower: float, upper: f
     return float(value)
 
 
-def declare_chosen(node: Node, parameters: Mapping[str, tuple[Any, str]], **known: str) -> None:
-    """Declare parameters that are chosen at start, by name: default and description, in which `known` is filled in."""
+def declare_chosen(
+    node: Node, parameters: Mapping[str, tuple[Any, str]], *, read_only: bool = True, **known: str
+) -> None:
+    """Declare parameters by name: default and description, in which `known` is filled in.
+
+    Those that are read_only are chosen at start.
+    """
     for name, (default, text) in parameters.items():
-        node.declare_parameter(name, default, ParameterDescriptor(description=text.format(**known), read_only=True))
+        node.declare_parameter(
+            name, default, ParameterDescriptor(description=text.format(**known), read_only=read_only)
+        )
 
 
 class TunedParameters:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import resource
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -81,13 +81,15 @@ class Doctor(Node):
         if errors(surroundings):
             return surroundings
         topic = self._wrench_topic if sensed else None
-        found = surroundings
-        found += check_system(self, self._robot, self._law, topic, profile.joint_states, (CONTROLLER,))
-        found += check_controllers(self, self._robot, self._law.mode)
-        found += [*self._running(), *self._joint_states()]
-        if sensed:
-            found += self._wrench()
-        return found + self._nodes()
+        return [
+            *surroundings,
+            *check_system(self, self._robot, self._law, topic, profile.joint_states, (CONTROLLER,)),
+            *check_controllers(self, self._robot, self._law.mode),
+            *self._running(),
+            *self._joint_states(),
+            *(self._wrench() if sensed else ()),
+            *self._nodes(),
+        ]
 
     def _surroundings(self) -> list[Finding]:
         domain = os.environ.get("ROS_DOMAIN_ID", "0")
@@ -105,9 +107,8 @@ class Doctor(Node):
         if self._executing is None:
             return [warning(f"{topic}: nothing was heard of whether the robot executes commands")]
         if not self._executing:
-            return [
-                error(f"{topic}: the robot executes no commands", "Start its program; see the robot's page in docs")
-            ]
+            remedy = "Start its program; see the robot's page in docs"
+            return [error(f"{topic}: the robot executes no commands", remedy)]
         return [ok("the robot executes commands")]
 
     def _joint_states(self) -> list[Finding]:
@@ -124,9 +125,9 @@ class Doctor(Node):
             found.append(judge_rate("joint states", samples, profile.rate, profile.simulated_time))
         return found + judge_torques(self._robot, self._model, self._states)
 
-    def _silent(self, topic: str, words: str) -> list[Finding]:
-        """Somebody publishes, but nothing comes; where nobody does, that has been said."""
-        return [error(words, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
+    def _silent(self, topic: str, text: str) -> list[Finding]:
+        """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""
+        return [error(text, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
 
     def _who_publishes(self) -> str:
         return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
@@ -136,8 +137,8 @@ class Doctor(Node):
         if len(samples) < 2:
             if not self._law.needs_wrench:
                 return []
-            words = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
-            return self._silent(self._wrench_topic, words)
+            text = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
+            return self._silent(self._wrench_topic, text)
         zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
         clock = judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
         found = [judge_wrench_frame(self._robot, self._model, self._frame), clock]
@@ -202,22 +203,17 @@ class Doctor(Node):
 def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float) -> list[Finding]:
     """Look at the running system for `lasting` seconds."""
     with spinning(lambda: Doctor(robot, law, name)) as (doctor, spin):
-        _spin_for(spin, lasting)
+        spin(lasting)
         return [*doctor.findings(), *machine()]
 
 
 def machine() -> list[Finding]:
     """What this machine lets a controller do."""
-    found = []
-    if hasattr(os, "sched_get_priority_max"):
-        import resource
-
-        allowed = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
-        if os.geteuid() == 0 or allowed != 0:
-            found.append(ok("real-time priority is permitted: the nodes take it (realtime_priority)"))
-        else:
-            remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
-            found.append(warning("real-time priority isn't permitted", remedy))
+    if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
+        found = [ok("real-time priority is permitted: the nodes take it (realtime_priority)")]
+    else:
+        remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
+        found = [warning("real-time priority isn't permitted", remedy)]
     for package, loss in (
         ("control_msgs", "the controller has no FollowJointTrajectory action"),
         ("controller_manager_msgs", "the controller manager can't be asked"),
@@ -225,9 +221,3 @@ def machine() -> list[Finding]:
         if importlib.util.find_spec(package) is None:
             found.append(ok(f"{package} isn't installed: {loss}"))
     return found
-
-
-def _spin_for(spin: Callable[[float], None], lasting: float) -> None:
-    until = time.monotonic() + lasting
-    while (left := until - time.monotonic()) > 0.0:
-        spin(left)
