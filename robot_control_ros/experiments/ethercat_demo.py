@@ -197,21 +197,21 @@ class _Session:
         refusal = ""
         while not operator.running:
             if time.monotonic() > limit:
-                reason = refusal or operator.words
+                reason = refusal or operator.message
                 raise HardwareFault(f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {reason}")
             refusal = self._ask("enable")
             self.news()
 
     def _ask(self, service: str) -> str:
         """Call a service of the bus; returns why it refused, or ""."""
-        answer = self._operator.ask(service)
+        answer = self._operator.request(service)
         self._until(answer.done, ANSWER_LIMIT, f"{service}: no answer")
         return "" if answer.result().success else str(answer.result().message)
 
     def news(self) -> Mapping[str, str]:
         """The bus's next diagnostics."""
         operator, asked = self._operator, time.monotonic()
-        self._until(lambda: operator.heard_at > asked, NEWS_LIMIT, "no diagnostics of the bus")
+        self._until(lambda: operator.diagnosed_at > asked, NEWS_LIMIT, "no diagnostics of the bus")
         values: Mapping[str, str] = operator.bus
         return values
 
@@ -226,9 +226,9 @@ class _Session:
             self._spin(0.02)
             self._processes.check()
             if was_running and operator.stopped:
-                raise _StoppedError(f"the drives were stopped: {operator.words.split(';')[0]}")
+                raise _StoppedError(f"the drives were stopped: {operator.message.split(';')[0]}")
             if time.monotonic() > end:
-                raise HardwareFault(f"{what} (waited for {limit:g} s); drives: {operator.words or 'unknown'}")
+                raise HardwareFault(f"{what} (waited for {limit:g} s); drives: {operator.message or 'unknown'}")
 
 
 def _report(comparisons: Sequence[Comparison], bus: Mapping[str, str]) -> None:
