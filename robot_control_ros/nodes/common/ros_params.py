@@ -16,13 +16,38 @@ from rclpy.parameter import Parameter
 from ...core.errors import ConfigError, RobotControlError
 from ...core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, ParameterSet, check_gain, plain, plain_value
 
+Number = tuple[float, float, float, str]  # default, lower and upper bound, description
 
-def declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
-    """Declare a number that is chosen at start, and return its value; an integer will do.
+
+def declare(
+    node: Node,
+    parameters: Mapping[str, tuple[Any, str]],
+    numbers: Mapping[str, Number] | None = None,
+    read_only: bool = True,
+    **known: str,
+) -> dict[str, Any]:
+    """Declare parameters by name, and return their values.
+
+    Args:
+        node: that has them.
+        parameters: default and description, in which `known` is filled in.
+        numbers: those with bounds; an integer will do. They are read-only.
+        read_only: whether the others are, too: chosen at start.
+        known: what the descriptions list, such as the robots.
 
     Raises:
         ConfigError: not a number, or out of bounds.
     """
+    values = {}
+    for name, (default, text) in parameters.items():
+        descriptor = ParameterDescriptor(description=text.format(**known), read_only=read_only)
+        values[name] = node.declare_parameter(name, default, descriptor).value
+    for name, number in (numbers or {}).items():
+        values[name] = _declare_number(node, name, *number)
+    return values
+
+
+def _declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
     descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
     descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
     value: Any = node.declare_parameter(name, default, descriptor).value
@@ -30,19 +55,6 @@ def declare_number(node: Node, name: str, default: float, lower: float, upper: f
         message = f"{name} = {value!r}: must be a number within [{lower:g}, {upper:g}]"
         raise ConfigError(message, name=name, value=value, bound=(lower, upper))
     return float(value)
-
-
-def declare_chosen(
-    node: Node, parameters: Mapping[str, tuple[Any, str]], *, read_only: bool = True, **known: str
-) -> None:
-    """Declare parameters by name: default and description, in which `known` is filled in.
-
-    Those that are read_only are chosen at start.
-    """
-    for name, (default, text) in parameters.items():
-        node.declare_parameter(
-            name, default, ParameterDescriptor(description=text.format(**known), read_only=read_only)
-        )
 
 
 class TunedParameters:

@@ -22,7 +22,7 @@ from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
-from ..common.ros_params import TunedParameters, declare_chosen, declare_number
+from ..common.ros_params import TunedParameters, declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
@@ -82,7 +82,7 @@ class ControllerNode(LifecycleNode):
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.add_on_set_parameters_callback(self._check_structure)
         self.add_post_set_parameters_callback(self._switch_law)
-        if self._value("autostart"):
+        if self._chosen["autostart"]:
             self._starter = self.create_timer(START_PERIOD, self._autostart, clock=steady_clock())
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -104,7 +104,7 @@ class ControllerNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         for line in self._runtime.notes():
             self.get_logger().info(line)
-        take_priority(self, self._value("realtime_priority"))
+        take_priority(self, self._chosen["realtime_priority"])
         try:
             self._runtime.activate()
         except RobotControlError as error:  # rclpy would go to unconfigured without a word
@@ -157,22 +157,21 @@ class ControllerNode(LifecycleNode):
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
-        declare_chosen(self, _STRUCTURE | _CHECKS, read_only=False, **known)
-        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
-        declare_chosen(self, _START)
+        declare(self, _STRUCTURE | _CHECKS, read_only=False, **known)
+        self._chosen = declare(self, _START, _NUMBERS)
 
     def _configure(self) -> None:
-        numbers = self._numbers
-        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(numbers["rate"])
-        if numbers["frozen_after"] >= 0.0:
-            robot = replace(robot, profile=replace(robot.profile, frozen_after=numbers["frozen_after"]))
-        self._laws = LawCache(self._tuned, robot, numbers["gain_time_constant"])
+        chosen = self._chosen
+        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(chosen["rate"])
+        if chosen["frozen_after"] >= 0.0:
+            robot = replace(robot, profile=replace(robot.profile, frozen_after=chosen["frozen_after"]))
+        self._laws = LawCache(self._tuned, robot, chosen["gain_time_constant"])
         loop = self._make_loop(robot, self._laws.get(self._value("law")))
-        rate, timeout, checked = numbers["telemetry_rate"], numbers["state_timeout"], bool(self._value("check_system"))
+        rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
         self._runtime = ControllerRuntime(self, loop, self._tuned, rate, timeout, checked)
 
     def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:
-        description, time_constant = self._chosen_description(), self._numbers["gain_time_constant"]
+        description, time_constant = self._chosen_description(), self._chosen["gain_time_constant"]
         bus = self._value("bus")
         if not bus:
             return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)

@@ -70,7 +70,7 @@ class ControllerRuntime:
         self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
-        self._heard: float | None = None  # when the last good joint state came, by the steady clock
+        self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
         self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(node)
@@ -110,7 +110,7 @@ class ControllerRuntime:
         self._loop.reset()
         self._payload.reset()
         self._monitor.restart()
-        self._heard, self._stale = None, False
+        self._state_at, self._stale = None, False
         self.active = True
 
     def deactivate(self) -> None:
@@ -139,11 +139,10 @@ class ControllerRuntime:
 
     def notes(self) -> list[str]:
         """What a user has to know of this robot under this profile."""
-        robot, profile = self._loop.robot, self._loop.robot.profile
-        name = f"{robot.description or robot.name} (profile {robot.profile_name})"
-        compensated = " and ".join(profile.compensated_by_robot)
-        own = [f"{compensated} is the robot's own job here: the law's is off"] if compensated else []
-        return [f"{name}: {line}" for line in (*own, *profile.notes)]
+        robot, notes = self._loop.robot, list(self._loop.robot.profile.notes)
+        if compensated := " and ".join(robot.profile.compensated_by_robot):
+            notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
+        return [f"{robot.description or robot.name} (profile {robot.profile_name}): {note}" for note in notes]
 
     def check_law(self, law: RunningLaw) -> None:
         """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
@@ -181,7 +180,7 @@ class ControllerRuntime:
             self._stop(error)
             return
         self._commands.send(command, state.time)
-        self._heard, self._stale = arrived, False
+        self._state_at, self._stale = arrived, False
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -211,9 +210,11 @@ class ControllerRuntime:
 
     def _check_freshness(self) -> None:
         """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
-        if not self.active or self._heard is None:
+        if not self.active or self._state_at is None:
             return
-        age = self._age(self._heard)
+        age = time.monotonic() - self._state_at
+        if self._simulated and self._loop.state is not None:
+            age = min(age, abs(self._node.get_clock().now().nanoseconds * 1e-9 - self._loop.state.time))
         if age <= self._state_timeout:
             return
         if self._stale:
@@ -223,13 +224,6 @@ class ControllerRuntime:
         message = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
         resume = how_to_resume(self._loop.robot)
         self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=age, bound=self._state_timeout))
-
-    def _age(self, heard: float) -> float:
-        age = time.monotonic() - heard
-        if self._simulated and self._loop.state is not None:
-            simulated = self._node.get_clock().now().nanoseconds * 1e-9 - self._loop.state.time
-            age = min(age, abs(simulated))
-        return age
 
     def _publish_diagnostics(self) -> None:
         """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -214,51 +214,44 @@ class ControllerClient:
     # --- what it is ---
 
     def _learn(self, then: Callable[[], None] = lambda: None) -> None:
-        """Request the law, then the names of its gains, then their descriptors and values."""
+        """Learn the law and its gains anew, request by request."""
         self._round += 1
         self._newer = {}
         self._waiting.append(then)
-        mine = self._round
+        mine, requests = self._round, self._requests()
 
-        def call(kind: str, request: Any, take: Callable[[Any], None]) -> None:
-            def take_or_end(answer: Any) -> None:
-                if mine == self._round:
-                    end() if answer is None else take(answer)
-
-            self._calls.call(self._clients[kind], request, take_or_end)
-
-        def end() -> None:
+        def send(request: tuple[str, Any] | None) -> None:
+            if request is not None:
+                self._calls.call(self._clients[request[0]], request[1], take)
+                return
             self._learned = time.monotonic()
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 each()
 
-        def take_law(answer: GetParameters.Response) -> None:
-            law = str(answer.values[0].string_value) if answer.values else ""
-            if not law:
-                end()
-                return
+        def take(answer: Any) -> None:
+            if mine == self._round:
+                send(None if answer is None else requests.send(answer))
+
+        send(next(requests))
+
+    def _requests(self) -> Generator[tuple[str, Any] | None, Any, None]:
+        """The requests for the law, then for its gains' names, descriptors and values; None at the end."""
+        answer = yield "get_parameters", GetParameters.Request(names=["law"])
+        law = str(answer.values[0].string_value) if answer.values else ""
+        if law:
             prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
-            request = ListParameters.Request(prefixes=prefixes, depth=ListParameters.Request.DEPTH_RECURSIVE)
-            call("list_parameters", request, lambda found: take_names(law, list(found.result.names)))
-
-        def take_names(law: str, names: list[str]) -> None:
-            request = DescribeParameters.Request(names=names)
-            call("describe_parameters", request, lambda found: take_descriptions(law, names, list(found.descriptors)))
-
-        def take_descriptions(law: str, names: list[str], descriptors: list[Any]) -> None:
-            request = GetParameters.Request(names=names)
-            call("get_parameters", request, lambda found: take_values(law, descriptors, list(found.values)))
-
-        def take_values(law: str, descriptors: list[Any], found: list[Any]) -> None:
+            depth = ListParameters.Request.DEPTH_RECURSIVE
+            answer = yield "list_parameters", ListParameters.Request(prefixes=prefixes, depth=depth)
+            names = list(answer.result.names)
+            descriptors = (yield "describe_parameters", DescribeParameters.Request(names=names)).descriptors
+            found = (yield "get_parameters", GetParameters.Request(names=names)).values
             if descriptors and len(found) == len(descriptors):
                 values = [plain(parameter_value_to_python(value)) for value in found]
                 self.law, self._known = law, True
                 self.parameters = read_parameters(law, descriptors, values)
                 self._take_values(self._newer)
-            end()
-
-        call("get_parameters", GetParameters.Request(names=["law"]), take_law)
+        yield None
 
     def _read(self, names: Sequence[str], then: Callable[[], None]) -> None:
         def take(answer: GetParameters.Response | None) -> None:

@@ -26,7 +26,7 @@ from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
 from ..common.entities import Entities
 from ..common.messages import fill_joint_state, read_joint_command
-from ..common.ros_params import declare_chosen, declare_number
+from ..common.ros_params import declare
 from ..common.running import run
 
 NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
@@ -106,8 +106,7 @@ class EthercatNode(Node):
         self._entities.close()
 
     def _declare_parameters(self) -> None:
-        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
-        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
+        self._numbers = declare(self, _PARAMETERS, _NUMBERS, robots=", ".join(robot_names()))
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value

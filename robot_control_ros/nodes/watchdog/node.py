@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -25,7 +24,7 @@ from ...robot.model import RobotModel
 from ..common.entities import Entities
 from ..common.messages import JointStateReader, numbers
 from ..common.polled import PolledSubscriptions
-from ..common.ros_params import declare_chosen, declare_number
+from ..common.ros_params import declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.wire import WireReader
 from .fallback import Fallback
@@ -64,12 +63,11 @@ class WatchdogNode(Node):
     def __init__(self) -> None:
         super().__init__("watchdog")
         self.failed = False
-        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
-        numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
-        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(numbers["rate"])
-        self._simulated = bool(self._value("use_sim_time"))
+        chosen = declare(self, _PARAMETERS, _NUMBERS, robots=", ".join(robot_names()))
+        robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
+        self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._takeover = CommandWatchdog(
-            robot, RobotModel.of(robot), numbers["timeout"], numbers["state_timeout"], self._simulated
+            robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
         self._robot, self._reader = robot, WireReader(JointStateReader(robot.joints))
         label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
@@ -81,7 +79,7 @@ class WatchdogNode(Node):
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
         self._make_entities()
-        take_priority(self, self._value("realtime_priority"), _PRIORITY)
+        take_priority(self, chosen["realtime_priority"], _PRIORITY)
         self._stop, self._thread = threading.Event(), threading.Thread(target=self._watch)
         self._thread.start()
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
@@ -101,9 +99,6 @@ class WatchdogNode(Node):
         self._stop.set()
         self._thread.join()
         self._entities.close()
-
-    def _value(self, name: str) -> Any:
-        return self.get_parameter(name).value
 
     def _make_entities(self) -> None:
         entities, profile = self._entities, self._robot.profile
