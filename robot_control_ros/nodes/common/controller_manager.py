@@ -25,10 +25,6 @@ def list_controllers(node: Node, manager: str) -> Sequence[Any] | None:
     """All controllers that a manager has loaded, as controller_manager_msgs/ControllerState; None without an answer.
 
     It may be called within a callback: a node and an executor of its own wait for the answer.
-
-    Args:
-        node: in whose context the request is sent.
-        manager: name of its node.
     """
     kind, context = manager_services().ListControllers, node.context
     caller = rclpy.create_node(f"{node.get_name()}_asks", context=context, use_global_arguments=False)

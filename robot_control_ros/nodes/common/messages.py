@@ -22,11 +22,7 @@ ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a tr
 
 
 class JointStateReader:
-    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
-
-    Args:
-        joints: the robot's, in the order of the state's arrays.
-    """
+    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
@@ -160,16 +156,12 @@ def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
 
 
 def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | None:
-    """The command in a JointState, in the robot's order; joints are matched by name, and others may be with them.
+    """The command in a JointState [rad, rad/s, N·m], in the robot's order; other joints may be with them.
 
     An array that is empty, or NaN for all the joints, commands nothing. Velocities go with positions where there are
     any, and efforts are then torque offsets; so they are with velocities alone; efforts alone are the command. This is
     what ros2_control's topic-based hardware interface publishes (ros-controls/topic_based_hardware_interfaces,
     joint_state_topic_hardware_interface.cpp): an array per command interface, NaN until a controller has written to it.
-
-    Args:
-        message: what is commanded [rad, rad/s, N·m].
-        joints: the robot's.
 
     Returns:
         None where nothing is commanded.
@@ -253,10 +245,7 @@ def from_stamp(
 ) -> tuple[Array, Array, Array | None]:
     """What is left of a joint trajectory that starts at a stamp, 0 being now: times (k,) [s] from now, and so on.
 
-    Args:
-        stamp: of the trajectory's header.
-        now: by the robot's clock [s].
-        times, positions, velocities: see :func:`read_joint_trajectory`.
+    See :func:`read_joint_trajectory`; `now` is by the robot's clock [s].
 
     Raises:
         ConfigError: it ends in the past.

@@ -11,11 +11,7 @@ from .running import STATE_QOS
 
 
 class PolledSubscriptions:
-    """Subscriptions on a node of their own, hidden and spun by nobody.
-
-    Args:
-        node: whose names of topics are used.
-    """
+    """Subscriptions on a node of their own, hidden and spun by nobody."""
 
     def __init__(self, node: Node) -> None:
         self._named = node

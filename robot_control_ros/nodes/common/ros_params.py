@@ -65,9 +65,6 @@ class TunedParameters:
 
     One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
     and sets what all of these return.
-
-    Args:
-        node: that owns the parameters.
     """
 
     def __init__(self, node: Node) -> None:
@@ -79,11 +76,6 @@ class TunedParameters:
 
     def add(self, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
         """Declare ``<prefix>.…``, take over what the command line and files say, and keep following changes.
-
-        Args:
-            prefix: name of the law, or of what else is tuned.
-            tuning: what the parameters go to.
-            joints: the robot's.
 
         Raises:
             ConfigError, ParameterException: a value from the command line or a file is refused; nothing is declared.
@@ -161,11 +153,6 @@ def gain_descriptor(
 
     The JSON object has ``unit``, ``axes`` (a name per value, empty for one value), ``default``, ``lower``, ``upper``
     (null: no bound) and ``choices``. The typing is dynamic so that 500 and [500, 500] are understood as numbers, too.
-
-    Args:
-        spec: its declaration.
-        default: of this law on this robot.
-        joints: the robot's.
     """
     data = {
         "unit": spec.unit,

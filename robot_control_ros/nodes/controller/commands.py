@@ -17,10 +17,6 @@ class CommandPublishers:
 
     Either one topic per mode, as ros2_control's forward controllers take commands: feed-forwards are not sent then. Or
     all modes with their feed-forwards on one topic, as ros2_control's topic-based hardware interface sends commands.
-
-    Args:
-        entities: where the publishers belong.
-        loop: that commands.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:

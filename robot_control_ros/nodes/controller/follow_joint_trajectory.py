@@ -44,13 +44,6 @@ class FollowJointTrajectory:
     """Accepts goals, follows the newest one, and reports its outcome; without control_msgs it does nothing.
 
     Goals are judged after each control cycle. Nothing here blocks: what executes a goal awaits its outcome.
-
-    Args:
-        entities: where the action server and its parameters ``constraints.*`` belong.
-        loop: that follows.
-        parameters: of the node.
-        active: whether the controller is.
-        refuse: reports a goal that is rejected.
     """
 
     def __init__(

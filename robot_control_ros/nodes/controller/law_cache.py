@@ -11,10 +11,7 @@ from ..common.ros_params import TunedParameters
 class LawCache:
     """Every law that has been used so far. Its parameters stay declared, and its gains as they were set.
 
-    Args:
-        parameters: of the node.
-        robot: that the laws are for.
-        time_constant: [s] with which changed gains are taken over.
+    A changed gain is taken over with the time constant [s].
     """
 
     def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:

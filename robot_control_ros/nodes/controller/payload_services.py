@@ -14,10 +14,6 @@ class PayloadServices:
     """Take a sample in each of six or more poses at rest, then identify: mass, centre and tare are set from them.
 
     Samples stay where they don't suffice, so that more can be taken; activation begins anew.
-
-    Args:
-        node: that has the parameters wrench.payload_mass and wrench.payload_center.
-        loop: whose wrench is meant.
     """
 
     def __init__(self, node: Node, loop: Controller) -> None:

@@ -68,11 +68,6 @@ class Calls:
 class ControllerClient:
     """See the module.
 
-    Args:
-        node: whose executor is used.
-        entities: where subscriptions belong.
-        name: of the controller's node.
-
     Attributes:
         law: that runs; empty until it is known.
         parameters: its gains and settings; replaced, never changed.

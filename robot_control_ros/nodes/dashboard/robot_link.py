@@ -28,13 +28,7 @@ SERVICES = (
 
 
 class RosLink:
-    """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`.
-
-    Args:
-        node: whose executor is used.
-        robot: its configuration.
-        urdf: text of its description.
-    """
+    """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`."""
 
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
         self.robot, self.urdf = robot, urdf

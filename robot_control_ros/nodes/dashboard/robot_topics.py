@@ -35,12 +35,6 @@ _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylind
 class RobotTopics:
     """Subscribes to them, and polls what comes often.
 
-    Args:
-        node: whose executor is used.
-        entities: where subscriptions belong.
-        robot: its configuration.
-        controller: telemetry is a sign of its life.
-
     Attributes:
         telemetry: the newest of everything; replaced, never changed.
         diagnosis: the control loop's values, by name.

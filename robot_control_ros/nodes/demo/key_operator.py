@@ -29,11 +29,6 @@ STROKES = {
 class KeyOperator(Operator):
     """Leads the scene's first object on slides, or where there is none the target of the tip, stroke by stroke.
 
-    Args:
-        robot, law: see :class:`Operator`.
-        scene: that the robot is in.
-        keyboard: of the terminal.
-
     Attributes:
         leads: what is led.
     """

@@ -42,9 +42,6 @@ class KeyReader:
 class Keyboard:
     """The keys of a terminal, one by one and without echo, between enter and exit; Ctrl-C stays an interrupt.
 
-    Args:
-        stream: the terminal; standard input by default.
-
     Attributes:
         usable: False where the stream is no terminal, or another program has it; there are no keys then.
     """

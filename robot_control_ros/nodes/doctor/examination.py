@@ -82,12 +82,6 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
     """Whether stamps rise, and are of this machine's clock where time isn't simulated.
 
     In simulated time stamps may repeat: ros2_control stamps with the time of /clock that it heard last.
-
-    Args:
-        what: is judged, for the text.
-        samples: of it.
-        simulated: whether stamps are those of a simulation.
-        publishers: what to type to see who publishes.
     """
     if samples.stamps[-1] == samples.stamps[0] and simulated:
         return error(f"{what}: stamps stand still", "Is there a /clock, and does it run?", "ros2 topic hz /clock")
@@ -116,10 +110,7 @@ def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
 def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
     """Whether measured torques, of a robot at rest, are those that hold its weight, in sign and size.
 
-    Args:
-        robot: its profile says what efforts are meant to be.
-        model: of it.
-        states: with efforts as the profile's sign makes them; nothing is said of a robot that moves.
+    Efforts are taken with the profile's sign; nothing is found of a robot that moves.
     """
     if robot.profile.joint_effort == "none" or any(np.abs(state.v).max() > AT_REST for state in states):
         return []

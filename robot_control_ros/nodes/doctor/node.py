@@ -43,13 +43,7 @@ LISTENING_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT
 
 
 class Doctor(Node):
-    """Listens to one robot.
-
-    Args:
-        robot: under the profile that is in question.
-        law: that is to run.
-        name: of the robot, or path of its file, as nodes are given it.
-    """
+    """Listens to one robot."""
 
     def __init__(self, robot: RobotConfig, law: RunningLaw, name: str) -> None:
         super().__init__("doctor")

@@ -12,11 +12,7 @@ PUSH_DURATION = 0.2  # s of simulated time that a push acts without a newer one
 
 
 class LinkPushes:
-    """Passes pushes on to the plant, and ends them.
-
-    Args:
-        plant: whose links are pushed.
-    """
+    """Passes pushes on to the plant, and ends them."""
 
     def __init__(self, plant: MujocoPlant) -> None:
         self._plant = plant

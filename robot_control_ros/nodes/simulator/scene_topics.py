@@ -29,14 +29,7 @@ _GROUND = (4.0, 4.0, 0.001)  # m, as much of a plane as is drawn
 
 
 class SceneTopics:
-    """Publishes a scene and takes targets for its objects on slides.
-
-    Args:
-        entities: of the node.
-        plant, robot, scene: the simulation.
-        report_errors: makes of a callback one whose errors are reported and not raised.
-        rate: at which :meth:`publish` is called [Hz].
-    """
+    """Publishes a scene at a rate [Hz] of states, and takes targets for its objects on slides."""
 
     def __init__(
         self,

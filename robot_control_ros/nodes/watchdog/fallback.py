@@ -19,10 +19,6 @@ class Fallback:
     """Asks ros2_control's controller manager for the profile's fallback controller, until it has been given.
 
     Where the profile has none, or controller_manager_msgs isn't installed, nothing is asked.
-
-    Args:
-        entities: where the client belongs.
-        robot: whose profile it is.
     """
 
     def __init__(self, entities: Entities, robot: RobotConfig) -> None:
