@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.common.messages import seconds, to_stamp
 from robot_control_ros.nodes.watchdog.fallback import Fallback
-from robot_control_ros.nodes.watchdog.node import FAREWELL, LABEL, MAX_END
+from robot_control_ros.nodes.watchdog.node import LABEL, MAX_END, SHUTDOWN_WAIT
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -370,7 +370,7 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros):
     for number in (signal.SIGINT, signal.SIGTERM):  # as launch does, when it grows impatient
         watchdog.process.send_signal(number)
     ros.until(lambda: watchdog.process.poll() is not None, "the end of the watchdog")
-    assert FAREWELL < time.monotonic() - begin < MAX_END + 1.0
+    assert SHUTDOWN_WAIT < time.monotonic() - begin < MAX_END + 1.0
     assert watchdog.end() == controller.end() == 0
     assert ended_cleanly(watchdog)
     system.spin(0.1)

@@ -23,8 +23,9 @@ def declare(
     node: Node,
     parameters: Mapping[str, tuple[Any, str]],
     numbers: Mapping[str, Number] | None = None,
+    known: Mapping[str, str] | None = None,
+    *,
     read_only: bool = True,
-    **known: str,
 ) -> dict[str, Any]:
     """Declare parameters by name, and return their values.
 
@@ -32,15 +33,15 @@ def declare(
         node: that has them.
         parameters: default and description, in which `known` is filled in.
         numbers: those with bounds; an integer will do. They are read-only.
-        read_only: whether the others are, too: chosen at start.
         known: what the descriptions list, such as the robots.
+        read_only: whether those without bounds are chosen at start, too.
 
     Raises:
         ConfigError: not a number, or out of bounds.
     """
     values = {}
     for name, (default, text) in parameters.items():
-        descriptor = ParameterDescriptor(description=text.format(**known), read_only=read_only)
+        descriptor = ParameterDescriptor(description=text.format(**known or {}), read_only=read_only)
         values[name] = node.declare_parameter(name, default, descriptor).value
     for name, number in (numbers or {}).items():
         values[name] = _declare_number(node, name, *number)
@@ -118,7 +119,7 @@ class TunedParameters:
         (tuning, spec), value = self._tuned[parameter.name], parameter.value
         length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
         if length > 1 and isinstance(value, float):
-            # also where it is out of bounds: ROS would judge a single number in its own words
+            # also where it is out of bounds: ROS would refuse a single number with another message
             value = [value] * (6 if spec.size == MATRIX else length)
         with suppress(ConfigError):
             value = plain(spec, check_gain(spec, value, tuning.joints))

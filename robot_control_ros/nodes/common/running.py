@@ -25,9 +25,9 @@ from ...core.errors import RobotControlError
 from .transport import leave_shared_memory
 
 PRIORITY = 20  # of SCHED_FIFO, where permitted: behind the kernel's interrupts (50), drivers and bus masters
-PRIORITY_TEXT = "SCHED_FIFO priority asked for, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
+PRIORITY_TEXT = "SCHED_FIFO priority to request, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
-_LAST_POLL = 0.02  # s between two questions whether a node that was told to end is finished
+_LAST_POLL = 0.02  # s between two looks whether a node that got a signal is finished
 
 # Deep enough that a node that was held up for 10 ms at 500 Hz still answers every joint state, the newest last.
 STATE_QOS = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -54,8 +54,8 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
     """Ask for SCHED_FIFO for all threads that the process has, the middleware's as well.
 
     Args:
-        node: that says so where it isn't permitted.
-        priority: 1 to 99; 0 leaves the scheduling alone; -1 asks without a word for what may be had.
+        node: its log has a warning where it isn't permitted.
+        priority: 1 to 99; 0 leaves the scheduling alone; -1 takes what is permitted.
         permitted: that priority.
     """
     gc.collect()

@@ -29,15 +29,15 @@ def check_system(
     joint_states: str = "joint_states",
     commanding: Sequence[str] = (),
 ) -> list[Finding]:
-    """What the graph of nodes and topics tells, at once, without asking anybody.
+    """What the graph of nodes and topics shows, at once, without a request.
 
     Args:
-        node: that asks; its own publishers and subscriptions don't count.
+        node: that checks; its own publishers and subscriptions don't count.
         robot: under the profile that is to be checked.
         law: that is to run.
         wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
         joint_states: topic.
-        commanding: names of nodes of which one each may publish commands, besides the one that asks and the watchdog.
+        commanding: names of nodes of which one each may publish commands, besides this one and the watchdog.
     """
     return [
         *_joint_states(node, robot, joint_states),
@@ -53,7 +53,7 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     Waits for the answer: up to some seconds, where none comes. Nothing where the profile has no controller manager.
 
     Args:
-        node: that asks.
+        node: that checks.
         robot: under the profile that is to be checked.
         mode: of the law's commands.
         follows: whether the controller that takes them is activated next.
@@ -107,7 +107,7 @@ def check_conflicting_publishers(
 
 
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:
-    """How to have the system in front of the robot, controller and all: in words, and what to type."""
+    """How to have the system in front of the robot, controller and all: one sentence, and what to type."""
     return f"Start {_system(robot)}", robot.profile.start
 
 

@@ -27,7 +27,7 @@ class LoopMonitor:
 
     Two latencies: the response, from the arrival of a joint state to its command being sent; and, where stamps are wall
     time, the age of the state when its command was sent, which is right where sender and controller share a clock.
-    (The middleware's own time stamps would tell more, but the events executor of ROS 2 Kilted can't deliver them.)
+    (The middleware's own time stamps would show more, but the events executor of ROS 2 Kilted can't deliver them.)
     """
 
     def __init__(self, node: Node, loop: Controller, simulated: bool) -> None:

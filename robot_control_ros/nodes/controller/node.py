@@ -28,7 +28,7 @@ from .law_cache import LawCache
 from .runtime import ControllerRuntime
 
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
-PATIENCE = 3.0  # s of waiting for the system without a word
+QUIET_WAIT = 3.0  # s of waiting for the system without a line in the log
 START_PERIOD = 0.2  # s between two looks for what is needed to start
 
 # What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
@@ -149,7 +149,7 @@ class ControllerNode(LifecycleNode):
         try:
             self._runtime.check_system()
         except ConfigError as error:
-            if age > PATIENCE:
+            if age > QUIET_WAIT:
                 self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
             return
         if self._runtime.active or self.trigger_activate() == TransitionCallbackReturn.SUCCESS:
@@ -157,7 +157,7 @@ class ControllerNode(LifecycleNode):
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
-        declare(self, _STRUCTURE | _CHECKS, read_only=False, **known)
+        declare(self, _STRUCTURE | _CHECKS, known=known, read_only=False)
         self._chosen = declare(self, _START, _NUMBERS)
 
     def _configure(self) -> None:

@@ -81,8 +81,7 @@ class ControllerRuntime:
             raise
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
-        loop, entities, payload = self._loop, self._entities, self._payload
-        profile = loop.robot.profile
+        loop, entities, profile = self._loop, self._entities, self._loop.robot.profile
         entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
         entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
@@ -96,8 +95,8 @@ class ControllerRuntime:
         Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
-            ("add_payload_sample", payload.add_sample),
-            ("identify_payload", payload.identify),
+            ("add_payload_sample", self._payload.add_sample),
+            ("identify_payload", self._payload.identify),
             ("hold", loop.motion.hold),
             ("go_home", loop.motion.go_home),
         ):
@@ -152,8 +151,8 @@ class ControllerRuntime:
                 self._check_graph(law)
 
     def _check_graph(self, law: RunningLaw) -> None:
-        topic = "wrench" if self._loop.wrench.settings.target.source == "sensor" else None
-        _raise_errors(check_system(self._node, self._loop.robot, law, topic))
+        sensed = self._loop.wrench.settings.target.source == "sensor"
+        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if sensed else None))
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`Controller.switch_law`."""
@@ -189,9 +188,9 @@ class ControllerRuntime:
     def _on_running(self, message: Bool) -> None:
         """While the robot executes no commands the law rests; then it begins where the robot is."""
         if message.data != self._executing:
+            self._executing = message.data
             text = "the robot executes commands again" if message.data else "the robot stands still: the law rests"
             self._node.get_logger().warning(text)
-            self._executing = message.data
             self._input.allow_rest(time.monotonic())
             if self.active and not message.data:
                 self._goals.abort(text)

@@ -1,4 +1,4 @@
-"""What the controller tells about itself, at a lower rate than it controls."""
+"""The controller's telemetry, at a lower rate than it controls."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class DashboardNode(Node):
     def __init__(self) -> None:
         super().__init__("dashboard")
         self._page_type = _page_type()
-        self._chosen = declare(self, _PARAMETERS, _NUMBERS, robots=", ".join(robot_names()))
+        self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(self._chosen["robot"], self._chosen["profile"])
         self._link: RosLink | None = None
         self._page: Any = None

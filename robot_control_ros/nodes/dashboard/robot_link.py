@@ -19,7 +19,6 @@ from ..common.messages import fill_pose, fill_vector, fill_wrench
 from .controller_client import ControllerClient
 from .robot_topics import RobotTopics
 
-GRAPH_PERIOD = 0.5  # s between two looks at which services and subscribers there are
 SERVICES = (
     *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench")),
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
@@ -41,9 +40,6 @@ class RosLink:
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
         self._triggers: dict[str, Any] = {name: node.create_client(Trigger, f"/{name}") for name in SERVICES}
         self._pause: Any = node.create_client(SetBool, "/simulator/pause")
-        self._ready: frozenset[str] = frozenset()
-        self._takes_pushes = False
-        entities.timer(GRAPH_PERIOD, self._look_at_graph)
 
     def close(self) -> None:
         """Take the topics back."""
@@ -65,7 +61,7 @@ class RosLink:
             topics.executing,
             topics.diagnosis,
             topics.problem,
-            topics.describe_bus() if "ethercat/enable" in self._ready else "",
+            topics.describe_bus() if self._triggers["ethercat/enable"].service_is_ready() else "",
         )
 
     def law(self) -> str:
@@ -84,7 +80,7 @@ class RosLink:
         self._controller.set_gains(values, reply)
 
     def requests(self) -> frozenset[str]:
-        return self._ready
+        return frozenset(name for name, client in self._triggers.items() if client.service_is_ready())
 
     def request(self, name: str, reply: Reply) -> None:
         self._controller.call(self._triggers[name], Trigger.Request(), reply)
@@ -96,12 +92,12 @@ class RosLink:
         self._controller.change_state(transition, reply)
 
     def stop(self, reply: Reply) -> None:
-        if "ethercat/quick_stop" in self._ready:
+        if self._triggers["ethercat/quick_stop"].service_is_ready():
             self.request("ethercat/quick_stop", reply)
         self._controller.deactivate(reply)
 
     def can_push(self) -> bool:
-        return self._takes_pushes
+        return bool(self._node.count_subscribers("/simulator/push"))
 
     def set_target_pose(self, pose: Array) -> None:
         message = PoseStamped()
@@ -128,7 +124,3 @@ class RosLink:
         message.header.frame_id = self.robot.base
         fill_vector(message.point, position)
         self._topics.object_target(name).publish(message)
-
-    def _look_at_graph(self) -> None:
-        self._ready = frozenset(name for name, client in self._triggers.items() if client.service_is_ready())
-        self._takes_pushes = self._node.count_subscribers("/simulator/push") > 0

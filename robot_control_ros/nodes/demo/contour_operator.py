@@ -84,7 +84,7 @@ class ContourOperator(Node):
             point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
             point.time_from_start = to_duration(float(t))
             message.points.append(point)
-        self._samples = []
+        self._samples = []  # the record begins
         self._trajectory.publish(message)
 
     @property

@@ -53,7 +53,7 @@ class Doctor(Node):
         self._state_samples, self._wrench_samples = Samples(), Samples()
         self._forces: list[np.ndarray] = []
         self._frame, self._complaint = "", ""
-        self._names: set[str] = set()  # of all joints that were heard of
+        self._names: set[str] = set()  # of all joints in the messages
         self._diagnoses: dict[str, DiagnosticStatus] = {}  # by node
         self._executing: bool | None = None
         self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current

@@ -106,7 +106,7 @@ class EthercatNode(Node):
         self._entities.close()
 
     def _declare_parameters(self) -> None:
-        self._numbers = declare(self, _PARAMETERS, _NUMBERS, robots=", ".join(robot_names()))
+        self._numbers = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value

@@ -26,14 +26,14 @@ from ...robot.configuration import load_robot, robot_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene, scene_names
 from ..common.entities import Entities
-from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, to_stamp
+from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, to_stamp, vector
 from ..common.ros_params import declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from .lagging_clock import LaggingClock
-from .link_pushes import LinkPushes
 from .scene_topics import SceneTopics
 
 CLOCK_RATE = 100.0  # Hz: enough for timers, and a fifth of the load of the full rate
+PUSH_DURATION = 0.2  # s of simulated time that a push acts without a newer one
 CATCH_UP = 5  # periods, at most, that are made up for after a delay
 PACINGS = ("realtime", "lockstep")
 LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the state again
@@ -71,7 +71,7 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator")
         names = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
-        self._chosen = chosen = declare(self, _PARAMETERS, _NUMBERS, **names)
+        self._chosen = chosen = declare(self, _PARAMETERS, _NUMBERS, names)
         robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
         rate, pacing = robot.profile.rate, chosen["pacing"]
         if pacing not in PACINGS:
@@ -227,6 +227,37 @@ class SimulatorNode(Node):
         self._begun_anew = True
         self._pushes.clear()
         self._restart_pacing()
+
+
+class LinkPushes:
+    """Passes pushes on to the plant, and ends them."""
+
+    def __init__(self, plant: MujocoPlant) -> None:
+        self._plant = plant
+        self._pushed_at: dict[str, float] = {}
+
+    def on_push(self, message: WrenchStamped) -> None:
+        """A wrench in the axes of the link that header.frame_id names, at its origin.
+
+        Raises:
+            ConfigError, ModelError: numbers that aren't finite; an unknown link.
+        """
+        link = message.header.frame_id
+        rotation = self._plant.link_rotation(link)
+        force, torque = vector(message.wrench.force), vector(message.wrench.torque)
+        self._plant.push(link, rotation @ force, rotation @ torque)
+        self._pushed_at[link] = self._plant.time
+
+    def expire(self) -> None:
+        """End pushes that no newer message has renewed in time."""
+        for link, since in list(self._pushed_at.items()):
+            if self._plant.time - since > PUSH_DURATION:
+                self._plant.push(link, np.zeros(3), np.zeros(3))
+                del self._pushed_at[link]
+
+    def clear(self) -> None:
+        """Forget them: the plant was reset."""
+        self._pushed_at.clear()
 
 
 def main() -> None:

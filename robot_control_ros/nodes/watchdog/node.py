@@ -32,7 +32,7 @@ from .fallback import Fallback
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
-FAREWELL = 0.3  # s in which controllers that were told to end at the same time have fallen silent
+SHUTDOWN_WAIT = 0.3  # s in which controllers that got the same signal have stopped commanding
 MAX_END = 2.0  # s from the signal, at most, in which a robot that was taken over comes to rest
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of its last command
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
@@ -63,7 +63,7 @@ class WatchdogNode(Node):
     def __init__(self) -> None:
         super().__init__("watchdog")
         self.failed = False
-        chosen = declare(self, _PARAMETERS, _NUMBERS, robots=", ".join(robot_names()))
+        chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._takeover = CommandWatchdog(
@@ -85,14 +85,14 @@ class WatchdogNode(Node):
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
 
     def unfinished(self) -> bool:
-        """Whether the robot still needs the watchdog when that was told to end; see :func:`run`."""
+        """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
         now, takeover = time.monotonic(), self._takeover
         if self._ending is None:
             self._ending = now
         ending = now - self._ending
         if not takeover.armed or ending > MAX_END or now - self._state_at > GONE:
             return False
-        return not takeover.at_rest if takeover.active else ending < FAREWELL
+        return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
 
     def close(self) -> None:
         """Leave the robot with a command that doesn't brake any more, and take the topics back."""
