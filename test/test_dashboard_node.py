@@ -313,10 +313,12 @@ def test_objects_of_a_scene_are_seen_and_led(tmp_path):
         system = System(ros, scene="ball")
         link = system.link
         try:
-            ball = system.until(
-                lambda: next((item for item in link.telemetry().objects if item.name == "ball"), None), "the ball"
-            )
-            assert (ball.shape, ball.led, ball.frame) == ("sphere", True, ROBOT.base)
+
+            def led_ball():
+                return next((item for item in link.telemetry().objects if item.name == "ball" and item.led), None)
+
+            ball = system.until(led_ball, "the ball, and that it takes targets")
+            assert (ball.shape, ball.frame) == ("sphere", ROBOT.base)
             assert next(item for item in link.telemetry().objects if item.name == "tool").frame == ROBOT.tip
             goal = ball.pose[:3, 3] + [0.0, 0.05, 0.0]
 

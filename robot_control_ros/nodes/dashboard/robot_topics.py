@@ -49,7 +49,7 @@ class RobotTopics:
         self.problem = ""
         self.executing: bool | None = None
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
-        self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets; None where nobody listens
+        self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets
         self._bus = ""
         self._drives: dict[str, str] = {}  # what each says, by joint
         self._polled = polled = PolledSubscriptions(node)
@@ -139,11 +139,10 @@ class RobotTopics:
 
     def _is_led(self, name: str) -> bool:
         """Whether somebody takes targets for it."""
-        if name not in self._object_targets:
-            topic = f"/simulator/{name}/target"
-            taken = self._node.count_subscribers(topic) > 0
-            self._object_targets[name] = self._entities.publisher(PointStamped, topic) if taken else None
-        return self._object_targets[name] is not None
+        topic = f"/simulator/{name}/target"
+        if name not in self._object_targets and self._node.count_subscribers(topic) > 0:
+            self._object_targets[name] = self._entities.publisher(PointStamped, topic)
+        return name in self._object_targets
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

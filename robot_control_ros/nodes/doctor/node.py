@@ -27,16 +27,8 @@ from ..common.findings import Finding, Level, error, errors, ok, warning
 from ..common.messages import JointStateReader, seconds, vector
 from ..common.running import LATCHED_QOS, spinning
 from ..common.system_check import WATCHDOG, check_controllers, check_system, how_to_start
-from .examination import (
-    Samples,
-    judge_clock,
-    judge_force,
-    judge_gaps,
-    judge_joints,
-    judge_rate,
-    judge_torques,
-    judge_wrench_frame,
-)
+from . import examination
+from .examination import Samples
 
 CONTROLLER = "controller"
 LISTENING_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -110,14 +102,14 @@ class Doctor(Node):
         if self._complaint:
             return [error(self._complaint, "Look for another robot, or another publisher", self._who_publishes())]
         if not self._states and self._names:
-            return [judge_joints(self._robot, sorted(self._names))]
+            return [examination.judge_joints(self._robot, sorted(self._names))]
         if len(samples) < 2:
             return self._silent(profile.joint_states, f"{len(samples)} joint states have come")
-        clock = judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
-        found = [judge_joints(self._robot, sorted(self._names)), clock]
+        clock = examination.judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
+        found = [examination.judge_joints(self._robot, sorted(self._names)), clock]
         if clock.level is not Level.ERROR:
-            found.append(judge_rate("joint states", samples, profile.rate, profile.simulated_time))
-        return found + judge_torques(self._robot, self._model, self._states)
+            found.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
+        return found + examination.judge_torques(self._robot, self._model, self._states)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:
         """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""
@@ -134,11 +126,11 @@ class Doctor(Node):
             text = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
             return self._silent(self._wrench_topic, text)
         zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
-        clock = judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
-        found = [judge_wrench_frame(self._robot, self._model, self._frame), clock]
+        clock = examination.judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
+        found = [examination.judge_wrench_frame(self._robot, self._model, self._frame), clock]
         if clock.level is not Level.ERROR:
-            found.append(judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
-        return [*found, judge_force(np.mean(self._forces, axis=0), zero)]
+            found.append(examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
+        return [*found, examination.judge_force(np.mean(self._forces, axis=0), zero)]
 
     def _nodes(self) -> list[Finding]:
         profile, names, found = self._robot.profile, set(self.get_node_names()), []
