@@ -462,7 +462,7 @@ REFUSED = {
     "joint goal without a joint": (
         "/controller/target_joint",
         joint_message([0.0] * 5, ROBOT.joints[:5]),
-        ("missing: ['wrist_3_joint']",),
+        ("joints ['wrist_3_joint'] are missing",),
     ),
     "trajectory of other joints": (
         "/controller/joint_trajectory",
