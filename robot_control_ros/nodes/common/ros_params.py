@@ -1,4 +1,4 @@
-"""Gains as ROS parameters, from their one declaration."""
+"""Parameters of nodes, and gains as ROS parameters, from their one declaration."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 cont
 
 
 class Fallback:
-    """Asks ros2_control's controller manager for the profile's fallback controller, until it has been given.
+    """Requests the profile's fallback controller of ros2_control's controller manager, until it is active.
 
-    Where the profile has none, or controller_manager_msgs isn't installed, nothing is asked.
+    Where the profile has none, or controller_manager_msgs isn't installed, nothing is requested.
     """
 
     def __init__(self, entities: Entities, robot: RobotConfig) -> None:
@@ -36,7 +36,7 @@ class Fallback:
             return
         self._kind = services.SwitchController
         client: Any = entities.node.create_client(self._kind, f"{self._profile.controller_manager}/switch_controller")
-        entities.on_close(lambda: entities.node.destroy_client(client))
+        entities.on_close(entities.node.destroy_client, client)
         self._client = client
 
     def has_robot(self, now: float, since: float) -> bool:
