@@ -1,5 +1,6 @@
 """The controller's laws over DDS: switched while it runs, their words and matrices, the wrench and what hangs on it."""
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -353,7 +354,7 @@ def test_a_word_is_taken_at_once_and_another_is_refused_with_the_choices(arm):
         assert "must be one of: position, velocity" in result.reason
     assert arm.ros.get("controller", "admittance.output") == "velocity"
     (described,) = arm.ros.describe("controller", "admittance.output")
-    assert described.additional_constraints == "must be one of: position, velocity"
+    assert json.loads(described.additional_constraints)["choices"] == ["position", "velocity"]
     assert arm.ros.set("controller", admittance__output="position")[0].successful
 
 

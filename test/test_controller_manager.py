@@ -3,6 +3,7 @@
 import sys
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,6 @@ from ros_support import Ros
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.core.types import CommandMode
-from robot_control_ros.nodes.common.controller_manager import ControllerManager, ControllerState
 from robot_control_ros.nodes.common.findings import Level
 from robot_control_ros.nodes.common.system_check import check_controllers
 from robot_control_ros.robot.configuration import load_robot
@@ -144,15 +144,15 @@ def states(monkeypatch):
     """What the manager answers, by name, whether its messages are installed or not."""
     found = {"forward_position_controller": "inactive"}
 
-    def controllers(manager):
+    def controllers(node, manager):
         claimed = tuple(f"{joint}/position" for joint in ROBOT.joints)
-        return [ControllerState(name, state, claimed if state == "active" else ()) for name, state in found.items()]
+        return [
+            SimpleNamespace(name=name, state=state, claimed_interfaces=claimed if state == "active" else ())
+            for name, state in found.items()
+        ]
 
-    def install(manager, node, name):
-        manager.installed = True
-
-    monkeypatch.setattr(ControllerManager, "__init__", install)
-    monkeypatch.setattr(ControllerManager, "controllers", controllers)
+    monkeypatch.setattr("robot_control_ros.nodes.common.system_check.manager_services", lambda: True)
+    monkeypatch.setattr("robot_control_ros.nodes.common.system_check.list_controllers", controllers)
     return found
 
 

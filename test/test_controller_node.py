@@ -1,5 +1,6 @@
 """The controller node, over DDS: against a robot that the test plays, and against the simulator."""
 
+import json
 import math
 import os
 import signal
@@ -461,7 +462,7 @@ REFUSED = {
     "joint goal without a joint": (
         "/controller/target_joint",
         joint_message([0.0] * 5, ROBOT.joints[:5]),
-        ("missing: ['wrist_3_joint']",),
+        ("joints ['wrist_3_joint'] are missing",),
     ),
     "trajectory of other joints": (
         "/controller/joint_trajectory",
@@ -587,12 +588,19 @@ def test_numbers_are_taken_as_what_they_mean_and_read_back_in_full(arm, default_
 def test_gains_describe_themselves(arm):
     stiffness, switch = arm.ros.describe("controller", "impedance.stiffness", "impedance.coriolis")
     assert stiffness.description == "Spring K between tip and reference, in base axes; 0 lets that axis float."
-    assert "6 numbers or one for all" in stiffness.additional_constraints
-    assert "[0, 10000] N/m, N·m/rad" in stiffness.additional_constraints
+    data = json.loads(stiffness.additional_constraints)
+    assert data == {
+        "unit": "N/m, N·m/rad",
+        "axes": ["x", "y", "z", "rx", "ry", "rz"],
+        "default": [500.0, 500.0, 500.0, 50.0, 50.0, 50.0],
+        "lower": 0.0,
+        "upper": 10000.0,
+        "choices": [],
+    }
     (bounds,) = stiffness.floating_point_range
     assert (bounds.from_value, bounds.to_value) == (0.0, 10000.0)
     assert switch.description
-    assert switch.additional_constraints == "true or false"
+    assert json.loads(switch.additional_constraints)["default"] is False
 
 
 def test_a_change_of_gains_makes_no_step_in_the_torques(arm, default_gains):

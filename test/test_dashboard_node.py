@@ -14,15 +14,17 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import GetState
-from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent, ParameterType
+from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import Parameter
 from ros_support import Ros
 from std_srvs.srv import Trigger
 
 from robot_control_ros.bringup import simulation
+from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
+from robot_control_ros.nodes.common.ros_params import gain_descriptor
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
 
@@ -246,7 +248,9 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
             return response
 
         def describe_parameters(request, response):
-            response.descriptors = [ParameterDescriptor(name=name, type=ParameterType.PARAMETER_DOUBLE_ARRAY)]
+            spec = GainSpec("stiffness", before, "", "", TASK, 0.0, 1e4)
+            response.descriptors = [gain_descriptor(spec, list(before), ROBOT.joints)]
+            response.descriptors[0].name = name
             return response
 
         for kind, take in (
@@ -309,10 +313,12 @@ def test_objects_of_a_scene_are_seen_and_led(tmp_path):
         system = System(ros, scene="ball")
         link = system.link
         try:
-            ball = system.until(
-                lambda: next((item for item in link.telemetry().objects if item.name == "ball"), None), "the ball"
-            )
-            assert (ball.shape, ball.led, ball.frame) == ("sphere", True, ROBOT.base)
+
+            def led_ball():
+                return next((item for item in link.telemetry().objects if item.name == "ball" and item.led), None)
+
+            ball = system.until(led_ball, "the ball, and that it takes targets")
+            assert (ball.shape, ball.frame) == ("sphere", ROBOT.base)
             assert next(item for item in link.telemetry().objects if item.name == "tool").frame == ROBOT.tip
             goal = ball.pose[:3, 3] + [0.0, 0.05, 0.0]
 

@@ -1,6 +1,7 @@
 """Joint trajectories as goals: the judging without ROS, and the action over DDS where control_msgs is installed."""
 
 import math
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,14 +33,14 @@ from robot_control_ros.nodes.controller.trajectory_goal import (
     SUCCESSFUL,
     Bounds,
     Outcome,
-    Tolerance,
     TrajectoryGoal,
     bounds_of,
-    goal_time_of,
+    tolerance_of,
 )
 from robot_control_ros.robot.configuration import load_robot
 
 JOINTS = ("a", "b", "c")
+Tolerance = namedtuple("Tolerance", ("name", "position", "velocity"))
 ANY = math.inf
 
 
@@ -79,29 +80,30 @@ def test_a_tolerance_replaces_the_default_and_zero_leaves_it_and_minus_one_erase
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "words"),
+    ("tolerance", "name"),
     [
-        (Tolerance("finger", 0.1, 0.1), "unknown joint 'finger'; joints: a, b, c"),
-        (Tolerance("b", -0.5, 0.1), "position tolerance of b = -0.5: must be positive, 0 or -1"),
-        (Tolerance("b", 0.1, math.nan), "velocity tolerance of b = nan"),
+        (Tolerance("finger", 0.1, 0.1), "finger"),
+        (Tolerance("b", -0.5, 0.1), "position tolerance of b"),
+        (Tolerance("b", 0.1, math.nan), "velocity tolerance of b"),
     ],
 )
-def test_a_tolerance_that_cannot_be_is_refused(tolerance, words):
-    with pytest.raises(ConfigError, match=words):
+def test_a_tolerance_that_cannot_be_is_refused(tolerance, name):
+    with pytest.raises(ConfigError) as refused:
         bounds_of(JOINTS, [tolerance], np.zeros(3), np.zeros(3))
+    assert refused.value.name == name
 
 
 @pytest.mark.parametrize(
     ("given", "default", "expected"), [(0.0, 0.0, ANY), (0.0, 2.0, 2.0), (0.5, 2.0, 0.5), (-1.0, 2.0, ANY)]
 )
 def test_the_time_for_the_goal(given, default, expected):
-    assert goal_time_of(given, default) == expected
+    assert tolerance_of("goal_time_tolerance [s]", given, default) == expected
 
 
 @pytest.mark.parametrize("given", [-0.5, math.nan])
 def test_a_time_for_the_goal_that_cannot_be_is_refused(given):
     with pytest.raises(ConfigError, match="goal_time_tolerance"):
-        goal_time_of(given, 0.0)
+        tolerance_of("goal_time_tolerance [s]", given, 0.0)
 
 
 # --- judging ---

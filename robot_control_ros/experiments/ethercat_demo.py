@@ -182,21 +182,21 @@ class _Session:
         refusal = ""
         while not operator.running:
             if time.monotonic() > limit:
-                message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.words}"
+                message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.message}"
                 raise HardwareFault(message, bound=ENABLE_LIMIT)
             refusal = self._call("enable")
             self.diagnostics()
 
     def _call(self, service: str) -> str:
         """Call a service of the bus; returns why it was refused, or ""."""
-        reply = self._operator.ask(service)
+        reply = self._operator.request(service)
         self._until(reply.done, REPLY_LIMIT, f"{service}: no reply")
         return "" if reply.result().success else str(reply.result().message)
 
     def diagnostics(self) -> Mapping[str, str]:
         """The next diagnostics of the bus."""
         operator, since = self._operator, time.monotonic()
-        self._until(lambda: operator.heard_at > since, DIAGNOSTICS_LIMIT, "no diagnostics of the bus")
+        self._until(lambda: operator.diagnosed_at > since, DIAGNOSTICS_LIMIT, "no diagnostics of the bus")
         values: Mapping[str, str] = operator.bus
         return values
 
@@ -205,12 +205,12 @@ class _Session:
         was_running = operator.running
         while not condition():
             if time.monotonic() > end:
-                message = f"{what} (waited for {limit:g} s); drives: {operator.words or 'unknown'}"
+                message = f"{what} (waited for {limit:g} s); drives: {operator.message or 'unknown'}"
                 raise HardwareFault(message, bound=limit)
             self._spin(0.02)
             self._processes.check()
             if was_running and operator.stopped:
-                raise _StoppedError(f"the drives were stopped: {operator.words.split(';')[0]}")
+                raise _StoppedError(f"the drives were stopped: {operator.message.split(';')[0]}")
 
 
 def _report(comparisons: Sequence[Comparison], bus: Mapping[str, str]) -> None:

@@ -1,1 +1,1 @@
-"""What several nodes share: how they run, messages, parameters, a look at the system."""
+"""Common to several nodes: how they run, messages, parameters, checks of the system."""

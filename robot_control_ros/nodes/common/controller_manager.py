@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import rclpy
@@ -21,51 +21,22 @@ def manager_services() -> Any:
         return None
 
 
-@dataclass(frozen=True)
-class ControllerState:
-    """One controller: its name, its state (active, inactive, …), and the command interfaces that it has claimed."""
+def list_controllers(node: Node, manager: str) -> Sequence[Any] | None:
+    """All controllers that a manager has loaded, as controller_manager_msgs/ControllerState; None without an answer.
 
-    name: str
-    state: str
-    claimed: tuple[str, ...]
-
-
-class ControllerManager:
-    """A controller manager, asked from within a callback: a node and an executor of its own wait for the answer.
-
-    Args:
-        node: in whose context it is asked.
-        name: of the manager's node.
-
-    Attributes:
-        installed: whether controller_manager_msgs is.
+    It may be called within a callback: a node and an executor of its own wait for the answer.
     """
-
-    def __init__(self, node: Node, name: str) -> None:
-        self._node, self._name = node, name
-        self._services = manager_services()
-        self.installed = self._services is not None
-
-    def controllers(self) -> list[ControllerState] | None:
-        """All that are loaded; None where nobody answers."""
-        kind = self._services.ListControllers
-        answer = self._call(kind, "list_controllers", kind.Request())
-        if answer is None:
+    kind, context = manager_services().ListControllers, node.context
+    caller = rclpy.create_node(f"{node.get_name()}_asks", context=context, use_global_arguments=False)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(caller)
+    try:
+        client: Any = caller.create_client(kind, f"{manager}/list_controllers")
+        if not client.wait_for_service(ANSWER_LIMIT):
             return None
-        return [ControllerState(one.name, one.state, tuple(one.claimed_interfaces)) for one in answer.controller]
-
-    def _call(self, kind: Any, service: str, request: Any) -> Any:
-        context = self._node.context
-        asking = rclpy.create_node(f"{self._node.get_name()}_asks", context=context, use_global_arguments=False)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(asking)
-        try:
-            client: Any = asking.create_client(kind, f"{self._name}/{service}")
-            if not client.wait_for_service(ANSWER_LIMIT):
-                return None
-            future = client.call_async(request)
-            executor.spin_until_future_complete(future, ANSWER_LIMIT)
-            return future.result() if future.done() else None
-        finally:
-            executor.shutdown()
-            asking.destroy_node()
+        future = client.call_async(kind.Request())
+        executor.spin_until_future_complete(future, ANSWER_LIMIT)
+        return future.result().controller if future.done() else None
+    finally:
+        executor.shutdown()
+        caller.destroy_node()

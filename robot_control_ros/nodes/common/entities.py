@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
@@ -22,20 +23,17 @@ _QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
 
 
 class Entities:
-    """What one part of a node has created; close() takes all of it back, last first."""
+    """What one part of a node has created; close() takes all of it back, last first; on_close() adds an action."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self._undo: list[Callable[[], Any]] = []
-
-    def on_close(self, action: Callable[[], Any]) -> None:
-        """Let close() do something more."""
-        self._undo.append(action)
+        self._created = ExitStack()
+        self.on_close, self.close = self._created.callback, self._created.close
 
     def publisher(self, kind: type, topic: str, qos: QoSProfile | int = COMMAND_QOS) -> Any:
         """A publisher: reliable, depth 1."""
         made: Any = self.node.create_publisher(kind, topic, qos, event_callbacks=_QUIET_PUBLISHER)
-        self.on_close(lambda: self.node.destroy_publisher(made))
+        self.on_close(self.node.destroy_publisher, made)
         return made
 
     def subscription(
@@ -45,37 +43,32 @@ class Entities:
         made: Any = self.node.create_subscription(
             kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw
         )
-        self.on_close(lambda: self.node.destroy_subscription(made))
+        self.on_close(self.node.destroy_subscription, made)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
         """A service."""
         made: Any = self.node.create_service(kind, name, callback)
-        self.on_close(lambda: self.node.destroy_service(made))
+        self.on_close(self.node.destroy_service, made)
 
     def trigger(self, name: str, action: Callable[[], Any]) -> None:
         """A std_srvs/Trigger service around an action; a text it returns, or one of our errors, is the answer."""
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
-                said = action()
-                response.success, response.message = True, said if isinstance(said, str) else ""
+                message = action()
+                response.success, response.message = True, message if isinstance(message, str) else ""
             except RobotControlError as error:
                 response.success, response.message = False, str(error)
             return response
 
         self.service(Trigger, name, answer)
 
-    def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet) -> None:
-        """Parameters of what is tuned."""
-        parameters.add(prefix, tuning)
-        self.on_close(lambda: parameters.remove(prefix))
+    def tuned(self, parameters: TunedParameters, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
+        """Parameters of what is tuned on a robot with these joints."""
+        parameters.add(prefix, tuning, joints)
+        self.on_close(parameters.remove, prefix)
 
     def timer(self, period: float, callback: Callable[[], Any]) -> None:
         """A timer on the steady clock."""
         made = self.node.create_timer(period, callback, clock=steady_clock())
-        self.on_close(lambda: self.node.destroy_timer(made))
-
-    def close(self) -> None:
-        """Take everything back."""
-        while self._undo:
-            self._undo.pop()()
+        self.on_close(self.node.destroy_timer, made)

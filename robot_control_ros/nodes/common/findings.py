@@ -1,10 +1,11 @@
-"""What was looked at, how it is, and what to do about it: the words of activation and of the doctor."""
+"""Findings about a system: how each thing is, and what to do about it; of activation and of the doctor."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 
 class Level(enum.Enum):
@@ -22,7 +23,7 @@ class Finding:
     Attributes:
         level: how bad it is.
         text: what was found.
-        remedy: what to do about it, in words; empty where all is well, or where nobody knows.
+        remedy: what to do about it; empty where all is well, or where nobody knows.
         command: what to type for that; empty where it isn't done by typing.
     """
 
@@ -37,23 +38,11 @@ class Finding:
         return ": ".join(filter(None, (self.remedy, self.command)))
 
 
-def ok(text: str) -> Finding:
-    """All is well."""
-    return Finding(Level.OK, text)
-
-
-def warning(text: str, remedy: str = "", command: str = "") -> Finding:
-    """It works, but not as well as it could."""
-    return Finding(Level.WARNING, text, remedy, command)
-
-
-def error(text: str, remedy: str = "", command: str = "") -> Finding:
-    """It doesn't work."""
-    return Finding(Level.ERROR, text, remedy, command)
+ok, warning, error = (partial(Finding, level) for level in Level)
 
 
 def describe(findings: Iterable[Finding]) -> str:
-    """What was found and what to do, as one text; an advice of several is said once."""
+    """What was found and what to do, as one text; the same advice stands there once."""
     found = list(findings)
     advice = dict.fromkeys(finding.advice for finding in found if finding.advice)
     return ". ".join(["; ".join(finding.text for finding in found), *advice])

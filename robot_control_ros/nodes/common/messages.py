@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 
@@ -21,11 +22,7 @@ ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a tr
 
 
 class JointStateReader:
-    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
-
-    Args:
-        joints: the robot's, in the order of the state's arrays.
-    """
+    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
@@ -43,10 +40,8 @@ class JointStateReader:
             self._match(list(message.name))
         if self._index is None:
             return None
-        count = len(self._names)
         for kind, values in (("positions", message.position), ("velocities", message.velocity)):
-            if len(values) != count:
-                raise ConfigError(f"joint state: {len(values)} {kind} for {count} names: must be as many")
+            _check_length("joint state", kind, values, self._names)
         q, v, effort = (np.frombuffer(values) for values in (message.position, message.velocity, message.effort))
         return self.arrange(seconds(message.header.stamp), q, v, effort)
 
@@ -59,13 +54,25 @@ class JointStateReader:
         return RobotState(time, q, v, effort)
 
     def _match(self, names: list[str]) -> None:
-        present = [name for name in self._joints if name in names]
-        missing = [name for name in self._joints if name not in names]
-        if present and missing:
-            raise ConfigError(f"joint state: joints {missing} are missing; it has: {', '.join(names)}")
-        self._index = [names.index(name) for name in self._joints] if present else None
+        ours = any(name in names for name in self._joints)
+        self._index = _joint_index("joint state", names, self._joints) if ours else None
         self._whole = names == list(self._joints)
         self._names = names
+
+
+def _joint_index(what: str, names: Sequence[str], joints: Sequence[str]) -> list[int]:
+    """Where each of the robot's joints is among the names of a message."""
+    missing = [name for name in joints if name not in names]
+    if missing:
+        message = f"{what}: joints {missing} are missing; it has: {', '.join(names)}"
+        raise ConfigError(message, name=missing[0], value=tuple(names), bound=tuple(joints))
+    return [names.index(name) for name in joints]
+
+
+def _check_length(what: str, kind: str, values: Sequence[float], names: Sequence[str], otherwise: str = "") -> None:
+    if len(values) != len(names):
+        message = f"{what}: {len(values)} {kind} for {len(names)} names: must be as many{otherwise}"
+        raise ConfigError(message, name=kind, value=len(values), bound=len(names))
 
 
 def seconds(stamp: Time | Duration) -> float:
@@ -108,29 +115,33 @@ def read_pose(message: Pose) -> Array:
     """
     position, turn = vector(message.position), message.orientation
     if not np.isfinite(position).all():
-        raise ConfigError(f"target position = {position.tolist()}: must be 3 finite numbers")
+        text = f"target position = {position.tolist()}: must be 3 finite numbers"
+        raise ConfigError(text, name="target position", value=position)
     return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
+
+
+def fill_vector(message, values: Array) -> None:
+    """Write (3,) into a geometry_msgs Vector3 or Point."""
+    message.x, message.y, message.z = values.tolist()
 
 
 def fill_pose(message: Pose, pose: Array) -> None:
     """Write a pose (4, 4) into a message."""
-    at, turn = message.position, message.orientation
-    at.x, at.y, at.z = pose[:3, 3].tolist()
+    fill_vector(message.position, pose[:3, 3])
+    turn = message.orientation
     turn.x, turn.y, turn.z, turn.w = rotation_to_quaternion(pose[:3, :3]).tolist()
 
 
 def fill_twist(message: Twist, twist: Array) -> None:
     """Write a twist (6,) into a message."""
-    _fill(message.linear, message.angular, twist)
+    fill_vector(message.linear, twist[:3])
+    fill_vector(message.angular, twist[3:])
 
 
 def fill_wrench(message: WrenchMsg, wrench: Array) -> None:
     """Write a wrench (6,) into a message."""
-    _fill(message.force, message.torque, wrench)
-
-
-def _fill(first, second, values: Array) -> None:
-    first.x, first.y, first.z, second.x, second.y, second.z = values.tolist()
+    fill_vector(message.force, wrench[:3])
+    fill_vector(message.torque, wrench[3:])
 
 
 def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
@@ -139,24 +150,18 @@ def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
     Raises:
         ConfigError: a joint or a position is missing.
     """
-    names = list(message.name)
-    missing = [name for name in joints if name not in names]
-    if missing or len(message.position) != len(names):
-        raise ConfigError(f"target joint: needs a position for each of {', '.join(joints)}; missing: {missing}")
-    return np.array(message.position)[[names.index(name) for name in joints]]
+    index = _joint_index("target joint", list(message.name), joints)
+    _check_length("target joint", "positions", message.position, message.name)
+    return np.array(message.position)[index]
 
 
 def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | None:
-    """The command in a JointState, in the robot's order; joints are matched by name, and others may be with them.
+    """The command in a JointState [rad, rad/s, N·m], in the robot's order; other joints may be with them.
 
     An array that is empty, or NaN for all the joints, commands nothing. Velocities go with positions where there are
     any, and efforts are then torque offsets; so they are with velocities alone; efforts alone are the command. This is
     what ros2_control's topic-based hardware interface publishes (ros-controls/topic_based_hardware_interfaces,
     joint_state_topic_hardware_interface.cpp): an array per command interface, NaN until a controller has written to it.
-
-    Args:
-        message: what is commanded [rad, rad/s, N·m].
-        joints: the robot's.
 
     Returns:
         None where nothing is commanded.
@@ -164,22 +169,18 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
     Raises:
         ConfigError: joints are missing, an array has another length than the names, or NaN for some of the joints.
     """
-    names = list(message.name)
-    missing = [name for name in joints if name not in names]
-    if missing:
-        raise ConfigError(f"joint command: joints {missing} are missing; it has: {', '.join(names)}")
-    index = [names.index(name) for name in joints]
+    index = _joint_index("joint command", list(message.name), joints)
 
     def given(kind: str, values: Sequence[float]) -> Array | None:
         if len(values) == 0:
             return None
-        if len(values) != len(names):
-            raise ConfigError(f"joint command: {len(values)} {kind} for {len(names)} names: must be as many, or none")
+        _check_length("joint command", kind, values, message.name, otherwise=", or none")
         chosen = np.array(values)[index]
         unset = np.isnan(chosen)
         if unset.any() and not unset.all():
             without = [name for name, is_unset in zip(joints, unset, strict=True) if is_unset]
-            raise ConfigError(f"joint command: {kind} of {without} are NaN: must be given for all joints, or for none")
+            text = f"joint command: {kind} of {without} are NaN: must be given for all joints, or for none"
+            raise ConfigError(text, name=without[0], value=math.nan)
         return None if unset.all() else chosen
 
     position, velocity = given("positions", message.position), given("velocities", message.velocity)
@@ -200,16 +201,15 @@ def joint_command_parts(command: Command) -> tuple[Array | None, Array | None, A
     return None, None, command.values
 
 
-def joint_state_message(
-    joints: Sequence[str], time: float, position: Array | None, velocity: Array | None, effort: Array | None
-) -> JointState:
-    """A JointState, stamped [s], with parts (n,) each; None leaves one empty."""
-    message = JointState(name=list(joints))
+def fill_joint_state(
+    message: JointState, time: float, position: Array | None, velocity: Array | None, effort: Array | None
+) -> None:
+    """Write a time [s] and parts (n,) each into a message; None leaves a part empty."""
     message.header.stamp = to_stamp(time)
-    for name, values in (("position", position), ("velocity", velocity), ("effort", effort)):
-        if values is not None:
-            setattr(message, name, numbers(values))
-    return message
+    parts = (position, velocity, effort)
+    message.position, message.velocity, message.effort = (
+        array("d") if values is None else numbers(values) for values in parts
+    )
 
 
 def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tuple[Array, Array, Array | None]:
@@ -219,18 +219,19 @@ def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tu
         ConfigError: joints missing or unknown, no points, a point of the wrong size, times that don't rise.
     """
     if sorted(message.joint_names) != sorted(joints):
-        raise ConfigError(f"joint trajectory: joints {list(message.joint_names)}: must be {', '.join(joints)}")
+        text = f"joint trajectory: joints {list(message.joint_names)}: must be {', '.join(joints)}"
+        raise ConfigError(text, name="joint_names", value=tuple(message.joint_names), bound=tuple(joints))
     if not message.points:
-        raise ConfigError("joint trajectory: no points: must have at least one")
+        raise ConfigError("joint trajectory: no points: must have at least one", name="points", value=0, bound=1)
     index = [list(message.joint_names).index(name) for name in joints]
     for number, point in enumerate(message.points):
         if len(point.positions) != len(joints):
-            raise ConfigError(
-                f"joint trajectory: point {number} has {len(point.positions)} positions: must have {len(joints)}"
-            )
+            text = f"joint trajectory: point {number} has {len(point.positions)} positions: must have {len(joints)}"
+            raise ConfigError(text, name="positions", value=len(point.positions), bound=len(joints))
     times = np.array([seconds(point.time_from_start) for point in message.points])
     if not (np.diff(times) > 0.0).all():
-        raise ConfigError(f"joint trajectory: times from start {times.tolist()} s: must rise")
+        text = f"joint trajectory: times from start {times.tolist()} s: must rise"
+        raise ConfigError(text, name="time_from_start", value=times)
     positions = np.array([point.positions for point in message.points])[:, index]
     if all(len(point.velocities) == len(joints) for point in message.points):
         velocities = np.array([point.velocities for point in message.points])[:, index]
@@ -244,10 +245,7 @@ def from_stamp(
 ) -> tuple[Array, Array, Array | None]:
     """What is left of a joint trajectory that starts at a stamp, 0 being now: times (k,) [s] from now, and so on.
 
-    Args:
-        stamp: of the trajectory's header.
-        now: by the robot's clock [s].
-        times, positions, velocities: see :func:`read_joint_trajectory`.
+    See :func:`read_joint_trajectory`; `now` is by the robot's clock [s].
 
     Raises:
         ConfigError: it ends in the past.
@@ -257,7 +255,8 @@ def from_stamp(
         return times, positions, velocities
     times = times + (start - now)
     if times[-1] <= 0.0:
-        raise ConfigError(f"joint trajectory: it starts at {start:.3f} s and ended {-times[-1]:.3f} s ago")
+        text = f"joint trajectory: it starts at {start:.3f} s and ended {-times[-1]:.3f} s ago"
+        raise ConfigError(text, name="stamp", value=start, bound=now)
     left = times > 0.0
     return times[left], positions[left], None if velocities is None else velocities[left]
 

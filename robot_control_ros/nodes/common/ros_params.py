@@ -1,8 +1,10 @@
-"""Gains as ROS parameters, from their one declaration."""
+"""Parameters of nodes, and gains as ROS parameters, from their one declaration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,27 +14,48 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ...core.errors import ConfigError, RobotControlError
-from ...core.gains import MATRIX, GainSpec, ParameterSet, check_gain, plain, plain_value
+from ...core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, ParameterSet, check_gain, plain, plain_value
+
+Number = tuple[float, float, float, str]  # default, lower and upper bound, description
 
 
-def declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
-    """Declare a number that is chosen at start, and return its value; an integer will do.
+def declare(
+    node: Node,
+    parameters: Mapping[str, tuple[Any, str]],
+    numbers: Mapping[str, Number] | None = None,
+    known: Mapping[str, str] | None = None,
+    *,
+    read_only: bool = True,
+) -> dict[str, Any]:
+    """Declare parameters by name, and return their values.
+
+    Args:
+        node: that has them.
+        parameters: default and description, in which `known` is filled in.
+        numbers: those with bounds; an integer will do. They are read-only.
+        known: what the descriptions list, such as the robots.
+        read_only: whether those without bounds are chosen at start, too.
 
     Raises:
         ConfigError: not a number, or out of bounds.
     """
+    values = {}
+    for name, (default, text) in parameters.items():
+        descriptor = ParameterDescriptor(description=text.format(**known or {}), read_only=read_only)
+        values[name] = node.declare_parameter(name, default, descriptor).value
+    for name, number in (numbers or {}).items():
+        values[name] = _declare_number(node, name, *number)
+    return values
+
+
+def _declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
     descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
-    descriptor.additional_constraints = f"a number within [{lower:g}, {upper:g}], chosen at start"
+    descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
     value: Any = node.declare_parameter(name, default, descriptor).value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
-        raise ConfigError(f"{name} = {value!r}: must be a number within [{lower:g}, {upper:g}]")
+        message = f"{name} = {value!r}: must be a number within [{lower:g}, {upper:g}]"
+        raise ConfigError(message, name=name, value=value, bound=(lower, upper))
     return float(value)
-
-
-def declare_chosen(node: Node, parameters: Mapping[str, tuple[Any, str]], **known: str) -> None:
-    """Declare parameters that are chosen at start, by name: default and description, in which `known` is filled in."""
-    for name, (default, text) in parameters.items():
-        node.declare_parameter(name, default, ParameterDescriptor(description=text.format(**known), read_only=True))
 
 
 class TunedParameters:
@@ -43,9 +66,6 @@ class TunedParameters:
 
     One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
     and sets what all of these return.
-
-    Args:
-        node: that owns the parameters.
     """
 
     def __init__(self, node: Node) -> None:
@@ -55,19 +75,15 @@ class TunedParameters:
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
 
-    def add(self, prefix: str, tuning: ParameterSet) -> None:
+    def add(self, prefix: str, tuning: ParameterSet, joints: Sequence[str]) -> None:
         """Declare ``<prefix>.…``, take over what the command line and files say, and keep following changes.
-
-        Args:
-            prefix: name of the law, or of what else is tuned.
-            tuning: what the parameters go to.
 
         Raises:
             ConfigError, ParameterException: a value from the command line or a file is refused; nothing is declared.
         """
         specs = {f"{prefix}.{spec.name}": spec for spec in tuning.specs}
         try:
-            self._declare(prefix, specs, tuning)
+            self._declare(prefix, specs, tuning, joints)
         except (ConfigError, ParameterException):
             self.remove(prefix)
             raise
@@ -75,19 +91,20 @@ class TunedParameters:
 
     def remove(self, prefix: str) -> None:
         """Undeclare ``<prefix>.…``."""
-        for name in [name for name in self._node._parameters if name.startswith(f"{prefix}.")]:
-            self._tuned.pop(name, None)
-            self._node.undeclare_parameter(name)
+        for gain in self._node.get_parameters_by_prefix(prefix):
+            self._tuned.pop(f"{prefix}.{gain}", None)
+            self._node.undeclare_parameter(f"{prefix}.{gain}")
 
-    def _declare(self, prefix: str, specs: Mapping[str, GainSpec], tuning: ParameterSet) -> None:
+    def _declare(self, prefix: str, specs: Mapping[str, GainSpec], tuning: ParameterSet, joints: Sequence[str]) -> None:
         node = self._node
         unknown = [name for name in node._parameter_overrides if name.startswith(f"{prefix}.") and name not in specs]
         if unknown:
-            raise ConfigError(f"unknown parameters {unknown}; gains: {', '.join(specs)}")
+            message = f"unknown parameters {unknown}; gains: {', '.join(specs)}"
+            raise ConfigError(message, name=unknown[0], bound=tuple(specs))
         given: dict[str, Any] = {}
         for name, spec in specs.items():
             default = plain_value(spec, tuning.target)
-            given[spec.name] = node.declare_parameter(name, default, _descriptor(spec, tuning.joints)).value
+            given[spec.name] = node.declare_parameter(name, default, gain_descriptor(spec, default, joints)).value
         tuning.set(given)
         tuning.finish()
         node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
@@ -102,7 +119,7 @@ class TunedParameters:
         (tuning, spec), value = self._tuned[parameter.name], parameter.value
         length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
         if length > 1 and isinstance(value, float):
-            # also where it is out of bounds: ROS would judge a single number in its own words
+            # also where it is out of bounds: ROS would refuse a single number with another message
             value = [value] * (6 if spec.size == MATRIX else length)
         with suppress(ConfigError):
             value = plain(spec, check_gain(spec, value, tuning.joints))
@@ -130,18 +147,29 @@ class TunedParameters:
             tuning.set(values)
 
 
-def _descriptor(spec: GainSpec, joints: int) -> ParameterDescriptor:
-    """Text, unit, size and range. The typing is dynamic so that 500 and [500, 500] are understood as numbers, too."""
+def gain_descriptor(
+    spec: GainSpec, default: bool | float | str | list[float], joints: Sequence[str]
+) -> ParameterDescriptor:
+    """One sentence, the range, and as JSON in `additional_constraints` what a person needs who tunes the gain.
+
+    The JSON object has ``unit``, ``axes`` (a name per value, empty for one value), ``default``, ``lower``, ``upper``
+    (null: no bound) and ``choices``. The typing is dynamic so that 500 and [500, 500] are understood as numbers, too.
+    """
+    data = {
+        "unit": spec.unit,
+        "axes": {TASK: AXES, MATRIX: AXES, VECTOR: AXES[:3], JOINT: tuple(joints)}.get(spec.size, ()),
+        "default": default,
+        "lower": _finite(spec.lower),
+        "upper": _finite(spec.upper),
+        "choices": spec.choices,
+    }
     descriptor = ParameterDescriptor(description=spec.doc, dynamic_typing=True)
-    if spec.switch:
-        descriptor.additional_constraints = "true or false"
-        return descriptor
-    if spec.choices:
-        descriptor.additional_constraints = spec.bounds()
-        return descriptor
-    *_, length = lengths = spec.lengths(joints)
-    size = "one number" if length == 1 else f"{' or '.join(map(str, lengths[1:]))} numbers or one for all"
-    descriptor.additional_constraints = f"{size}, each {spec.bounds().removeprefix('must be ')}"
-    lowest = -spec.upper if spec.size == MATRIX else spec.lower  # a matrix has more than its diagonal
-    descriptor.floating_point_range = [FloatingPointRange(from_value=lowest, to_value=spec.upper)]
+    descriptor.additional_constraints = json.dumps(data, ensure_ascii=False)
+    if not (spec.switch or spec.choices):
+        lowest = -spec.upper if spec.size == MATRIX else spec.lower  # a matrix has more than its diagonal
+        descriptor.floating_point_range = [FloatingPointRange(from_value=lowest, to_value=spec.upper)]
     return descriptor
+
+
+def _finite(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None

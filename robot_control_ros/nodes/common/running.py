@@ -25,9 +25,9 @@ from ...core.errors import RobotControlError
 from .transport import leave_shared_memory
 
 PRIORITY = 20  # of SCHED_FIFO, where permitted: behind the kernel's interrupts (50), drivers and bus masters
-PRIORITY_TEXT = "SCHED_FIFO priority asked for, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
+PRIORITY_TEXT = "SCHED_FIFO priority to request, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
-_LAST_POLL = 0.02  # s between two questions whether a node that was told to end is finished
+_LAST_POLL = 0.02  # s between two looks whether a node that got a signal is finished
 
 # Deep enough that a node that was held up for 10 ms at 500 Hz still answers every joint state, the newest last.
 STATE_QOS = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -54,8 +54,8 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
     """Ask for SCHED_FIFO for all threads that the process has, the middleware's as well.
 
     Args:
-        node: that says so where it isn't permitted.
-        priority: 1 to 99; 0 leaves the scheduling alone; -1 asks without a word for what may be had.
+        node: its log has a warning where it isn't permitted.
+        priority: 1 to 99; 0 leaves the scheduling alone; -1 takes what is permitted.
         permitted: that priority.
     """
     gc.collect()
@@ -72,6 +72,25 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
             node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
 
 
+def _init(on_signal: Callable[[int, object], None]) -> None:
+    leave_shared_memory()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+
+
+@contextmanager
+def _executing(node: Any) -> Iterator[Executor]:
+    executor = make_executor()
+    executor.add_node(node)
+    try:
+        yield executor
+    finally:
+        executor.remove_node(node)
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
 @contextmanager
 def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], None]]]:
     """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
@@ -86,71 +105,53 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
         if not spins:
             raise KeyboardInterrupt
 
-    leave_shared_memory()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
-    node, executor = make_node(), make_executor()
-    never: Future = Future()
-    executor.add_node(node)
+    _init(interrupt)
+    node = make_node()
+    with _executing(node) as executor:
 
-    def spin(seconds: float) -> None:
-        nonlocal spins
-        end = time.monotonic() + seconds
-        left = seconds
-        while left > 0.0 and not interrupted:
-            spins = True
-            try:
-                executor.spin_until_future_complete(never, timeout_sec=min(left, _POLL))
-            finally:
-                spins = False
-            left = end - time.monotonic()
-        if interrupted:
-            raise KeyboardInterrupt
+        def spin(seconds: float) -> None:
+            nonlocal spins
+            end = time.monotonic() + seconds
+            while (left := end - time.monotonic()) > 0.0 and not interrupted:
+                spins = True
+                try:
+                    executor.spin_until_future_complete(Future(), timeout_sec=min(left, _POLL))
+                finally:
+                    spins = False
+            if interrupted:
+                raise KeyboardInterrupt
 
-    try:
         yield node, spin
-    finally:
-        executor.remove_node(node)
-        node.destroy_node()
-        rclpy.try_shutdown()
 
 
 def run(make_node: Callable[[], Any]) -> None:
     """Run a node until SIGINT or SIGTERM, however often they come; then its close() leaves the robot safe.
 
     The signal only ends the spinning, and not before unfinished(), where the node has it, is False; the context stays
-    valid until the node has said its last word. A node that can't be made says why, and the exit status is 1.
+    valid until close() has returned. A node that can't be made says why, and the exit status is 1.
     """
-    leave_shared_memory()
-    try:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # a parameter file that can't be read
-        sys.exit(f"not started: {error}")
     stop: Future = Future()
 
     def on_signal(number: int, frame: object) -> None:
         if not stop.done():
             stop.set_result(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+    try:
+        _init(on_signal)
+    except RuntimeError as error:  # a parameter file that can't be read
+        sys.exit(f"not started: {error}")
     try:
         node = make_node()
     except (RobotControlError, ParameterException) as error:
         rclpy.try_shutdown()
         sys.exit(f"not started: {error}")
-    executor = make_executor()
-    executor.add_node(node)
-    try:
-        while rclpy.ok() and not stop.done() and not getattr(node, "failed", False):
-            executor.spin_until_future_complete(stop, timeout_sec=_POLL)
-        while hasattr(node, "unfinished") and node.unfinished():
-            executor.spin_until_future_complete(Future(), timeout_sec=_LAST_POLL)
-    finally:
-        node.close()
-        executor.remove_node(node)
-        node.destroy_node()
-        rclpy.try_shutdown()
+    with _executing(node) as executor:
+        try:
+            while rclpy.ok() and not stop.done() and not getattr(node, "failed", False):
+                executor.spin_until_future_complete(stop, timeout_sec=_POLL)
+            while hasattr(node, "unfinished") and node.unfinished():
+                executor.spin_until_future_complete(Future(), timeout_sec=_LAST_POLL)
+        finally:
+            node.close()
     if getattr(node, "failed", False):
         sys.exit(1)

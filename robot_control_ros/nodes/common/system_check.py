@@ -10,7 +10,7 @@ from rclpy.node import Node
 from ...core.types import CommandMode
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
-from .controller_manager import ControllerManager
+from .controller_manager import list_controllers, manager_services
 from .findings import Finding, error, ok, warning
 
 COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
@@ -27,15 +27,15 @@ def check_system(
     joint_states: str = "joint_states",
     commanding: Sequence[str] = (),
 ) -> list[Finding]:
-    """What the graph of nodes and topics tells, at once, without asking anybody.
+    """What the graph of nodes and topics shows, at once, without a request.
 
     Args:
-        node: that asks; its own publishers and subscriptions don't count.
+        node: that checks; its own publishers and subscriptions don't count.
         robot: under the profile that is to be checked.
         law: that is to run.
         wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
         joint_states: topic.
-        commanding: names of nodes of which one each may publish commands, besides the one that asks and the watchdog.
+        commanding: names of nodes of which one each may publish commands, besides this one and the watchdog.
     """
     return [
         *_joint_states(node, robot, joint_states),
@@ -51,30 +51,26 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     Waits for the answer: up to some seconds, where none comes. Nothing where the profile has no controller manager.
 
     Args:
-        node: that asks.
+        node: that checks.
         robot: under the profile that is to be checked.
         mode: of the law's commands.
-        follows: whether the controller that takes them is activated next, so that nobody has to be told to.
+        follows: whether the controller that takes them is activated next.
     """
     name, wanted = robot.profile.controller_manager, robot.profile.controllers[mode]
     if not name:
         return []
-    manager = ControllerManager(node, name)
-    if not manager.installed:
+    if manager_services() is None:
         return [ok(f"{name} was not asked: controller_manager_msgs isn't installed here")]
-    controllers = manager.controllers()
+    controllers = list_controllers(node, name)
     if controllers is None:
         return [error(f"{name} doesn't answer", *how_to_start(robot))]
-    found = {controller.name: controller for controller in controllers}
+    found = {each.name: each for each in controllers}
     if wanted not in found:
         listed = ", ".join(sorted(found)) or "none"
         return [error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(robot, mode))]
     interfaces = {f"{joint}/{kind.value}" for joint in robot.joints for kind in CommandMode}
-    conflicting = [
-        controller.name
-        for controller in controllers
-        if controller.name != wanted and controller.state == "active" and interfaces & set(controller.claimed)
-    ]
+    others = [each for each in controllers if each.name != wanted and each.state == "active"]
+    conflicting = [each.name for each in others if interfaces & set(each.claimed_interfaces)]
     switch = "ros2 control switch_controllers --strict"
     if conflicting:
         command = f"{switch} --deactivate {' '.join(conflicting)} --activate {wanted}"
@@ -109,25 +105,25 @@ def check_conflicting_publishers(
 
 
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:
-    """How to have the system in front of the robot, controller and all: in words, and what to type."""
-    system = robot.profile.description or f"the system of profile {robot.profile_name}"
-    return f"Start {system}", robot.profile.start
+    """How to have the system in front of the robot, controller and all: one sentence, and what to type."""
+    return f"Start {_system(robot)}", robot.profile.start
 
 
 def how_to_resume(robot: RobotConfig) -> str:
     """What to do where joint states have ended."""
-    profile = robot.profile
-    system = profile.description or f"the system of profile {robot.profile_name}"
-    advice = f"Does {system} still run?"
+    profile, advice = robot.profile, f"Does {_system(robot)} still run?"
     if profile.simulated_time and profile.controller_manager:
         advice += " A reset of its world ends its controllers: end it and start it again"
     return advice + (f": {profile.start}" if profile.start else "")
 
 
+def _system(robot: RobotConfig) -> str:
+    return robot.profile.description or f"the system of profile {robot.profile_name}"
+
+
 def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Finding]:
     topic = node.resolve_topic_name(topic)
-    senders = _others(node, node.get_publishers_info_by_topic(topic))
-    if senders:
+    if senders := _others(node, node.get_publishers_info_by_topic(topic)):
         yield ok(f"joint states on {topic}, from {_names(senders)}")
     else:
         yield error(f"nobody publishes joint states on {topic}", *how_to_start(robot))

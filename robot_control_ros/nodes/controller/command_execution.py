@@ -9,7 +9,6 @@ from typing import Any
 from std_msgs.msg import Bool
 
 from ...control.controller import Controller
-from ...core.errors import ConfigError
 from ...core.types import CommandMode
 from ...robot.profile import HardwareProfile
 from ..common.controller_manager import manager_services
@@ -105,16 +104,6 @@ class CommandExecution:
         if reason != self.reason:
             self.reason = reason
             self._on_change(reason)
-
-    def needed_for(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        """The action, refused by ConfigError while the law rests."""
-
-        def checked(*arguments: Any) -> Any:
-            if self.reason:
-                raise ConfigError(f"the law rests: {self.reason}")
-            return action(*arguments)
-
-        return checked
 
     def _on_running(self, message: Bool) -> None:
         self._program_runs = message.data

@@ -2,74 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ...control.controller import Controller
 from ...core.types import Command
-from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from ..common.messages import joint_command_parts
-from ..common.wire import JointStateWriter, WireWriter
+from ..common.messages import fill_joint_state, joint_command_parts, numbers
 
 
-class Commands(Protocol):
-    """Publishers of commands."""
+class CommandPublishers:
+    """Publishers of commands, as the robot's profile has them; none where the loop's commands are sent where it runs.
+
+    Either one topic per mode, as ros2_control's forward controllers take commands: feed-forwards are not sent then. Or
+    all modes with their feed-forwards on one topic, as ros2_control's topic-based hardware interface sends commands.
+    """
+
+    def __init__(self, entities: Entities, loop: Controller) -> None:
+        robot, self._publishers = loop.robot, {}
+        profile = robot.profile
+        self._values, self._joint_state = Float64MultiArray(), JointState(name=list(robot.joints))
+        self._on_one_topic = bool(profile.joint_commands)
+        if not loop.publishes_commands:
+            return
+        if self._on_one_topic:
+            self._publishers = dict.fromkeys(profile.commands, entities.publisher(JointState, profile.joint_commands))
+        else:
+            for mode in profile.commands:
+                self._publishers[mode] = entities.publisher(Float64MultiArray, profile.command_topic(mode))
 
     def send(self, command: Command, time: float) -> None:
         """Publish one; `time` is the stamp of the state that it answers [s]."""
+        if not self._publishers:
+            return
+        if self._on_one_topic:
+            fill_joint_state(self._joint_state, time, *joint_command_parts(command))
+            self._publishers[command.mode].publish(self._joint_state)
+        else:
+            self._values.data = numbers(command.values)
+            self._publishers[command.mode].publish(self._values)
 
     def wait(self, limit: Duration) -> None:
         """Wait until what was sent has arrived."""
-
-
-class ForwardCommands:
-    """As ros2_control's forward controllers take them, one topic per mode; what goes with a position is left out."""
-
-    def __init__(self, entities: Entities, robot: RobotConfig) -> None:
-        profile = robot.profile
-        self._writer = WireWriter(robot.n)
-        self._publishers = {
-            mode: entities.publisher(Float64MultiArray, profile.command_topic(mode)) for mode in profile.commands
-        }
-
-    def send(self, command: Command, time: float) -> None:
-        self._publishers[command.mode].publish(self._writer.write(command.values))
-
-    def wait(self, limit: Duration) -> None:
-        for publisher in self._publishers.values():
+        for publisher in set(self._publishers.values()):
             publisher.wait_for_all_acked(limit)
-
-
-class JointCommands:
-    """As ros2_control's topic-based hardware interface sends them: all modes on one topic, with what goes with them."""
-
-    def __init__(self, entities: Entities, robot: RobotConfig) -> None:
-        self._writer = JointStateWriter(robot.joints)
-        self._publisher: Any = entities.publisher(JointState, robot.profile.joint_commands)
-
-    def send(self, command: Command, time: float) -> None:
-        self._publisher.publish(self._writer.write(time, *joint_command_parts(command)))
-
-    def wait(self, limit: Duration) -> None:
-        self._publisher.wait_for_all_acked(limit)
-
-
-class NoCommands:
-    """Nothing: for a loop whose commands have been sent where it runs."""
-
-    def send(self, command: Command, time: float) -> None:
-        pass
-
-    def wait(self, limit: Duration) -> None:
-        pass
-
-
-def make_commands(entities: Entities, loop: Controller) -> Commands:
-    """As the loop needs it, and its robot's profile has it."""
-    if not loop.publishes_commands:
-        return NoCommands()
-    return (JointCommands if loop.robot.profile.joint_commands else ForwardCommands)(entities, loop.robot)

@@ -1,8 +1,10 @@
-"""How the control loop runs, as /diagnostics."""
+"""How the control loop runs: refusals, faults and restarts, in the log and as /diagnostics."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -10,71 +12,98 @@ from rclpy.node import Node
 
 from ...control.controller import Controller
 
-RECENT = 2.0  # s during which a refusal or a start anew shows
+FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
+MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
+RECENT = 2.0  # s during which a refusal or a restart shows
+RING_SIZE = 2000  # cycles whose latencies are kept
 _COUNTERS = {"cycles": "cycles", "repeated": "repeated stamps", "missed": "missed deadlines"}
 
 
 class LoopMonitor:
-    """Rate, latency, missed deadlines and the last refusal of one loop.
+    """Reports on one loop: its rate, latency, missed deadlines, and its last refusal.
 
-    Rates are per second of the clock in force: in simulated time that of the stamps, or a slow simulation would seem to
-    be a slow controller.
+    Rates are per second of the clock in force: in simulated time that of the stamps. Otherwise a slow simulation would
+    look like a slow controller.
 
     Two latencies: the response, from the arrival of a joint state to its command being sent; and, where stamps are wall
     time, the age of the state when its command was sent, which is right where sender and controller share a clock.
-    (The middleware's own time stamps would tell more, but the events executor of ROS 2 Kilted can't deliver them.)
+    (The middleware's own time stamps would show more, but the events executor of ROS 2 Kilted can't deliver them.)
     """
 
-    SIZE = 2000
-    MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
-
-    def __init__(self, loop: Controller, simulated: bool) -> None:
-        self._loop, self._simulated, self._rest_reason = loop, simulated, ""
-        self._responses, self._ages = np.zeros(self.SIZE), np.zeros(self.SIZE)
+    def __init__(self, node: Node, loop: Controller, simulated: bool) -> None:
+        self._node, self._log, self._loop, self._simulated = node, node.get_logger(), loop, simulated
+        self._fault_at, self._restarts = -math.inf, 0
+        self._rest_reason = self._logged_rest = ""
         self.restart()
 
     def restart(self) -> None:
         """Begin counting anew."""
-        self._cycles = 0
-        self._counted, self._since = 0, time.monotonic()
+        self._latencies: deque[tuple[float, float]] = deque(maxlen=RING_SIZE)  # response, and age of the state [s]
+        self._cycles = self._counted = 0
+        self._since = time.monotonic()
         self._stamp: float | None = None
         self._stamp_since: float | None = None
-        self._refusal, self._refused_at, self._refusals = "", -np.inf, 0
-        self._restart, self._restarted_at = "", -np.inf
+        self._refusal, self._refused_at, self._refusals = "", -math.inf, 0
+        self._restart, self._restarted_at = "", -math.inf
 
-    def cycle(self, response: float, stamp: float) -> None:
-        """One cycle is done: time since the joint state's arrival, and its stamp [s]."""
-        at = self._cycles % self.SIZE
-        self._responses[at], self._ages[at] = response, time.time() - stamp
+    def refuse(self, error: Exception) -> None:
+        """Report what was refused."""
+        self._refused(str(error))
+        self._log.error(str(error), throttle_duration_sec=1.0)
+
+    def cycle(self, arrived: float, stamp: float) -> None:
+        """After a cycle: count it, and report a fault at its begin, from time to time, and its end; each restart.
+
+        Args:
+            arrived: when the joint state came, by the steady clock [s].
+            stamp: of the joint state [s].
+        """
+        self._latencies.append((time.monotonic() - arrived, time.time() - stamp))
         self._stamp = stamp
         self._cycles += 1
+        loop = self._loop
+        if loop.fault:
+            self._refused(loop.fault)
+            if arrived - self._fault_at > FAULT_PERIOD:
+                self._fault_at = arrived
+                self._log.error(loop.fault)
+        elif self._fault_at > -math.inf:
+            self._fault_at = -math.inf
+            self._log.info(f"law {loop.running.name} controls the robot again")
+        if loop.restarts != self._restarts:
+            self._restarts = loop.restarts
+            self._restart, self._restarted_at = loop.restart_reason, time.monotonic()
+            self._log.warning(loop.restart_reason, throttle_duration_sec=1.0)
 
-    def refused(self, error: Exception) -> None:
-        """Something was refused."""
-        self._refusal, self._refused_at = str(error), time.monotonic()
-        self._refusals += 1
-
-    def rests(self, reason: str) -> None:
-        """The law rests for a reason; empty where it doesn't."""
+    def rests(self, reason: str, active: bool) -> None:
+        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`."""
         self._rest_reason = reason
+        if not active or reason == self._logged_rest:
+            return
+        self._logged_rest = reason
+        law = f"law {self._loop.running.name}"
+        if reason:
+            self._log.warning(f"{law} rests: {reason}")
+        else:
+            self._log.info(f"{law} begins where the robot is: its commands are executed")
 
-    def restarted(self, reason: str) -> None:
-        """The loop has started anew."""
-        self._restart, self._restarted_at = reason, time.monotonic()
-
-    def message(self, node: Node) -> DiagnosticArray:
+    def message(self) -> DiagnosticArray:
         """The present diagnosis; rates are those since the last call."""
         now = time.monotonic()
         passed, speed = self._passed(now)
         rate = (self._cycles - self._counted) / passed
         self._counted, self._since, self._stamp_since = self._cycles, now, self._stamp
         level, text = self._judge(rate, now)
-        status = DiagnosticStatus(level=level, name=f"{node.get_name()}: control loop", message=text)
+        status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
         status.values = [KeyValue(key=key, value=value) for key, value in self._values(rate, speed).items()]
         array = DiagnosticArray(status=[status])
-        array.header.stamp = node.get_clock().now().to_msg()
+        array.header.stamp = self._node.get_clock().now().to_msg()
         return array
+
+    def _refused(self, message: str) -> None:
+        self._refusal, self._refused_at = message, time.monotonic()
+        self._refusals += 1
 
     def _passed(self, now: float) -> tuple[float, float]:
         """Time since the last message, by the clock in force [s], and how fast that clock goes."""
@@ -108,10 +137,9 @@ class LoopMonitor:
         values["wrench"] = self._loop.wrench.reason or "fresh"
         if self._refusal:
             values["last refusal"] = self._refusal
-        filled = min(self._cycles, self.SIZE)
-        for name, ring in (("response", self._responses), ("state age", self._ages)):
-            if filled and abs(ring[filled - 1]) < self.MAX_AGE:
-                p50, p99 = np.percentile(ring[:filled], (50, 99))
+        for name, times in zip(("response", "state age"), zip(*self._latencies, strict=True), strict=False):
+            if abs(times[-1]) < MAX_AGE:
+                p50, p99 = np.percentile(times, (50, 99))
                 values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
         for name, value in self._loop.timing().items():
             label = _COUNTERS.get(name)

@@ -17,25 +17,19 @@ from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
 from ..common.ros_params import TunedParameters
-from .trajectory_goal import (
-    INVALID_GOAL,
-    SUCCESSFUL,
-    Constraints,
-    Outcome,
-    Tolerance,
-    TrajectoryGoal,
-    bounds_of,
-    goal_time_of,
-)
+from .trajectory_goal import INVALID_GOAL, SUCCESSFUL, Constraints, Outcome, TrajectoryGoal, bounds_of, tolerance_of
 
 FEEDBACK_PERIOD = 0.05  # s between two feedbacks, by the robot's clock
 
 
 @dataclass(eq=False)
 class _Running:
-    """A goal that is followed: `done` gets its outcome, or None where it was cancelled.
+    """A goal that is followed.
 
-    `restarts` are those of the loop when it was accepted.
+    Attributes:
+        done: gets its outcome, or None where it was cancelled.
+        restarts: of the loop when it was accepted.
+        feedback_at: stamp of the state at the last feedback [s].
     """
 
     handle: Any
@@ -43,20 +37,13 @@ class _Running:
     path: object
     done: Future
     restarts: int
-    told: float = -np.inf
+    feedback_at: float = -np.inf
 
 
 class FollowJointTrajectory:
-    """Accepts goals, follows the newest one, and tells how it went; without control_msgs it does nothing.
+    """Accepts goals, follows the newest one, and reports its outcome; without control_msgs it does nothing.
 
     Goals are judged after each control cycle. Nothing here blocks: what executes a goal awaits its outcome.
-
-    Args:
-        entities: where the action server and its parameters ``constraints.*`` belong.
-        loop: that follows.
-        parameters: of the node.
-        active: whether the controller is.
-        refuse: tells of a goal that is rejected.
     """
 
     def __init__(
@@ -79,7 +66,7 @@ class FollowJointTrajectory:
         self._action, self._accept, self._reject = Action, GoalResponse.ACCEPT, GoalResponse.REJECT
         self._accept_cancel = CancelResponse.ACCEPT
         self._constraints = ParameterSet(Constraints, loop.robot.n, {})
-        entities.tuned(parameters, "constraints", self._constraints)
+        entities.tuned(parameters, "constraints", self._constraints, loop.robot.joints)
         server = ActionServer(
             self._node,
             Action,
@@ -103,8 +90,8 @@ class FollowJointTrajectory:
         if state is None or reference.q is None or reference.v is None:
             return
         position_error, velocity_error = running.goal.error(reference.q, state.q), reference.v - state.v
-        if state.time - running.told >= FEEDBACK_PERIOD:
-            running.told = state.time
+        if state.time - running.feedback_at >= FEEDBACK_PERIOD:
+            running.feedback_at = state.time
             desired, actual = (reference.q, reference.v, reference.a), (state.q, state.v, None)
             points = desired, actual, (position_error, velocity_error, None)
             running.handle.publish_feedback(self._feedback(running.goal, state.time, points))
@@ -177,10 +164,10 @@ class FollowJointTrajectory:
         times, positions, velocities = read_joint_trajectory(message, joints)
         path = from_stamp(message.header.stamp, now, times, positions, velocities)
         rest = np.zeros(len(joints))
-        on_path = bounds_of(joints, _tolerances(request.path_tolerance), defaults.trajectory, rest)
+        on_path = bounds_of(joints, request.path_tolerance, defaults.trajectory, rest)
         stopped = rest + defaults.stopped_velocity_tolerance
-        at_goal = bounds_of(joints, _tolerances(request.goal_tolerance), defaults.goal, stopped)
-        left = goal_time_of(seconds(request.goal_time_tolerance), defaults.goal_time)
+        at_goal = bounds_of(joints, request.goal_tolerance, defaults.goal, stopped)
+        left = tolerance_of("goal_time_tolerance [s]", seconds(request.goal_time_tolerance), defaults.goal_time)
         start = seconds(message.header.stamp) or now
         return TrajectoryGoal(joints, loop.model.cyclic, start, times, on_path, at_goal, left), path
 
@@ -195,7 +182,3 @@ class FollowJointTrajectory:
         if hasattr(feedback, "index"):  # older control_msgs have none
             feedback.index = goal.point(time)
         return feedback
-
-
-def _tolerances(messages: Any) -> list[Tolerance]:
-    return [Tolerance(message.name, message.position, message.velocity) for message in messages]

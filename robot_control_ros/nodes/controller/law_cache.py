@@ -9,12 +9,9 @@ from ..common.ros_params import TunedParameters
 
 
 class LawCache:
-    """Every law that has been asked for so far. Its parameters stay declared, and its gains as they were set.
+    """Every law that has been used so far. Its parameters stay declared, and its gains as they were set.
 
-    Args:
-        parameters: of the node.
-        robot: that the laws are for.
-        time_constant: [s] with which changed gains are taken over.
+    A changed gain is taken over with the time constant [s].
     """
 
     def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:
@@ -29,18 +26,16 @@ class LawCache:
                 refused; nothing is declared then.
         """
         if name not in self._laws:
-            running = self._made(name)
-            self._parameters.add(name, running.gains)
-            self._laws[name] = running
+            try:
+                law = RunningLaw(self._robot, name, time_constant=self._time_constant)
+            except RobotControlError:
+                raise
+            except Exception as error:  # whatever a user's class raises: the law that runs shall go on
+                message = f"law {name!r} can't be made: {type(error).__name__}: {error}"
+                raise ConfigError(message, name="law", value=name) from error
+            self._parameters.add(name, law.gains, self._robot.joints)
+            self._laws[name] = law
         return self._laws[name]
-
-    def _made(self, name: str) -> RunningLaw:
-        try:
-            return RunningLaw(self._robot, name, time_constant=self._time_constant)
-        except RobotControlError:
-            raise
-        except Exception as error:  # whatever a user's class raises: the law that runs shall go on
-            raise ConfigError(f"law {name!r} can't be made: {type(error).__name__}: {error}") from error
 
     def close(self) -> None:
         """Undeclare all parameters."""

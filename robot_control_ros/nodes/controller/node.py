@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -21,13 +22,13 @@ from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
-from ..common.ros_params import TunedParameters, declare_number
+from ..common.ros_params import TunedParameters, declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
 
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
-PATIENCE = 3.0  # s of waiting for the system without a word
+QUIET_WAIT = 3.0  # s of waiting for the system without a line in the log
 START_PERIOD = 0.2  # s between two looks for what is needed to start
 
 # What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
@@ -37,6 +38,17 @@ _STRUCTURE = {
     "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
     "bus": ("", "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
+}
+_CHECKS = {
+    "check_system": (True, "Activate only where the system offers what the law needs."),
+    "forward_follows": (
+        False,
+        "Who starts this node activates the forward controller next; no warning that it is inactive.",
+    ),
+}
+_START = {
+    "autostart": (True, "Configure and activate at start."),
+    "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second that are expected [Hz]; 0 takes the profile's."),
@@ -70,7 +82,7 @@ class ControllerNode(LifecycleNode):
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.add_on_set_parameters_callback(self._check_structure)
         self.add_post_set_parameters_callback(self._switch_law)
-        if self.get_parameter("autostart").value:
+        if self._chosen["autostart"]:
             self._starter = self.create_timer(START_PERIOD, self._autostart, clock=steady_clock())
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -85,14 +97,14 @@ class ControllerNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._runtime is not None
         try:
-            for warning in self._runtime.check_system(bool(self.get_parameter("forward_follows").value)):
+            for warning in self._runtime.check_system(bool(self._value("forward_follows"))):
                 self.get_logger().warning(warning)
         except ConfigError as error:
             self.get_logger().error(f"not activated: {error}")
             return TransitionCallbackReturn.FAILURE
         for line in self._runtime.notes():
             self.get_logger().info(line)
-        take_priority(self, self.get_parameter("realtime_priority").value)
+        take_priority(self, self._chosen["realtime_priority"])
         try:
             self._runtime.activate()
         except RobotControlError as error:  # rclpy would go to unconfigured without a word
@@ -109,20 +121,21 @@ class ControllerNode(LifecycleNode):
         self._clean_up()
         return TransitionCallbackReturn.SUCCESS
 
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._clean_up()
-        return TransitionCallbackReturn.SUCCESS
+    on_shutdown = on_cleanup
 
     def close(self) -> None:
         """Leave the robot safe."""
         if self._runtime is not None:
             self._runtime.deactivate()
 
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
     def _autostart(self) -> None:
-        if self.get_parameter("description").value == "topic" and self._description is None:
+        if self._value("description") == "topic" and self._description is None:
             self.get_logger().info("waiting for robot_description …", throttle_duration_sec=5.0)
             return
-        if self.get_parameter("bus").value and not self.count_publishers("joint_states"):
+        if self._value("bus") and not self.count_publishers("joint_states"):
             self.get_logger().info("waiting for the bus …", throttle_duration_sec=5.0)
             return
         if self._runtime is None and self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
@@ -136,7 +149,7 @@ class ControllerNode(LifecycleNode):
         try:
             self._runtime.check_system()
         except ConfigError as error:
-            if age > PATIENCE:
+            if age > QUIET_WAIT:
                 self.get_logger().info(f"waiting: {error}", throttle_duration_sec=5.0)
             return
         if self._runtime.active or self.trigger_activate() == TransitionCallbackReturn.SUCCESS:
@@ -144,44 +157,29 @@ class ControllerNode(LifecycleNode):
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
-        for name, (choice, text) in _STRUCTURE.items():
-            self.declare_parameter(name, choice, ParameterDescriptor(description=text.format(**known)))
-        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
-        start = ParameterDescriptor(description="Configure and activate at start.", read_only=True)
-        self.declare_parameter("autostart", True, start)
-        check = ParameterDescriptor(description="Activate only where the system offers what the law needs.")
-        self.declare_parameter("check_system", True, check)
-        follows = "Who starts this node activates the forward controller next; no warning that it is inactive."
-        self.declare_parameter("forward_follows", False, ParameterDescriptor(description=follows))
-        priority = ParameterDescriptor(description=PRIORITY_TEXT.format(priority=PRIORITY), read_only=True)
-        self.declare_parameter("realtime_priority", -1, priority)
+        declare(self, _STRUCTURE | _CHECKS, known=known, read_only=False)
+        self._chosen = declare(self, _START, _NUMBERS)
 
     def _configure(self) -> None:
-        def value(name: str):
-            return self.get_parameter(name).value
-
-        numbers = self._numbers
-        robot = load_robot(value("robot"), value("profile")).at_rate(numbers["rate"])
-        if numbers["frozen_after"] >= 0.0:
-            robot = replace(robot, profile=replace(robot.profile, frozen_after=numbers["frozen_after"]))
-        self._laws = LawCache(self._tuned, robot, numbers["gain_time_constant"])
-        law = self._laws.get(value("law"))
-        loop = self._make_loop(robot, law)
-        checked = bool(value("check_system"))
-        self._runtime = ControllerRuntime(
-            self, loop, self._tuned, numbers["telemetry_rate"], numbers["state_timeout"], checked
-        )
+        chosen = self._chosen
+        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(chosen["rate"])
+        if chosen["frozen_after"] >= 0.0:
+            robot = replace(robot, profile=replace(robot.profile, frozen_after=chosen["frozen_after"]))
+        self._laws = LawCache(self._tuned, robot, chosen["gain_time_constant"])
+        loop = self._make_loop(robot, self._laws.get(self._value("law")))
+        rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
+        self._runtime = ControllerRuntime(self, loop, self._tuned, rate, timeout, checked)
 
     def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:
-        description, time_constant = self._chosen_description(), self._numbers["gain_time_constant"]
-        bus = self.get_parameter("bus").value
+        description, time_constant = self._chosen_description(), self._chosen["gain_time_constant"]
+        bus = self._value("bus")
         if not bus:
             return ControlLoop(robot, law, model=RobotModel.of(robot, description), gain_time_constant=time_constant)
         from ...ethercat.process.protocol import memory_path
         from ...ethercat.process.remote_loop import RemoteLoop
 
-        name = self.get_parameter("robot").value
-        return RemoteLoop(robot, law, description, time_constant, name=name, path=memory_path(bus))
+        name, path = self._value("robot"), memory_path(bus)
+        return RemoteLoop(robot, law, description, time_constant, name=name, path=path)
 
     def _clean_up(self) -> None:
         for part in (self._runtime, self._laws):
@@ -190,17 +188,18 @@ class ControllerNode(LifecycleNode):
         self._runtime, self._laws = None, None
 
     def _chosen_description(self) -> str | None:
-        choice = self.get_parameter("description").value
+        choice = self._value("description")
         if choice == "config":
             return None
         if choice != "topic":
-            raise ConfigError(f"description = {choice!r}; choices: config, topic")
+            message = f"description = {choice!r}; choices: config, topic"
+            raise ConfigError(message, name="description", value=choice, bound=("config", "topic"))
         if self._description is None:
             raise ConfigError("description = topic, but nothing has arrived on robot_description")
         return self._description
 
     def _on_description(self, message: String) -> None:
-        used = self._runtime is not None and self.get_parameter("description").value == "topic"
+        used = self._runtime is not None and self._value("description") == "topic"
         if used and message.data != self._description:
             self.get_logger().warning("a new robot_description arrived: it counts from the next configure on")
         self._description = message.data

@@ -14,10 +14,6 @@ class PayloadServices:
     """Take a sample in each of six or more poses at rest, then identify: mass, centre and tare are set from them.
 
     Samples stay where they don't suffice, so that more can be taken; activation begins anew.
-
-    Args:
-        node: that has the parameters wrench.payload_mass and wrench.payload_center.
-        loop: whose wrench is meant.
     """
 
     def __init__(self, node: Node, loop: Controller) -> None:
@@ -34,7 +30,8 @@ class PayloadServices:
         loop.tip()  # there is a fresh state
         source = loop.wrench.settings.target.source
         if source != "sensor":
-            raise ConfigError(f"wrench.source = {source}: a payload is identified from a sensor")
+            message = f"wrench.source = {source}: a payload is identified from a sensor"
+            raise ConfigError(message, name="wrench.source", value=source, bound=("sensor",))
         if loop.state is None or loop.kin is None or loop.state.wrench_on_tip is None:
             raise ConfigError(f"{loop.wrench.reason}: nothing to take a sample of")
         if self._samples is None:
@@ -45,12 +42,13 @@ class PayloadServices:
     def identify(self) -> str:
         """Identify, take the result over, and begin anew."""
         if self._samples is None:
-            raise ConfigError(
-                "no payload samples: move to six or more poses and call add_payload_sample at rest in each"
-            )
+            message = "no payload samples: move to six or more poses and call add_payload_sample at rest in each"
+            raise ConfigError(message)
         payload = self._samples.result()
-        values = {"wrench.payload_mass": payload.mass, "wrench.payload_center": [float(x) for x in payload.center]}
-        done = self._node.set_parameters_atomically([Parameter(name, value=value) for name, value in values.items()])
+        mass = Parameter("wrench.payload_mass", value=payload.mass)
+        done = self._node.set_parameters_atomically(
+            [mass, Parameter("wrench.payload_center", value=payload.center.tolist())]
+        )
         if not done.successful:
             raise ConfigError(done.reason)
         self._loop.wrench.set_tare(payload.bias)

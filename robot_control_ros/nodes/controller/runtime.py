@@ -22,9 +22,8 @@ from ..common.ros_params import TunedParameters
 from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from .command_execution import CommandExecution
-from .commands import make_commands
+from .commands import CommandPublishers
 from .diagnostics import LoopMonitor
-from .events import LoopEvents
 from .follow_joint_trajectory import FollowJointTrajectory
 from .payload_services import PayloadServices
 from .state_input import StateInput
@@ -69,10 +68,9 @@ class ControllerRuntime:
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
         self._input = StateInput(loop.robot, loop.model)
         self._simulated = bool(node.get_parameter("use_sim_time").value)
-        self._monitor = LoopMonitor(loop, self._simulated)
-        self._events = LoopEvents(node, loop, self._monitor)
+        self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
-        self._heard: float | None = None  # when the last good joint state came, by the steady clock
+        self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
         self._entities = Entities(node)
         try:
@@ -82,25 +80,25 @@ class ControllerRuntime:
             raise
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
-        loop, entities, payload = self._loop, self._entities, self._payload
-        entities.tuned(parameters, "wrench", loop.wrench.settings)
-        entities.tuned(parameters, "workspace", loop.workspace.settings)
-        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._events.refuse)
-        self._commands = make_commands(entities, loop)
+        loop, entities = self._loop, self._entities
+        entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
+        entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
+        self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
+        self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
-        Targets(entities, loop, lambda callback: self._report_errors(self._execution.needed_for(callback)))
+        Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
         for name, action in (
             ("zero_wrench", loop.wrench.zero),
-            ("add_payload_sample", payload.add_sample),
-            ("identify_payload", payload.identify),
+            ("add_payload_sample", self._payload.add_sample),
+            ("identify_payload", self._payload.identify),
+            ("hold", self._hold),
             ("go_home", loop.motion.go_home),
         ):
-            entities.trigger(f"~/{name}", self._when_active(self._execution.needed_for(action)))
-        entities.trigger("~/hold", self._when_active(self._hold))
+            entities.trigger(f"~/{name}", action if name == "hold" else self._when_ready(action))
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
@@ -109,9 +107,9 @@ class ControllerRuntime:
         self._loop.reset()
         self._payload.reset()
         self._monitor.restart()
-        self._heard, self._stale = None, False
+        self._state_at, self._stale = None, False
         self.active = True
-        self._events.rests(self._execution.reason, True)
+        self._monitor.rests(self._execution.reason, True)
 
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
@@ -134,16 +132,15 @@ class ControllerRuntime:
         running, robot = self._loop.running, self._loop.robot
         self._check_graph(running)
         findings = check_controllers(self._node, robot, running.mode, forward_follows)
-        _refuse_errors(findings)
+        _raise_errors(findings)
         return [describe([finding]) for finding in findings if finding.level is Level.WARNING]
 
     def notes(self) -> list[str]:
         """What a user has to know of this robot under this profile."""
-        robot, profile = self._loop.robot, self._loop.robot.profile
-        name = f"{robot.description or robot.name} (profile {robot.profile_name})"
-        compensated = " and ".join(profile.compensated_by_robot)
-        own = [f"{compensated} is the robot's own job here: the law's is off"] if compensated else []
-        return [f"{name}: {line}" for line in (*own, *profile.notes)]
+        robot, notes = self._loop.robot, list(self._loop.robot.profile.notes)
+        if compensated := " and ".join(robot.profile.compensated_by_robot):
+            notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
+        return [f"{robot.description or robot.name} (profile {robot.profile_name}): {note}" for note in notes]
 
     def check_law(self, law: RunningLaw) -> None:
         """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
@@ -153,8 +150,8 @@ class ControllerRuntime:
                 self._check_graph(law)
 
     def _check_graph(self, law: RunningLaw) -> None:
-        topic = "wrench" if self._loop.wrench.settings.target.source == "sensor" else None
-        _refuse_errors(check_system(self._node, self._loop.robot, law, topic))
+        sensed = self._loop.wrench.settings.target.source == "sensor"
+        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if sensed else None))
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`Controller.switch_law`."""
@@ -182,9 +179,8 @@ class ControllerRuntime:
             self._stop(error)
             return
         self._commands.send(command, state.time)
-        self._heard, self._stale = arrived, False
-        self._monitor.cycle(time.monotonic() - arrived, state.time)
-        self._events.cycle(arrived)
+        self._state_at, self._stale = arrived, False
+        self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
             self._telemetry.cycle(command)
@@ -192,11 +188,12 @@ class ControllerRuntime:
     def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
         self._input.allow_rest(time.monotonic())
-        self._events.rests(reason, self.active)
+        self._monitor.rests(reason, self.active)
         if reason and self.active:
             self._goals.abort(reason)
 
     def _hold(self) -> str | None:
+        self._check_active()
         if self._execution.reason:
             return f"the law rests: {self._execution.reason}; it begins where the robot is"
         self._loop.motion.hold()
@@ -204,7 +201,7 @@ class ControllerRuntime:
 
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
-        self._events.refuse(error)
+        self._monitor.refuse(error)
         self._goals.abort(str(error))
         self._send_safe()
 
@@ -216,55 +213,55 @@ class ControllerRuntime:
 
     def _check_freshness(self) -> None:
         """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
-        if not self.active or self._heard is None:
+        if not self.active or self._state_at is None:
             return
-        age = self._age(self._heard)
+        age = time.monotonic() - self._state_at
+        if self._simulated and self._loop.state is not None:
+            age = min(age, abs(self._node.get_clock().now().nanoseconds * 1e-9 - self._loop.state.time))
         if age <= self._state_timeout:
             return
         if self._stale:
             self._send_safe()
             return
         self._stale = True
-        missing = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
-        self._stop(ConfigError(f"{missing}. {how_to_resume(self._loop.robot)}"))
-
-    def _age(self, heard: float) -> float:
-        age = time.monotonic() - heard
-        if self._simulated and self._loop.state is not None:
-            simulated = self._node.get_clock().now().nanoseconds * 1e-9 - self._loop.state.time
-            age = min(age, abs(simulated))
-        return age
+        message = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
+        resume = how_to_resume(self._loop.robot)
+        self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=age, bound=self._state_timeout))
 
     def _publish_diagnostics(self) -> None:
         """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
         if self.active and self._checked:
             conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
             if conflicting:
-                self._events.refuse(ConfigError(describe(conflicting)))
-        self._diagnostics.publish(self._monitor.message(self._node))
+                self._monitor.refuse(ConfigError(describe(conflicting)))
+        self._diagnostics.publish(self._monitor.message())
 
     def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Refuse what can't be used, in words, and go on."""
+        """While the controller is active: report what can't be used, and go on."""
 
         def reporting(message: Any) -> None:
-            if not self.active:
-                return
-            try:
-                callback(message)
-            except RobotControlError as error:
-                self._events.refuse(error)
+            if self.active:
+                try:
+                    callback(message)
+                except RobotControlError as error:
+                    self._monitor.refuse(error)
 
         return reporting
 
-    def _when_active(self, action: Callable[[], Any]) -> Callable[[], Any]:
-        def checked() -> Any:
-            if not self.active:
-                raise ConfigError("the controller is not active: activate it first")
-            return action()
+    def _check_active(self) -> None:
+        if not self.active:
+            raise ConfigError("the controller is not active: activate it first")
+
+    def _when_ready(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*arguments: Any) -> Any:
+            self._check_active()
+            if self._execution.reason:
+                raise ConfigError(f"the law rests: {self._execution.reason}")
+            return action(*arguments)
 
         return checked
 
 
-def _refuse_errors(findings: list[Finding]) -> None:
-    if bad := errors(findings):
-        raise ConfigError(describe(bad))
+def _raise_errors(findings: list[Finding]) -> None:
+    if found := errors(findings):
+        raise ConfigError(describe(found))

@@ -25,10 +25,7 @@ WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
 class Targets:
     """Subscribes to the targets of one loop. A frame_id that isn't the base is transformed through the model.
 
-    Args:
-        entities: where the subscriptions belong.
-        loop: that the targets go to.
-        report_errors: makes a callback that refuses what can't be used, and is silent while the controller is inactive.
+    `report_errors` makes a callback that reports what can't be used, and does nothing while the controller is inactive.
     """
 
     def __init__(self, entities: Entities, loop: Controller, report_errors: Callable[[Any], Any]) -> None:

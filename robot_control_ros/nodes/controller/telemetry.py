@@ -1,4 +1,4 @@
-"""What the controller tells about itself, at a lower rate than it controls."""
+"""The controller's telemetry, at a lower rate than it controls."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from ..common.messages import fill_pose, fill_twist, fill_wrench, named_blocks, 
 class Telemetry:
     """Publishes ``~/state`` (everything, as named blocks) and, for other tools, pose, reference, twist and wrench.
 
-    Args:
-        entities: where the publishers belong.
-        loop: that is told about.
-        rate: samples per second [Hz], at most the rate of control.
+    Its rate [Hz] is at most that of control.
     """
 
     def __init__(self, entities: Entities, loop: Controller, rate: float) -> None:

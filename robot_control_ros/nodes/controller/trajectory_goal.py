@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +38,6 @@ class Constraints:
     goal: Array = gain(0.0, size=JOINT, unit="rad", upper=10.0, doc="Largest error at the goal; 0: any.")
 
 
-class Tolerance(NamedTuple):
-    """What goes for one joint, as in control_msgs/JointTolerance; accelerations aren't measured, nor checked."""
-
-    name: str
-    position: float
-    velocity: float
-
-
 class Outcome(NamedTuple):
     """How a goal ended: error code, and what there is to say."""
 
@@ -61,7 +53,7 @@ class Bounds:
     velocity: Array
 
     def exceeded(self, joints: Sequence[str], position: Array, velocity: Array) -> str:
-        """Which joint exceeds which bound by how much, in words; empty where none does."""
+        """Which joint exceeds which bound by how much; empty where none does."""
         for unit, errors, bounds in (("rad", position, self.position), ("rad/s", velocity, self.velocity)):
             sizes = np.abs(errors)
             if not (sizes <= bounds).all():
@@ -70,40 +62,39 @@ class Bounds:
         return ""
 
 
-def bounds_of(joints: Sequence[str], given: Iterable[Tolerance], position: Array, velocity: Array) -> Bounds:
-    """The tolerances that a goal gives over the defaults: 0 takes the default, -1 is none at all.
+def tolerance_of(name: str, given: float, default: float) -> float:
+    """The tolerance that a goal gives; 0 takes the default. -1, or a default of 0, is none at all: infinite.
+
+    Raises:
+        ConfigError: neither positive, 0 nor -1.
+    """
+    if not (given >= 0.0 or given == ERASED):
+        raise ConfigError(f"{name} = {given:g}: must be positive, 0 or -1", name=name, value=given, bound=0.0)
+    chosen = default if given == 0.0 else given
+    return chosen if chosen > 0.0 else math.inf
+
+
+def bounds_of(joints: Sequence[str], given: Iterable[Any], position: Array, velocity: Array) -> Bounds:
+    """The tolerances that a goal gives over the defaults, see :func:`tolerance_of`.
 
     Args:
         joints: the robot's, in its order.
-        given: by the goal.
-        position, velocity: (n,) the defaults; 0 is none.
+        given: as in control_msgs/JointTolerance; accelerations aren't measured, nor checked.
+        position, velocity: (n,) the defaults.
 
     Raises:
         ConfigError: an unknown joint, or a tolerance that is neither positive, 0 nor -1.
     """
-    both = {"position": _or_any(position), "velocity": _or_any(velocity)}
+    defaults = {"position": position, "velocity": velocity}
+    both = {kind: np.where(values > 0.0, values, math.inf) for kind, values in defaults.items()}
     for tolerance in given:
         if tolerance.name not in joints:
-            raise ConfigError(f"tolerance for unknown joint {tolerance.name!r}; joints: {', '.join(joints)}")
+            message = f"tolerance for unknown joint {tolerance.name!r}; joints: {', '.join(joints)}"
+            raise ConfigError(message, name=tolerance.name, bound=tuple(joints))
+        at = joints.index(tolerance.name)
         for kind, values in both.items():
-            value = getattr(tolerance, kind)
-            if not (value >= 0.0 or value == ERASED):
-                raise ConfigError(f"{kind} tolerance of {tolerance.name} = {value:g}: must be positive, 0 or -1")
-            if value != 0.0:
-                values[joints.index(tolerance.name)] = math.inf if value == ERASED else value
-    return Bounds(both["position"], both["velocity"])
-
-
-def goal_time_of(given: float, default: float) -> float:
-    """Time [s] that is left to reach the goal after the trajectory's end: see :func:`bounds_of`; infinite where 0.
-
-    Raises:
-        ConfigError: neither positive, 0 nor -1 s.
-    """
-    if not (given >= 0.0 or given == ERASED):
-        raise ConfigError(f"goal_time_tolerance = {given:g} s: must be positive, 0 or -1")
-    chosen = default if given == 0.0 else given
-    return chosen if chosen > 0.0 else math.inf
+            values[at] = tolerance_of(f"{kind} tolerance of {tolerance.name}", getattr(tolerance, kind), values[at])
+    return Bounds(**both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,16 +135,12 @@ class TrajectoryGoal:
     def judge(self, time: float, position_error: Array, velocity_error: Array) -> Outcome | None:
         """How the goal ends at a time [s] with these errors (n,), or None where it goes on."""
         if time < self.end:
-            words = self.on_path.exceeded(self.joints, position_error, velocity_error)
-            return Outcome(PATH_TOLERANCE_VIOLATED, f"on the way {words}") if words else None
-        words = self.at_goal.exceeded(self.joints, position_error, velocity_error)
-        if not words:
+            message = self.on_path.exceeded(self.joints, position_error, velocity_error)
+            return Outcome(PATH_TOLERANCE_VIOLATED, f"on the way {message}") if message else None
+        message = self.at_goal.exceeded(self.joints, position_error, velocity_error)
+        if not message:
             return Outcome(SUCCESSFUL)
         late = time - self.end
         if late > self.goal_time:
-            return Outcome(GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end {words}")
+            return Outcome(GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end {message}")
         return None
-
-
-def _or_any(values: Array) -> Array:
-    return np.where(values > 0.0, values, math.inf)

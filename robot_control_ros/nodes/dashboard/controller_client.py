@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,14 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
-from std_srvs.srv import Trigger
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
-from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from .gain_parameters import described, full_name, plain, ros_value, short_name
+from .gain_parameters import full_name, plain, read_parameters, ros_value, short_name
 
 LATE = 2.0  # s after which a request counts as unanswered
-TELEMETRY_LATE = 0.3  # s without telemetry after which the controller is asked how it is
-ASK_PERIOD, ASK_LATE = 0.25, 0.5  # s between two such questions, and for the answer
+TELEMETRY_LATE = 0.3  # s without telemetry after which the state is requested
+STATE_PERIOD, STATE_LATE = 0.25, 0.5  # s between two such requests, and for the answer
 SILENT = 0.5  # s without a sign of life after which it doesn't answer
 RETRY = 0.5  # s between two attempts to learn the gains
 ERROR = 40  # level of a log message; Log.ERROR is a number or bytes, as the version has it
@@ -40,7 +38,7 @@ class Calls:
         self._open: dict[Any, tuple[float, Any, Callable[[Any], None]]] = {}
 
     def call(self, client: Any, request: Any, then: Callable[[Any], None], late: float = LATE) -> None:
-        """Ask, from any thread."""
+        """Send a request, from any thread."""
         if not client.service_is_ready():
             then(None)
             return
@@ -70,24 +68,18 @@ class Calls:
 class ControllerClient:
     """See the module.
 
-    Args:
-        node: whose executor is used.
-        entities: where subscriptions belong.
-        robot: that is controlled.
-        name: of the controller's node.
-
     Attributes:
         law: that runs; empty until it is known.
         parameters: its gains and settings; replaced, never changed.
         lifecycle: the last known state.
     """
 
-    def __init__(self, node: Node, entities: Entities, robot: RobotConfig, name: str = "/controller") -> None:
+    def __init__(self, node: Node, entities: Entities, name: str = "/controller") -> None:
         self.law, self.lifecycle = "", ""
         self.parameters: Mapping[str, Parameter] = {}
-        self._node, self._robot, self._name = node, robot, name
+        self._name = name
         self._calls = Calls()
-        self._answered_at = self._telemetry = self._asked = self._learned = -1e9
+        self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
         self._known = False  # what the controller's gains are
         self._round = 0  # of learning them; a new one takes the place of the one before
         self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round; empty after it
@@ -129,15 +121,15 @@ class ControllerClient:
     def _poll(self) -> None:
         self._calls.give_up()
         now = time.monotonic()
-        if now - self._telemetry > TELEMETRY_LATE and now - self._asked > ASK_PERIOD:
-            self._ask_state()
+        if now - self._telemetry > TELEMETRY_LATE and now - self._requested_at > STATE_PERIOD:
+            self._request_state()
         if not self.answers:
             self._known = False  # another controller may come back
         elif not self._known and not self._waiting and now - self._learned > RETRY:
             self._learn()
 
-    def _ask_state(self, then: Callable[[], None] = lambda: None) -> None:
-        self._asked = time.monotonic()
+    def _request_state(self, then: Callable[[], None] = lambda: None) -> None:
+        self._requested_at = time.monotonic()
 
         def take(answer: GetState.Response | None) -> None:
             if answer is not None:
@@ -145,22 +137,18 @@ class ControllerClient:
                 self.lifecycle = answer.current_state.label
             then()
 
-        self._calls.call(self._clients["get_state"], GetState.Request(), take, ASK_LATE)
+        self._calls.call(self._clients["get_state"], GetState.Request(), take, STATE_LATE)
 
-    # --- what it is asked to do ---
+    # --- requests ---
 
-    def trigger(self, client: Any, reply: Reply) -> None:
-        """Call a std_srvs/Trigger service."""
+    def call(self, client: Any, request: Any, reply: Reply) -> None:
+        """Call a service of std_srvs, whose response has `success` and `message`."""
         message = f"{client.srv_name} doesn't answer"
 
-        def take(answer: Trigger.Response | None) -> None:
+        def take(answer: Any) -> None:
             reply(RequestResult(False, message) if answer is None else RequestResult(answer.success, answer.message))
 
-        self._calls.call(client, Trigger.Request(), take)
-
-    def call(self, client: Any, request: Any, then: Callable[[Any], None]) -> None:
-        """Call another service; None comes where it doesn't answer."""
-        self._calls.call(client, request, then)
+        self._calls.call(client, request, take)
 
     def change_state(self, transition: str, reply: Reply) -> None:
         """A lifecycle transition by its name; a refusal has the message of the controller's log."""
@@ -170,8 +158,8 @@ class ControllerClient:
         def take(answer: ChangeState.Response | None) -> None:
             if answer is None:
                 reply(self._unanswered())
-            else:  # the state is asked for in any case, and meanwhile the log comes
-                self._ask_state(lambda: conclude(bool(answer.success)))
+            else:  # the state is requested in any case, and meanwhile the log comes
+                self._request_state(lambda: conclude(bool(answer.success)))
 
         def conclude(done: bool) -> None:
             message = self._error or f"{transition} isn't possible while the controller is {self.lifecycle}"
@@ -193,15 +181,13 @@ class ControllerClient:
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings, all or none."""
-        names = [full_name(self.law, name) for name in values]
+        full = {full_name(self.law, name): ros_value(value) for name, value in values.items()}
         try:
-            parameters = [
-                RosParameter(name, value=ros_value(value)) for name, value in zip(names, values.values(), strict=True)
-            ]
+            parameters = [RosParameter(name, value=value) for name, value in full.items()]
         except (TypeError, ValueError) as error:
             reply(RequestResult(False, f"{dict(values)}: {error}"))
             return
-        self._set(parameters, lambda then: self._read(names, then), reply)
+        self._set(parameters, lambda then: self._read(list(full), then), reply)
 
     def _set(self, parameters: list[RosParameter], then: Callable[[Callable[[], None]], None], reply: Reply) -> None:
         """Set parameters together; what the controller made of them is known before the reply."""
@@ -223,51 +209,44 @@ class ControllerClient:
     # --- what it is ---
 
     def _learn(self, then: Callable[[], None] = lambda: None) -> None:
-        """Ask for the law, then for the names of its gains, then for what they are and have."""
+        """Learn the law and its gains anew, request by request."""
         self._round += 1
         self._newer = {}
         self._waiting.append(then)
-        mine = self._round
+        mine, requests = self._round, self._requests()
 
-        def ask(kind: str, request: Any, take: Callable[[Any], None]) -> None:
-            def take_or_end(answer: Any) -> None:
-                if mine == self._round:
-                    end() if answer is None else take(answer)
-
-            self._calls.call(self._clients[kind], request, take_or_end)
-
-        def end() -> None:
+        def send(request: tuple[str, Any] | None) -> None:
+            if request is not None:
+                self._calls.call(self._clients[request[0]], request[1], take)
+                return
             self._learned = time.monotonic()
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 each()
 
-        def take_law(answer: GetParameters.Response) -> None:
-            law = str(answer.values[0].string_value) if answer.values else ""
-            if not law:
-                end()
-                return
+        def take(answer: Any) -> None:
+            if mine == self._round:
+                send(None if answer is None else requests.send(answer))
+
+        send(next(requests))
+
+    def _requests(self) -> Generator[tuple[str, Any] | None, Any, None]:
+        """The requests for the law, then for its gains' names, descriptors and values; None at the end."""
+        answer = yield "get_parameters", GetParameters.Request(names=["law"])
+        law = str(answer.values[0].string_value) if answer.values else ""
+        if law:
             prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
-            request = ListParameters.Request(prefixes=prefixes, depth=ListParameters.Request.DEPTH_RECURSIVE)
-            ask("list_parameters", request, lambda found: take_names(law, list(found.result.names)))
-
-        def take_names(law: str, names: list[str]) -> None:
-            request = DescribeParameters.Request(names=names)
-            ask("describe_parameters", request, lambda found: take_descriptions(law, names, list(found.descriptors)))
-
-        def take_descriptions(law: str, names: list[str], descriptors: list[Any]) -> None:
-            request = GetParameters.Request(names=names)
-            ask("get_parameters", request, lambda found: take_values(law, descriptors, list(found.values)))
-
-        def take_values(law: str, descriptors: list[Any], found: list[Any]) -> None:
+            depth = ListParameters.Request.DEPTH_RECURSIVE
+            answer = yield "list_parameters", ListParameters.Request(prefixes=prefixes, depth=depth)
+            names = list(answer.result.names)
+            descriptors = (yield "describe_parameters", DescribeParameters.Request(names=names)).descriptors
+            found = (yield "get_parameters", GetParameters.Request(names=names)).values
             if descriptors and len(found) == len(descriptors):
                 values = [plain(parameter_value_to_python(value)) for value in found]
                 self.law, self._known = law, True
-                self.parameters = described(self._robot, law, descriptors, values)
+                self.parameters = read_parameters(law, descriptors, values)
                 self._take_values(self._newer)
-            end()
-
-        ask("get_parameters", GetParameters.Request(names=["law"]), take_law)
+        yield None
 
     def _read(self, names: Sequence[str], then: Callable[[], None]) -> None:
         def take(answer: GetParameters.Response | None) -> None:

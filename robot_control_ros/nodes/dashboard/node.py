@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from ...core.errors import ConfigError, RobotControlError
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
-from ..common.ros_params import declare_chosen, declare_number
+from ..common.ros_params import declare
 from ..common.running import LATCHED_QOS, run
 from .robot_link import RosLink
 
@@ -25,6 +25,7 @@ _PARAMETERS = {
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
     "host": ("127.0.0.1", "Address to listen on; 0.0.0.0 lets others in, without any password."),
 }
+_NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one.")}
 
 
 class DashboardNode(Node):
@@ -33,17 +34,18 @@ class DashboardNode(Node):
     def __init__(self) -> None:
         super().__init__("dashboard")
         self._page_type = _page_type()
-        self._declare_parameters()
-        self._robot = load_robot(self._value("robot"), self._value("profile"))
+        self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
+        self._robot = load_robot(self._chosen["robot"], self._chosen["profile"])
         self._link: RosLink | None = None
         self._page: Any = None
-        source = self._value("description")
+        source = self._chosen["description"]
         if source == "config":
             self._open(self._robot.urdf())
         elif source == "topic":
             self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         else:
-            raise ConfigError(f"description = {source!r}; choices: config, topic")
+            message = f"description = {source!r}; choices: config, topic"
+            raise ConfigError(message, name="description", value=source, bound=("config", "topic"))
 
     def close(self) -> None:
         """End the page."""
@@ -60,7 +62,7 @@ class DashboardNode(Node):
                 self.get_logger().error(f"robot_description: {error}; waiting for another")
 
     def _open(self, urdf: str) -> None:
-        host, port = self._value("host"), int(self._port)
+        host, port = self._chosen["host"], int(self._chosen["port"])
         link = RosLink(self, self._robot, urdf)
         try:
             self._page = self._page_type(link, host, port)
@@ -71,13 +73,6 @@ class DashboardNode(Node):
         if self._page.port != port:
             print(f"port {port} is taken: {self._page.port} it is", flush=True)
         print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
-
-    def _declare_parameters(self) -> None:
-        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
-        self._port = declare_number(self, "port", 8080, 1, 65535, "Port; where it is taken, the next free one.")
-
-    def _value(self, name: str) -> Any:
-        return self.get_parameter(name).value
 
 
 def _page_type() -> Any:

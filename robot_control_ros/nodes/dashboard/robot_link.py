@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
 from rclpy.node import Node
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
-from ...dashboard.link import Health, Parameter, Reply, RequestResult, RobotTelemetry, Value
+from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry, Value
 from ...laws import law_names
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from ..common.messages import fill_pose, fill_wrench
+from ..common.messages import fill_pose, fill_vector, fill_wrench
 from .controller_client import ControllerClient
-from .robot_services import RobotServices
 from .robot_topics import RobotTopics
+
+SERVICES = (
+    *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench")),
+    *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
+    "simulator/reset",
+)
 
 
 class RosLink:
-    """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`.
-
-    Args:
-        node: whose executor is used.
-        robot: its configuration.
-        urdf: text of its description.
-    """
+    """See the module and :class:`robot_control_ros.dashboard.link.RobotLink`."""
 
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
         self.robot, self.urdf = robot, urdf
+        self._node = node
         self._entities = entities = Entities(node)
-        self._controller = ControllerClient(node, entities, robot)
+        self._controller = ControllerClient(node, entities)
         self._topics = RobotTopics(node, entities, robot, self._controller)
-        self._services = RobotServices(node, entities)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
         self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
+        self._triggers: dict[str, Any] = {name: node.create_client(Trigger, f"/{name}") for name in SERVICES}
+        self._pause: Any = node.create_client(SetBool, "/simulator/pause")
 
     def close(self) -> None:
         """Take the topics back."""
@@ -59,7 +61,7 @@ class RosLink:
             topics.executing,
             topics.diagnosis,
             topics.problem,
-            topics.bus() if "ethercat/enable" in self._services.ready else "",
+            topics.describe_bus() if self._triggers["ethercat/enable"].service_is_ready() else "",
         )
 
     def law(self) -> str:
@@ -78,27 +80,24 @@ class RosLink:
         self._controller.set_gains(values, reply)
 
     def requests(self) -> frozenset[str]:
-        return self._services.ready
+        return frozenset(name for name, client in self._triggers.items() if client.service_is_ready())
 
     def request(self, name: str, reply: Reply) -> None:
-        self._controller.trigger(self._services.triggers[name], reply)
+        self._controller.call(self._triggers[name], Trigger.Request(), reply)
 
     def pause(self, paused: bool, reply: Reply) -> None:
-        def take(answer: SetBool.Response | None) -> None:
-            reply(RequestResult(answer is not None, "" if answer is not None else "the simulator doesn't answer"))
-
-        self._controller.call(self._services.pause, SetBool.Request(data=paused), take)
+        self._controller.call(self._pause, SetBool.Request(data=paused), reply)
 
     def change_state(self, transition: str, reply: Reply) -> None:
         self._controller.change_state(transition, reply)
 
     def stop(self, reply: Reply) -> None:
-        if "ethercat/quick_stop" in self._services.ready:
+        if self._triggers["ethercat/quick_stop"].service_is_ready():
             self.request("ethercat/quick_stop", reply)
         self._controller.deactivate(reply)
 
     def can_push(self) -> bool:
-        return self._services.simulated
+        return bool(self._node.count_subscribers("/simulator/push"))
 
     def set_target_pose(self, pose: Array) -> None:
         message = PoseStamped()
@@ -117,11 +116,11 @@ class RosLink:
     def push(self, link: str, force: Array) -> None:
         message = WrenchStamped()
         message.header.frame_id = link
-        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+        fill_vector(message.wrench.force, force)
         self._pushes.publish(message)
 
     def set_object_target(self, name: str, position: Array) -> None:
         message = PointStamped()
         message.header.frame_id = self.robot.base
-        message.point.x, message.point.y, message.point.z = position.tolist()
+        fill_vector(message.point, position)
         self._topics.object_target(name).publish(message)

@@ -21,7 +21,7 @@ from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from ..common.messages import JointStateReader, read_blocks, read_pose
+from ..common.messages import JointStateReader, read_blocks, read_pose, vector
 from ..common.polled import PolledSubscriptions
 from ..common.running import LATCHED_QOS
 from .controller_client import ControllerClient
@@ -34,12 +34,6 @@ _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylind
 
 class RobotTopics:
     """Subscribes to them, and polls what comes often.
-
-    Args:
-        node: whose executor is used.
-        entities: where subscriptions belong.
-        robot: its configuration.
-        controller: telemetry is a sign of its life.
 
     Attributes:
         telemetry: the newest of everything; replaced, never changed.
@@ -55,7 +49,7 @@ class RobotTopics:
         self.problem = ""
         self.executing: bool | None = None
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
-        self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets; None where nobody listens
+        self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets
         self._bus = ""
         self._drives: dict[str, str] = {}  # what each says, by joint
         self._polled = polled = PolledSubscriptions(node)
@@ -79,9 +73,15 @@ class RobotTopics:
         new = takewhile(lambda numbered: numbered[0] > after, reversed(tuple(self._recent)))
         return [blocks for _, blocks in new][::-1]
 
-    def bus(self) -> str:
-        """What the bus and its drives say."""
-        return describe_bus(self._bus, self._drives)
+    def describe_bus(self) -> str:
+        """What the bus reports, and the drives by joint: those that report the same together."""
+        joints_by_message: dict[str, list[str]] = {}
+        for joint, message in self._drives.items():
+            joints_by_message.setdefault(message, []).append(joint.removesuffix("_joint").replace("_", " "))
+        if len(joints_by_message) == 1:
+            return f"{self._bus} · all: {next(iter(joints_by_message))}"
+        drives = (f"{', '.join(joints)}: {message}" for message, joints in joints_by_message.items())
+        return " · ".join([self._bus, *drives])
 
     def object_target(self, name: str) -> Any:
         """The publisher of an object's targets."""
@@ -117,20 +117,18 @@ class RobotTopics:
         if pose is None:
             return None
         rotation = pose.reshape(3, 4)[:, :3]
-        force, torque = message.wrench.force, message.wrench.torque
-        parts = np.array([[force.x, force.y, force.z], [torque.x, torque.y, torque.z]])
-        return np.asarray((parts @ rotation.T).ravel())
+        return np.concatenate((rotation @ vector(message.wrench.force), rotation @ vector(message.wrench.torque)))
 
     def _scene(self, message: MarkerArray) -> tuple[DrawnObject, ...]:
         found = []
         for marker in message.markers:
             if marker.type in _SHAPES:
-                size, colour = marker.scale, marker.color
+                colour = marker.color
                 found.append(
                     DrawnObject(
                         marker.ns,
                         _SHAPES[marker.type],
-                        np.array([size.x, size.y, size.z]),
+                        vector(marker.scale),
                         read_pose(marker.pose),
                         (colour.r, colour.g, colour.b),
                         marker.header.frame_id,
@@ -141,11 +139,10 @@ class RobotTopics:
 
     def _is_led(self, name: str) -> bool:
         """Whether somebody takes targets for it."""
-        if name not in self._object_targets:
-            topic = f"/simulator/{name}/target"
-            taken = self._node.count_subscribers(topic) > 0
-            self._object_targets[name] = self._entities.publisher(PointStamped, topic) if taken else None
-        return self._object_targets[name] is not None
+        topic = f"/simulator/{name}/target"
+        if name not in self._object_targets and self._node.count_subscribers(topic) > 0:
+            self._object_targets[name] = self._entities.publisher(PointStamped, topic)
+        return name in self._object_targets
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -159,13 +156,3 @@ class RobotTopics:
 
     def _on_running(self, message: Bool) -> None:
         self.executing = message.data
-
-
-def describe_bus(bus: str, drives: Mapping[str, str]) -> str:
-    """What the bus says, and the drives by joint: those that say the same together."""
-    joints_by_message: dict[str, list[str]] = {}
-    for joint, message in drives.items():
-        joints_by_message.setdefault(message, []).append(joint.removesuffix("_joint").replace("_", " "))
-    if len(joints_by_message) == 1:
-        return f"{bus} · all: {next(iter(joints_by_message))}"
-    return " · ".join([bus, *(f"{', '.join(joints)}: {message}" for message, joints in joints_by_message.items())])

@@ -30,19 +30,19 @@ class ContourOperator(Node):
     """Over topics and services alone.
 
     Attributes:
-        hears_controller: telemetry has come.
+        has_telemetry: telemetry has come.
         bus: values of the bus's last diagnostics, by name; empty before the first.
-        words: what they say of the drives.
-        running: whether the drives do what is commanded, as they say.
-        stopped: whether the drives were stopped, as they say.
-        heard_at: when the last diagnostics came, by time.monotonic() [s].
+        message: theirs, about the drives.
+        running: whether the drives do what is commanded, as they report.
+        stopped: whether the drives were stopped, as they report.
+        diagnosed_at: when the last diagnostics came, by time.monotonic() [s].
     """
 
     def __init__(self, robot: RobotConfig) -> None:
         super().__init__("operator")
-        self.hears_controller = self.running = self.stopped = False
+        self.has_telemetry = self.running = self.stopped = False
         self.bus: Mapping[str, str] = {}
-        self.words, self.heard_at = "", 0.0
+        self.message, self.diagnosed_at = "", 0.0
         self._robot, self._reader = robot, JointStateReader(robot.joints)
         self._samples: list[tuple[float, Array]] | None = None
         self._entities = entities = Entities(self)
@@ -59,28 +59,23 @@ class ContourOperator(Node):
     def ready(self) -> bool:
         """Whether everything that is used is there."""
         services = all(client.service_is_ready() for client in (*self._drives.values(), self._set))
-        return self.hears_controller and services and self._trajectory.get_subscription_count() > 0
+        return self.has_telemetry and services and self._trajectory.get_subscription_count() > 0
 
-    def ask(self, service: str) -> Future:
-        """Ask the bus for enable or reset_fault."""
+    def request(self, service: str) -> Future:
+        """Request enable or reset_fault of the bus."""
         return self._drives[service].call_async(Trigger.Request())
 
     def set_gains(self, law: str, gains: Mapping[str, Any]) -> Future:
-        """Set gains by name, all or none."""
+        """Set gains by name, all or none; see :meth:`check_set`."""
         parameters = [Parameter(f"{law}.{name}", value=value).to_parameter_msg() for name, value in gains.items()]
         return self._set.call_async(SetParametersAtomically.Request(parameters=parameters))
 
     @staticmethod
     def check_set(answer: Future) -> None:
-        """Read the answer to :meth:`set_gains`.
-
-        Raises:
-            ConfigError: they were refused; says why.
-        """
+        """Refuse, by ConfigError, an answer to :meth:`set_gains` that is a refusal."""
         response: Any = answer.result()
-        result = response.result
-        if not result.successful:
-            raise ConfigError(f"gains refused: {result.reason}")
+        if not response.result.successful:
+            raise ConfigError(f"gains refused: {response.result.reason}")
 
     def send(self, times: Array, positions: Array, velocities: Array) -> None:
         """Send a trajectory (k,), (k, n), (k, n) [s, rad, rad/s] that starts now, and begin to record."""
@@ -89,7 +84,7 @@ class ContourOperator(Node):
             point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
             point.time_from_start = to_duration(float(t))
             message.points.append(point)
-        self._samples = []
+        self._samples = []  # the record begins
         self._trajectory.publish(message)
 
     @property
@@ -113,12 +108,12 @@ class ContourOperator(Node):
             self._samples.append((state.time, state.q))
 
     def _on_state(self, message: Float64MultiArray) -> None:
-        self.hears_controller = True
+        self.has_telemetry = True
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == "ethercat: bus":
                 self.bus = {item.key: item.value for item in status.values}
-                self.words, self.heard_at = status.message, time.monotonic()
+                self.message, self.diagnosed_at = status.message, time.monotonic()
                 self.running = status.level == DiagnosticStatus.OK
                 self.stopped = status.level == DiagnosticStatus.ERROR

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from geometry_msgs.msg import PointStamped, PoseStamped
+from geometry_msgs.msg import PointStamped
 
 from ...core.spatial import make_pose
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
 from ...simulation.log import Log
 from ...simulation.scene import Scene
-from ..common.messages import fill_pose
+from ..common.messages import fill_vector
 from .keyboard import Keyboard
 from .operator import Operator
 
@@ -29,11 +29,6 @@ STROKES = {
 class KeyOperator(Operator):
     """Leads the scene's first object on slides, or where there is none the target of the tip, stroke by stroke.
 
-    Args:
-        robot, law: see :class:`Operator`.
-        scene: that the robot is in.
-        keyboard: of the terminal.
-
     Attributes:
         leads: what is led.
     """
@@ -43,8 +38,7 @@ class KeyOperator(Operator):
         self.keyboard: Keyboard = keyboard
         if keyboard.usable:
             self.length = 0.0
-        on_slides = [item for item in scene.objects.values() if item.motion == "slides"]
-        self._object = on_slides[0] if on_slides else None
+        self._object = next((item for item in scene.objects.values() if item.motion == "slides"), None)
         self.leads = "tip" if self._object is None else self._object.name
         self._place: Array | None = None if self._object is None else self._object.shape.pose[:3, 3].copy()
         self._turn = np.eye(3)
@@ -85,12 +79,9 @@ class KeyOperator(Operator):
 
     def _send(self, place: Array) -> None:
         if self._object is None:
-            target = PoseStamped()
-            target.header.frame_id = self._robot.base
-            fill_pose(target.pose, make_pose(place, self._turn))
-            self._target.publish(target)
+            self._send_target(make_pose(place, self._turn))
             return
         point = PointStamped()
         point.header.frame_id = self._robot.base
-        point.point.x, point.point.y, point.point.z = place.tolist()
+        fill_vector(point.point, place)
         self._object_target.publish(point)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import select
 import sys
 import termios
 import tty
-from types import TracebackType
 from typing import Any, TextIO
 
-_SEQUENCES = {
+_NAMES = {b"\x1b": "escape"} | {
     f"\x1b{mode}{final}".encode(): name
     for mode in "[O"  # the two that terminals have
     for final, name in (("A", "up"), ("B", "down"), ("C", "right"), ("D", "left"))
 }
+_KEY = re.compile(rb"\x1b[\[O][^@-~]*[@-~]|\x1b(?=[^\[O])|[^\x1b]", re.DOTALL)  # a sequence, Escape, a character
 
 
 class KeyReader:
@@ -25,36 +26,21 @@ class KeyReader:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[str]:
-        """The keys that are complete with this; no data says that nothing more will come of what has begun."""
+        """The keys that are complete with this; no data means that the key that has begun gets no more bytes."""
         self._rest += data
-        keys = []
-        while self._rest:
-            key, length = self._first(final=not data)
-            if length == 0:
-                break
-            self._rest = self._rest[length:]
-            if key:
-                keys.append(key)
-        return keys
-
-    def _first(self, final: bool) -> tuple[str, int]:
-        """The first key and how many bytes it takes; 0 where more must come, no name where it means nothing here."""
-        rest = self._rest
-        if rest[:1] != b"\x1b":
-            return chr(rest[0]), 1
-        if rest[1:2] not in (b"[", b"O"):
-            return ("escape", 1) if len(rest) > 1 or final else ("", 0)
-        for length in range(3, len(rest) + 1):
-            if 0x40 <= rest[length - 1] <= 0x7E:  # the last byte of a sequence
-                return _SEQUENCES.get(rest[:length], ""), length
-        return ("", len(rest)) if final else ("", 0)
+        found = []
+        while key := _KEY.match(self._rest):
+            self._rest = self._rest[key.end() :]
+            found.append(key.group())
+        if not data:
+            found.append(self._rest)
+            self._rest = b""
+        names = (_NAMES.get(key, key.decode("latin-1") if len(key) == 1 else "") for key in found)
+        return [name for name in names if name]
 
 
 class Keyboard:
     """The keys of a terminal, one by one and without echo, between enter and exit; Ctrl-C stays an interrupt.
-
-    Args:
-        stream: the terminal; standard input by default.
 
     Attributes:
         usable: False where the stream is no terminal, or another program has it; there are no keys then.
@@ -64,14 +50,11 @@ class Keyboard:
         self._stream = sys.stdin if stream is None else stream
         self._reader = KeyReader()
         self._before: list[Any] | None = None
-        self.usable = self._in_front()
-
-    def _in_front(self) -> bool:
         try:
             number = self._stream.fileno()
-            return os.isatty(number) and os.tcgetpgrp(number) == os.getpgrp()
+            self.usable = os.isatty(number) and os.tcgetpgrp(number) == os.getpgrp()
         except (OSError, ValueError):  # closed, or not this session's terminal
-            return False
+            self.usable = False
 
     def __enter__(self) -> Keyboard:
         if self.usable:
@@ -80,9 +63,7 @@ class Keyboard:
             tty.setcbreak(self._stream)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._restore()
         atexit.unregister(self._restore)
 

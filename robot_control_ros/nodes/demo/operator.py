@@ -12,7 +12,7 @@ from ...laws import law_class
 from ...references import Circle
 from ...robot.configuration import RobotConfig
 from ...simulation.log import Log, LogSample
-from ..common.messages import fill_pose
+from ..common.messages import fill_pose, fill_vector
 from .spectator import Spectator
 
 LENGTH = 20.0  # s
@@ -82,22 +82,24 @@ class Operator(Spectator):
         if self._circle is None:
             start = make_pose(pose[:, 3], pose[:, :3])
             self._circle = Circle(start, RADIUS, TURN, SETTLE, normal=(0.0, 0.0, 1.0))
-        target = PoseStamped()
-        target.header.frame_id = self._robot.base
         reference = self._circle.sample(self.elapsed).pose
         assert reference is not None
-        fill_pose(target.pose, reference)
-        self._target.publish(target)
+        self._send_target(reference)
         pushing = self._pushing(self.elapsed)
         if pushing or self._was_pushing:
             self._push.publish(self._upward_push(pose[:, :3], PUSH_FORCE if pushing else 0.0))
         self._was_pushing = pushing
+
+    def _send_target(self, pose: Array) -> None:
+        target = PoseStamped()
+        target.header.frame_id = self._robot.base
+        fill_pose(target.pose, pose)
+        self._target.publish(target)
 
     def _upward_push(self, rotation: Array, size: float) -> WrenchStamped:
         """A push along +z of the base (+y where the arm has no z), in the axes of the link it acts on."""
         message = WrenchStamped()
         message.header.frame_id = self._robot.tip
         upward = [0.0, 0.0, size] if self._robot.axes[2] else [0.0, size, 0.0]
-        force = rotation.T @ np.array(upward)
-        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+        fill_vector(message.wrench.force, rotation.T @ np.array(upward))
         return message

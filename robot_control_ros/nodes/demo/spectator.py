@@ -51,12 +51,12 @@ class Spectator(Node):
 
     @property
     def plan(self) -> str:
-        """What will be done, in words."""
+        """What will be done."""
         return "the arm holds: on the page, drag the target, push the arm, change its stiffness; Ctrl-C ends"
 
     @property
     def note(self) -> str:
-        """What is being done, in a few words."""
+        """What is being done."""
         return ""
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Spectator(Node):
             self._began = float(self.latest["time"][0])
 
     def _tared(self) -> bool:
-        """Whether the controller has answered; it is asked once, when it can hear. Nothing counts before."""
+        """Whether the tare is done; it is requested once, when the service is there. Nothing counts before."""
         if self._taring is None and self._zero.service_is_ready():
             self._taring = self._zero.call_async(Trigger.Request())
         return self._taring is not None and self._taring.done()

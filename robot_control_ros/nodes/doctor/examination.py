@@ -1,4 +1,4 @@
-"""What some seconds of a robot's messages tell: rates, clocks, frames, torques. Numbers in, findings out."""
+"""Judges some seconds of a robot's messages: rates, clocks, frames, torques. Numbers in, findings out."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...robot.model import RobotModel
 from ..common.findings import Finding, error, ok, warning
 
 MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
-RATE_TOLERANCE = 0.1  # share of the nominal rate
+RATE_TOLERANCE = 0.1  # fraction of the nominal rate
 AT_REST = 0.02  # rad/s
-TELLING = 2.0  # N·m of gravity, from which on the sign of a torque can be told
-HEAVY = 5.0  # N of force in free space that ask for a tare
+MIN_GRAVITY = 2.0  # N·m, from which on the sign of a torque can be judged
+MAX_FREE_FORCE = 5.0  # N of force in free space, beyond which a tare is needed
 
 
 @dataclass
@@ -82,12 +82,6 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
     """Whether stamps rise, and are of this machine's clock where time isn't simulated.
 
     In simulated time stamps may repeat: ros2_control stamps with the time of /clock that it heard last.
-
-    Args:
-        what: is judged, for the text.
-        samples: of it.
-        simulated: whether stamps are those of a simulation.
-        publishers: what to type to see who publishes.
     """
     if samples.stamps[-1] == samples.stamps[0] and simulated:
         return error(f"{what}: stamps stand still", "Is there a /clock, and does it run?", "ros2 topic hz /clock")
@@ -116,10 +110,7 @@ def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
 def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
     """Whether measured torques, of a robot at rest, are those that hold its weight, in sign and size.
 
-    Args:
-        robot: its profile says what efforts are meant to be.
-        model: of it.
-        states: with efforts as the profile's sign makes them; nothing is said of a robot that moves.
+    Efforts are taken with the profile's sign; nothing is found of a robot that moves.
     """
     if robot.profile.joint_effort == "none" or any(np.abs(state.v).max() > AT_REST for state in states):
         return []
@@ -127,7 +118,7 @@ def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotS
     if not np.isfinite(effort).all():
         return [warning("joint states: no effort", f"Set joint_effort: none in profile {robot.profile_name}")]
     gravity = model.at(states[-1].q).gravity
-    if np.linalg.norm(gravity) < TELLING:
+    if np.linalg.norm(gravity) < MIN_GRAVITY:
         return []
     same, reversed_ = np.linalg.norm(effort - gravity), np.linalg.norm(effort + gravity)
     size = f"{_numbers(effort)} N·m measured, {_numbers(gravity)} N·m of gravity in the model"
@@ -151,15 +142,15 @@ def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Fin
 
 
 def judge_force(force: Array, zero: str) -> Finding:
-    """Whether a mean force (3,) [N] in free space asks for a tare; `zero` is what to type for it."""
+    """Whether a mean force (3,) [N] in free space needs a tare; `zero` is what to type for it."""
     size = float(np.linalg.norm(force))
-    if size > HEAVY:
+    if size > MAX_FREE_FORCE:
         return warning(f"wrench: {size:.1f} N", "If nothing touches the tool, zero it", zero)
     return ok(f"wrench: {size:.1f} N")
 
 
 def _rate(what: str, samples: Samples, simulated: bool) -> tuple[str, float]:
-    """The rate, in words and in Hz."""
+    """A text on the rate, and the rate [Hz]."""
     gaps = samples.gaps(simulated)
     rate = float(1.0 / gaps.mean())
     text = f"{what}: {rate:.0f} Hz, longest gap {gaps.max() * 1e3:.0f} ms"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import resource
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -27,29 +27,15 @@ from ..common.findings import Finding, Level, error, errors, ok, warning
 from ..common.messages import JointStateReader, seconds, vector
 from ..common.running import LATCHED_QOS, spinning
 from ..common.system_check import WATCHDOG, check_controllers, check_system, how_to_start
-from .examination import (
-    Samples,
-    judge_clock,
-    judge_force,
-    judge_gaps,
-    judge_joints,
-    judge_rate,
-    judge_torques,
-    judge_wrench_frame,
-)
+from . import examination
+from .examination import Samples
 
 CONTROLLER = "controller"
 LISTENING_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Doctor(Node):
-    """Listens to one robot.
-
-    Args:
-        robot: under the profile that is in question.
-        law: that is to run.
-        name: of the robot, or path of its file, as nodes are given it.
-    """
+    """Listens to one robot."""
 
     def __init__(self, robot: RobotConfig, law: RunningLaw, name: str) -> None:
         super().__init__("doctor")
@@ -59,7 +45,7 @@ class Doctor(Node):
         self._state_samples, self._wrench_samples = Samples(), Samples()
         self._forces: list[np.ndarray] = []
         self._frame, self._complaint = "", ""
-        self._names: set[str] = set()  # of all joints that were heard of
+        self._names: set[str] = set()  # of all joints in the messages
         self._diagnoses: dict[str, DiagnosticStatus] = {}  # by node
         self._executing: bool | None = None
         self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current
@@ -81,13 +67,15 @@ class Doctor(Node):
         if errors(surroundings):
             return surroundings
         topic = self._wrench_topic if sensed else None
-        found = surroundings
-        found += check_system(self, self._robot, self._law, topic, profile.joint_states, (CONTROLLER,))
-        found += check_controllers(self, self._robot, self._law.mode)
-        found += [*self._running(), *self._joint_states()]
-        if sensed:
-            found += self._wrench()
-        return found + self._nodes()
+        return [
+            *surroundings,
+            *check_system(self, self._robot, self._law, topic, profile.joint_states, (CONTROLLER,)),
+            *check_controllers(self, self._robot, self._law.mode),
+            *self._running(),
+            *self._joint_states(),
+            *(self._wrench() if sensed else ()),
+            *self._nodes(),
+        ]
 
     def _surroundings(self) -> list[Finding]:
         domain = os.environ.get("ROS_DOMAIN_ID", "0")
@@ -105,9 +93,8 @@ class Doctor(Node):
         if self._executing is None:
             return [warning(f"{topic}: nothing was heard of whether the robot executes commands")]
         if not self._executing:
-            return [
-                error(f"{topic}: the robot executes no commands", "Start its program; see the robot's page in docs")
-            ]
+            remedy = "Start its program; see the robot's page in docs"
+            return [error(f"{topic}: the robot executes no commands", remedy)]
         return [ok("the robot executes commands")]
 
     def _joint_states(self) -> list[Finding]:
@@ -115,18 +102,18 @@ class Doctor(Node):
         if self._complaint:
             return [error(self._complaint, "Look for another robot, or another publisher", self._who_publishes())]
         if not self._states and self._names:
-            return [judge_joints(self._robot, sorted(self._names))]
+            return [examination.judge_joints(self._robot, sorted(self._names))]
         if len(samples) < 2:
             return self._silent(profile.joint_states, f"{len(samples)} joint states have come")
-        clock = judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
-        found = [judge_joints(self._robot, sorted(self._names)), clock]
+        clock = examination.judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
+        found = [examination.judge_joints(self._robot, sorted(self._names)), clock]
         if clock.level is not Level.ERROR:
-            found.append(judge_rate("joint states", samples, profile.rate, profile.simulated_time))
-        return found + judge_torques(self._robot, self._model, self._states)
+            found.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
+        return found + examination.judge_torques(self._robot, self._model, self._states)
 
-    def _silent(self, topic: str, words: str) -> list[Finding]:
-        """Somebody publishes, but nothing comes; where nobody does, that has been said."""
-        return [error(words, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
+    def _silent(self, topic: str, text: str) -> list[Finding]:
+        """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""
+        return [error(text, "Is the simulation or the driver paused?")] if self.count_publishers(topic) else []
 
     def _who_publishes(self) -> str:
         return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
@@ -136,14 +123,14 @@ class Doctor(Node):
         if len(samples) < 2:
             if not self._law.needs_wrench:
                 return []
-            words = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
-            return self._silent(self._wrench_topic, words)
+            text = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
+            return self._silent(self._wrench_topic, text)
         zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
-        clock = judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
-        found = [judge_wrench_frame(self._robot, self._model, self._frame), clock]
+        clock = examination.judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
+        found = [examination.judge_wrench_frame(self._robot, self._model, self._frame), clock]
         if clock.level is not Level.ERROR:
-            found.append(judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
-        return [*found, judge_force(np.mean(self._forces, axis=0), zero)]
+            found.append(examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
+        return [*found, examination.judge_force(np.mean(self._forces, axis=0), zero)]
 
     def _nodes(self) -> list[Finding]:
         profile, names, found = self._robot.profile, set(self.get_node_names()), []
@@ -202,22 +189,17 @@ class Doctor(Node):
 def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float) -> list[Finding]:
     """Look at the running system for `lasting` seconds."""
     with spinning(lambda: Doctor(robot, law, name)) as (doctor, spin):
-        _spin_for(spin, lasting)
+        spin(lasting)
         return [*doctor.findings(), *machine()]
 
 
 def machine() -> list[Finding]:
     """What this machine lets a controller do."""
-    found = []
-    if hasattr(os, "sched_get_priority_max"):
-        import resource
-
-        allowed = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
-        if os.geteuid() == 0 or allowed != 0:
-            found.append(ok("real-time priority is permitted: the nodes take it (realtime_priority)"))
-        else:
-            remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
-            found.append(warning("real-time priority isn't permitted", remedy))
+    if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
+        found = [ok("real-time priority is permitted: the nodes take it (realtime_priority)")]
+    else:
+        remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
+        found = [warning("real-time priority isn't permitted", remedy)]
     for package, loss in (
         ("control_msgs", "the controller has no FollowJointTrajectory action"),
         ("controller_manager_msgs", "the controller manager can't be asked"),
@@ -225,9 +207,3 @@ def machine() -> list[Finding]:
         if importlib.util.find_spec(package) is None:
             found.append(ok(f"{package} isn't installed: {loss}"))
     return found
-
-
-def _spin_for(spin: Callable[[float], None], lasting: float) -> None:
-    until = time.monotonic() + lasting
-    while (left := until - time.monotonic()) > 0.0:
-        spin(left)

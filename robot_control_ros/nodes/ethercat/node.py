@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -25,10 +26,9 @@ from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
 from ..common.entities import Entities
-from ..common.messages import read_joint_command
-from ..common.ros_params import declare_chosen, declare_number
+from ..common.messages import fill_joint_state, read_joint_command
+from ..common.ros_params import declare
 from ..common.running import run
-from ..common.wire import CommandReader, JointStateWriter
 
 NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
 DIAGNOSTICS_PERIOD = 1.0  # s
@@ -108,8 +108,7 @@ class EthercatNode(Node):
         self._entities.close()
 
     def _declare_parameters(self) -> None:
-        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
-        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
+        self._numbers = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -117,11 +116,10 @@ class EthercatNode(Node):
     def _make_entities(self) -> None:
         entities, robot = self._entities, self._robot
         self._joint_states = entities.publisher(JointState, "joint_states")
-        self._writer = JointStateWriter(robot.joints)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         for mode in CommandMode:
             topic = f"/{robot.profile.controllers[mode]}/commands"
-            entities.subscription(Float64MultiArray, topic, self._forward_callback(mode), raw=True)
+            entities.subscription(Float64MultiArray, topic, self._forward_callback(mode))
         entities.subscription(JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command)
         for name in REQUESTS:
             entities.trigger(f"~/{name}", partial(self._client.request, name))
@@ -133,6 +131,7 @@ class EthercatNode(Node):
     def _pump(self) -> None:
         """The thread: a joint state per cycle, or per so many."""
         published, received = 0, time.monotonic()
+        message = JointState(name=list(self._robot.joints))
         while not self._ending.is_set():
             status = self._client.wait(NO_STATUS / 5)
             if status is not None:
@@ -141,7 +140,8 @@ class EthercatNode(Node):
                 if status.fresh and status.cycle >= published + self._every:
                     published = status.cycle
                     state = status.state
-                    self._joint_states.publish(self._writer.write(state.time, state.q, state.v, state.effort))
+                    fill_joint_state(message, state.time, state.q, state.v, state.effort)
+                    self._joint_states.publish(message)
             elif time.monotonic() - received > NO_STATUS and not self._lives():
                 return
 
@@ -157,9 +157,8 @@ class EthercatNode(Node):
 
     # --- commands ---
 
-    def _forward_callback(self, mode: CommandMode) -> Callable[[bytes], None]:
-        reader = CommandReader(mode, self._robot.n)
-        return lambda message: self._take(lambda: reader.read(message))
+    def _forward_callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        return lambda message: self._take(lambda: Command(mode, np.array(message.data)))
 
     def _on_joint_command(self, message: JointState) -> None:
         self._take(lambda: read_joint_command(message, self._robot.joints))

@@ -21,20 +21,21 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
-from ...core.types import Command, CommandMode, RobotState
+from ...core.types import Command, CommandMode
 from ...robot.configuration import load_robot, robot_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene, scene_names
 from ..common.entities import Entities
-from ..common.messages import numbers, read_joint_command, to_stamp
-from ..common.ros_params import declare_chosen, declare_number
+from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, to_stamp, vector
+from ..common.ros_params import declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from .lagging_clock import LaggingClock
-from .link_pushes import LinkPushes
 from .scene_topics import SceneTopics
 
 CLOCK_RATE = 100.0  # Hz: enough for timers, and a fifth of the load of the full rate
+PUSH_DURATION = 0.2  # s of simulated time that a push acts without a newer one
 CATCH_UP = 5  # periods, at most, that are made up for after a delay
+PACINGS = ("realtime", "lockstep")
 LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the state again
 
 _PARAMETERS = {
@@ -69,53 +70,44 @@ class SimulatorNode(Node):
 
     def __init__(self) -> None:
         super().__init__("simulator")
-        self._declare_parameters()
-        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(self._numbers["rate"])
-        rate = robot.profile.rate
-        self._lockstep = self._pacing() == "lockstep"
+        names = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
+        self._chosen = chosen = declare(self, _PARAMETERS, _NUMBERS, names)
+        robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
+        rate, pacing = robot.profile.rate, chosen["pacing"]
+        if pacing not in PACINGS:
+            message = f"pacing = {pacing!r}; choices: {', '.join(PACINGS)}"
+            raise ConfigError(message, name="pacing", value=pacing, bound=PACINGS)
+        self._lockstep = pacing == "lockstep"
         self._robot, self._period = robot, 1.0 / rate
         self._plant = MujocoPlant(
             robot,
-            command_timeout=self._numbers["command_timeout"],
-            scene=load_scene(self._value("scene")) if self._value("scene") else None,
-            joint_law=self._value("joint_law") or None,
-            physics_step=self._numbers["physics_step"],
+            command_timeout=chosen["command_timeout"],
+            scene=load_scene(chosen["scene"]) if chosen["scene"] else None,
+            joint_law=chosen["joint_law"] or None,
+            physics_step=chosen["physics_step"],
         )
-        self._stamps = LaggingClock(self._period, self._numbers["repeated_stamps"])
-        self._paused = bool(self._value("paused"))
+        self._stamps = LaggingClock(self._period, chosen["repeated_stamps"])
+        self._paused = bool(chosen["paused"])
         self._pushes = LinkPushes(self._plant)
         self._begun_anew = False  # nothing published since the reset: a command still answers what was before
         self._entities = Entities(self)
         self._make_outputs(rate)
         self._make_inputs()
         self._restart_pacing()
-        priority, flat_out = self._value("realtime_priority"), self._lockstep or self._numbers["real_time_factor"] > 1.0
+        priority, flat_out = chosen["realtime_priority"], self._lockstep or chosen["real_time_factor"] > 1.0
         take_priority(self, 0 if flat_out and priority == -1 else priority)  # that would leave nobody else any time
-        self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {self._value('pacing')}")
+        self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {pacing}")
 
     def close(self) -> None:
         """Nothing is left moving in a simulation that ends."""
         self._entities.close()
-
-    def _declare_parameters(self) -> None:
-        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()), scenes=", ".join(scene_names()))
-        self._numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
-
-    def _value(self, name: str) -> Any:
-        return self.get_parameter(name).value
-
-    def _pacing(self) -> str:
-        pacing = self._value("pacing")
-        if pacing not in ("realtime", "lockstep"):
-            raise ConfigError(f"pacing = {pacing!r}; choices: realtime, lockstep")
-        return str(pacing)
 
     def _make_outputs(self, rate: float) -> None:
         entities, robot = self._entities, self._robot
         self._joint_state = JointState(name=list(robot.joints))
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.wrench_frame
-        self._clock_every = max(1, math.ceil(rate / self._numbers["clock_rate"]))
+        self._clock_every = max(1, math.ceil(rate / self._chosen["clock_rate"]))
         self._published = 0
         self._joint_states = entities.publisher(JointState, "joint_states")
         self._wrenches = entities.publisher(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
@@ -140,7 +132,7 @@ class SimulatorNode(Node):
         if self._lockstep:
             entities.timer(LOCKSTEP_RETRY / 10.0, self._keep_lockstep_alive)
         else:
-            entities.timer(self._period / self._numbers["real_time_factor"], self._keep_pace)
+            entities.timer(self._period / self._chosen["real_time_factor"], self._keep_pace)
 
     # Time
 
@@ -151,7 +143,7 @@ class SimulatorNode(Node):
     def _keep_pace(self) -> None:
         if self._paused:
             return
-        elapsed = (time.monotonic() - self._wall_start) * self._numbers["real_time_factor"]
+        elapsed = (time.monotonic() - self._wall_start) * self._chosen["real_time_factor"]
         behind = elapsed - (self._plant.time - self._time_start)
         if behind > CATCH_UP * self._period:
             self._restart_pacing()
@@ -178,27 +170,18 @@ class SimulatorNode(Node):
     def _publish(self) -> None:
         self._last_step, self._begun_anew = time.monotonic(), False
         state = self._plant.sample()
-        now, stamp = to_stamp(state.time), to_stamp(self._stamps.stamp(state.time))
+        now, stamped = to_stamp(state.time), self._stamps.stamp(state.time)
         if self._published % self._clock_every == 0:
             self._clocks.publish(Clock(clock=now))
         self._published += 1
-        self._publish_wrench(state, stamp)
-        message = self._joint_state
-        message.header.stamp = stamp
-        message.position, message.velocity = numbers(state.q), numbers(state.v)
-        message.effort = numbers(state.effort)
+        assert state.wrench is not None
+        self._wrench.header.stamp = to_stamp(stamped)
+        fill_wrench(self._wrench.wrench, np.concatenate((state.wrench.force, state.wrench.torque)))
+        self._wrenches.publish(self._wrench)
         if self._scene_topics is not None:
             self._scene_topics.publish(now)
-        self._joint_states.publish(message)
-
-    def _publish_wrench(self, state: RobotState, stamp: Any) -> None:
-        assert state.wrench is not None
-        message = self._wrench
-        message.header.stamp = stamp
-        force, torque = message.wrench.force, message.wrench.torque
-        force.x, force.y, force.z = state.wrench.force.tolist()
-        torque.x, torque.y, torque.z = state.wrench.torque.tolist()
-        self._wrenches.publish(message)
+        fill_joint_state(self._joint_state, stamped, state.q, state.v, state.effort)
+        self._joint_states.publish(self._joint_state)
 
     # Inputs
 
@@ -244,6 +227,37 @@ class SimulatorNode(Node):
         self._begun_anew = True
         self._pushes.clear()
         self._restart_pacing()
+
+
+class LinkPushes:
+    """Passes pushes on to the plant, and ends them."""
+
+    def __init__(self, plant: MujocoPlant) -> None:
+        self._plant = plant
+        self._pushed_at: dict[str, float] = {}
+
+    def on_push(self, message: WrenchStamped) -> None:
+        """A wrench in the axes of the link that header.frame_id names, at its origin.
+
+        Raises:
+            ConfigError, ModelError: numbers that aren't finite; an unknown link.
+        """
+        link = message.header.frame_id
+        rotation = self._plant.link_rotation(link)
+        force, torque = vector(message.wrench.force), vector(message.wrench.torque)
+        self._plant.push(link, rotation @ force, rotation @ torque)
+        self._pushed_at[link] = self._plant.time
+
+    def expire(self) -> None:
+        """End pushes that no newer message has renewed in time."""
+        for link, since in list(self._pushed_at.items()):
+            if self._plant.time - since > PUSH_DURATION:
+                self._plant.push(link, np.zeros(3), np.zeros(3))
+                del self._pushed_at[link]
+
+    def clear(self) -> None:
+        """Forget them: the plant was reset."""
+        self._pushed_at.clear()
 
 
 def main() -> None:

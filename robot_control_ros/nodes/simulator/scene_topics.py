@@ -29,14 +29,7 @@ _GROUND = (4.0, 4.0, 0.001)  # m, as much of a plane as is drawn
 
 
 class SceneTopics:
-    """Publishes a scene and takes targets for its objects on slides.
-
-    Args:
-        entities: of the node.
-        plant, robot, scene: the simulation.
-        guarded: makes of a callback one whose errors are said and not raised.
-        rate: at which :meth:`publish` is called [Hz].
-    """
+    """Publishes a scene at a rate [Hz] of states, and takes targets for its objects on slides."""
 
     def __init__(
         self,
@@ -44,7 +37,7 @@ class SceneTopics:
         plant: MujocoPlant,
         robot: RobotConfig,
         scene: Scene,
-        guarded: Callable[[Callable[[Any], None]], Callable[[Any], None]],
+        report_errors: Callable[[Callable[[Any], None]], Callable[[Any], None]],
         rate: float,
     ) -> None:
         self._plant, self._robot, self._scene = plant, robot, scene
@@ -57,7 +50,7 @@ class SceneTopics:
         self._objects = entities.publisher(MarkerArray, "~/objects")
         for item in scene.objects.values():
             if item.motion == "slides":
-                entities.subscription(PointStamped, f"~/{item.name}/target", guarded(self._on_target(item.name)))
+                entities.subscription(PointStamped, f"~/{item.name}/target", report_errors(self._on_target(item.name)))
 
     def publish(self, stamp: Any) -> None:
         """The contact wrench, always, and the objects now and then."""

@@ -10,34 +10,33 @@ from typing import Any
 
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
-from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
+from ..common.ros_params import declare
 from ..common.running import spinning, steady_clock
 
-PERIOD = 0.1  # s between two questions
+PERIOD = 0.1  # s between two requests
 
 
 class WaitNode(Node):
-    """Asks for the state.
+    """Requests the state again and again.
 
     Attributes:
-        active: whether the node is.
+        active: whether the lifecycle node is.
     """
 
     def __init__(self) -> None:
         super().__init__("wait_active")
-        text = ParameterDescriptor(description="Name of the lifecycle node.", read_only=True)
-        name: Any = self.declare_parameter("node", "controller", text).value
+        name = declare(self, {"node": ("controller", "Name of the lifecycle node.")})["node"]
         self.active = False
         self._client: Any = self.create_client(GetState, f"{name}/get_state")
-        self.create_timer(PERIOD, self._ask, clock=steady_clock())
+        self.create_timer(PERIOD, self._request, clock=steady_clock())
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         if self._client.service_is_ready():
-            self._client.call_async(GetState.Request()).add_done_callback(self._take)
+            self._client.call_async(GetState.Request()).add_done_callback(self._on_state)
 
-    def _take(self, future: Any) -> None:
+    def _on_state(self, future: Any) -> None:
         self.active = future.result().current_state.id == State.PRIMARY_STATE_ACTIVE
 
 

@@ -11,24 +11,22 @@ from ...robot.configuration import RobotConfig
 from ..common.controller_manager import manager_services
 from ..common.entities import Entities
 
-RETRY = 1.0  # s between two wishes
+RETRY = 1.0  # s between two requests
 SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
 
 
 class Fallback:
-    """Asks ros2_control's controller manager for the profile's fallback controller, until it has been given.
+    """Requests the profile's fallback controller of ros2_control's controller manager, until it is active.
 
-    Where the profile has none, or controller_manager_msgs isn't installed, nothing is asked.
-
-    Args:
-        entities: where the client belongs.
-        robot: whose profile it is.
+    Where the profile has none, or controller_manager_msgs isn't installed, nothing is requested.
     """
 
     def __init__(self, entities: Entities, robot: RobotConfig) -> None:
         self._profile, self._log = robot.profile, entities.node.get_logger()
-        self._next, self._taken = -math.inf, False  # the time of the next wish
+        self._next, self._taken = -math.inf, False  # the time of the next request
+        self._since = -math.inf
         self._client: Any = None
+        self._switch = f"a switch to {robot.profile.fallback_controller}"
         if not (self._profile.controller_manager and self._profile.fallback_controller):
             return
         services = manager_services()
@@ -38,26 +36,25 @@ class Fallback:
             return
         self._kind = services.SwitchController
         client: Any = entities.node.create_client(self._kind, f"{self._profile.controller_manager}/switch_controller")
-        entities.on_close(lambda: entities.node.destroy_client(client))
+        entities.on_close(entities.node.destroy_client, client)
         self._client = client
 
-    def forget(self) -> None:
-        """The next takeover is another."""
-        self._next, self._taken = -math.inf, False
-
-    def taken(self, now: float) -> bool:
-        """Whether it has the robot; asks for it once a second, and the answers go to the log.
+    def has_robot(self, now: float, since: float) -> bool:
+        """Whether it has the robot; requests it once a second, and the answers go to the log.
 
         Args:
             now: steady time [s].
+            since: when the watchdog took the robot over [s].
         """
+        if since != self._since:
+            self._since, self._next, self._taken = since, -math.inf, False
         if self._client is None or self._taken or now < self._next:
             return self._taken
         self._next = now + RETRY
         if self._client.service_is_ready():
-            self._client.call_async(self._request()).add_done_callback(self._say)
+            self._client.call_async(self._request()).add_done_callback(self._on_answer)
         else:
-            self._log.error(f"{self._profile.controller_manager} doesn't answer: {self._wish()} isn't possible")
+            self._log.error(f"{self._profile.controller_manager} doesn't answer: {self._switch} isn't possible")
         return False
 
     def _request(self) -> Any:
@@ -70,13 +67,10 @@ class Fallback:
         request.timeout = Duration(seconds=SWITCH_TIMEOUT).to_msg()
         return request
 
-    def _say(self, future: Any) -> None:
+    def _on_answer(self, future: Any) -> None:
         answer = future.result()
         if answer.ok:
             self._taken = True
             self._log.info(f"{self._profile.fallback_controller} is active")
         else:  # before Jazzy there is no message
-            self._log.error(f"{self._wish()} was refused: {getattr(answer, 'message', '')}")
-
-    def _wish(self) -> str:
-        return f"a switch to {self._profile.fallback_controller}"
+            self._log.error(f"{self._switch} was refused: {getattr(answer, 'message', '')}")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64MultiArray
+from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ...control.command_watchdog import CommandWatchdog
 from ...core.errors import ConfigError
@@ -21,17 +22,17 @@ from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
 from ..common.entities import Entities
-from ..common.messages import JointStateReader
+from ..common.messages import JointStateReader, numbers
 from ..common.polled import PolledSubscriptions
-from ..common.ros_params import declare_chosen, declare_number
+from ..common.ros_params import declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
-from ..common.wire import CommandReader, WireReader, WireWriter
+from ..common.wire import WireReader
 from .fallback import Fallback
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
-FAREWELL = 0.3  # s in which controllers that were told to end at the same time have fallen silent
+SHUTDOWN_WAIT = 0.3  # s in which controllers that got the same signal have stopped commanding
 MAX_END = 2.0  # s from the signal, at most, in which a robot that was taken over comes to rest
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of its last command
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
@@ -62,15 +63,15 @@ class WatchdogNode(Node):
     def __init__(self) -> None:
         super().__init__("watchdog")
         self.failed = False
-        declare_chosen(self, _PARAMETERS, robots=", ".join(robot_names()))
-        numbers = {name: declare_number(self, name, *number) for name, number in _NUMBERS.items()}
-        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(numbers["rate"])
-        self._simulated = bool(self._value("use_sim_time"))
+        chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
+        robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
+        self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._takeover = CommandWatchdog(
-            robot, RobotModel.of(robot), numbers["timeout"], numbers["state_timeout"], self._simulated
+            robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
         self._robot, self._reader = robot, WireReader(JointStateReader(robot.joints))
-        self._writer = WireWriter(robot.n, LABEL)
+        label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
+        self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
         self._acting, self._takeovers, self._reason = False, 0, ""
         self._since = self._state_at = 0.0  # by the steady clock: the last takeover, the last joint state
         self._ending: float | None = None  # since when
@@ -78,29 +79,26 @@ class WatchdogNode(Node):
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
         self._make_entities()
-        take_priority(self, self._value("realtime_priority"), _PRIORITY)
+        take_priority(self, chosen["realtime_priority"], _PRIORITY)
         self._stop, self._thread = threading.Event(), threading.Thread(target=self._watch)
         self._thread.start()
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
 
     def unfinished(self) -> bool:
-        """Whether the robot still needs the watchdog when that was told to end; see :func:`run`."""
+        """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
         now, takeover = time.monotonic(), self._takeover
         if self._ending is None:
             self._ending = now
         ending = now - self._ending
         if not takeover.armed or ending > MAX_END or now - self._state_at > GONE:
             return False
-        return not takeover.at_rest if takeover.active else ending < FAREWELL
+        return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
 
     def close(self) -> None:
         """Leave the robot with a command that doesn't brake any more, and take the topics back."""
         self._stop.set()
         self._thread.join()
         self._entities.close()
-
-    def _value(self, name: str) -> Any:
-        return self.get_parameter(name).value
 
     def _make_entities(self) -> None:
         entities, profile = self._entities, self._robot.profile
@@ -115,10 +113,7 @@ class WatchdogNode(Node):
         inputs = PolledSubscriptions(self)
         entities.on_close(inputs.close)
         self._new_states = inputs.add(JointState, "joint_states")
-        self._new_commands = {
-            mode: (inputs.add(Float64MultiArray, topic), CommandReader(mode, self._robot.n, LABEL))
-            for mode, topic in topics.items()
-        }
+        self._new_commands = {mode: inputs.add(Float64MultiArray, topic) for mode, topic in topics.items()}
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         entities.timer(1.0, self._publish_diagnostics)
@@ -150,7 +145,7 @@ class WatchdogNode(Node):
             self._send(takeover.on_state(state, now), "no command", now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
         self._send(takeover.poll(now, clock), "neither joint state nor command", now)
-        if self._done_here(now) and self._fallback.taken(now):
+        if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting = False
         return takeover.active or (state is not None and not heard)
@@ -171,9 +166,10 @@ class WatchdogNode(Node):
         """
         heard = False
         for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
-            take, reader = self._new_commands[mode]
-            living = [command for command in map(reader.read, take()) if command is not None]
-            heard |= bool(living) and self._takeover.on_command(living[-1], now - 0.5 * WATCH_PERIOD)
+            messages = (deserialize_message(each, Float64MultiArray) for each in reversed(self._new_commands[mode]()))
+            values = next((message.data for message in messages if not _is_own(message)), None)
+            if values is not None:
+                heard |= self._takeover.on_command(Command(mode, np.array(values)), now - 0.5 * WATCH_PERIOD)
         if heard and self._acting:
             self._acting = False
             self.get_logger().info(f"somebody commands again, after {now - self._since:.3f} s: the watchdog yields")
@@ -193,21 +189,23 @@ class WatchdogNode(Node):
     def _send(self, command: Command | None, missing: str, now: float) -> None:
         if command is None:
             return
-        self._commands[command.mode].publish(self._writer.write(command.values))
+        self._publish(command)
         if not self._acting:
             self._acting, self._since = True, now
             self._takeovers += 1
-            self._fallback.forget()
             silence = self._takeover.silence
             self._reason = f"{missing} for {silence:.3f} s: safe output in {command.mode.value} mode by the watchdog"
             self.get_logger().error(self._reason)
 
+    def _publish(self, command: Command) -> None:
+        self._command.data = numbers(command.values)
+        self._commands[command.mode].publish(self._command)
+
     def _leave(self) -> None:
         command = self._takeover.final_command()
         if command is not None:
-            publisher = self._commands[command.mode]
-            publisher.publish(self._writer.write(command.values))
-            publisher.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+            self._publish(command)
+            self._commands[command.mode].wait_for_all_acked(ACKNOWLEDGED_WITHIN)
             self.get_logger().warning("the watchdog ends while the arm still moves")
 
     def _publish_diagnostics(self) -> None:
@@ -235,6 +233,11 @@ class WatchdogNode(Node):
         if time.monotonic() - self._state_at > NO_STATES:
             return DiagnosticStatus.WARN, "no joint states"
         return DiagnosticStatus.OK, "watching"
+
+
+def _is_own(message: Float64MultiArray) -> bool:
+    """Whether a watchdog sent the command."""
+    return any(dimension.label == LABEL for dimension in message.layout.dim)
 
 
 def main() -> None:
