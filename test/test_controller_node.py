@@ -15,13 +15,13 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
-from ros_support import PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
+from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
-from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, vector
+from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
 from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS
 from robot_control_ros.nodes.controller.targets import WRENCH_LASTS
 from robot_control_ros.robot.configuration import load_robot
@@ -979,3 +979,36 @@ def test_a_simulator_that_dies_and_comes_again_is_held_without_a_restart_of_the_
     system.steady(lambda blocks: np.abs(blocks["position"] - ROBOT.home).max() < 2e-3, "home is held")
     assert system.controller.state == "active"
     assert system.controller.child.process.poll() is None
+
+
+# --- joint states that come late and seldom ---
+
+
+def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_they_come_too_late(arm):
+    """Some 75 Hz where 500 Hz are nominal, under stamps that are ever older; the arm is off its reference."""
+    oldest = 0.001
+
+    def late_by(age, level=None):
+        """What is commanded beside the weight, once this level of diagnosis names the law."""
+        nonlocal oldest
+        begin, diagnosed = time.monotonic(), level is None
+        while not (diagnosed and time.monotonic() - begin > 1.0):
+            assert time.monotonic() - begin < LIMIT, arm.controller.diagnosis()
+            oldest = min(oldest + 0.001, age)  # stamps don't go back
+            message = arm.robot.message()
+            message.header.stamp = to_stamp(time.time() - oldest)
+            command = arm.robot.exchange(message)
+            arm.ros.spin(1.0 / 75.0)
+            found, text, _ = arm.controller.diagnosis() if arm.controller.diagnostics else (None, "", {})
+            diagnosed = level is None or (found == level and "impedance" in text)
+        return command - arm.holding(arm.robot.q)
+
+    late_by(0.001)
+    arm.robot.q = arm.robot.q + OFFSET
+    stiff = late_by(0.001)
+    soft = late_by(0.02, level=1)
+    assert 0.0 < np.linalg.norm(soft) < 0.9 * np.linalg.norm(stiff)
+    arm.robot.v = 0.3 * OFFSET
+    damped = late_by(0.1, level=2)
+    assert damped @ arm.robot.v < 0.0
+    assert (np.abs(damped) <= np.array(ROBOT.safe_damping) * np.abs(arm.robot.v) + 1e-9).all()

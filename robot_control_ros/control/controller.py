@@ -83,6 +83,7 @@ class Controller(Protocol):
         repeats: samples in a row that brought no new time.
         restarts: how often a stamp made the loop start anew.
         restart_reason: why it did so last, and what that ended; empty where it never did.
+        warning: why the law does less than its gains say; empty where it doesn't.
     """
 
     publishes_commands: bool
@@ -95,6 +96,7 @@ class Controller(Protocol):
     repeats: int
     restarts: int
     restart_reason: str
+    warning: str
 
     @property
     def motion(self) -> Motion: ...

@@ -49,7 +49,6 @@ class ControlLoop:
     Attributes:
         motion: the commands that move the reference.
         state, kin: of the last tick, with the wrench; a joint that turns without end is counted on from the last state.
-        late_samples: softens effort laws whose samples come late or seldom.
         The others: see :class:`~.controller.Controller`.
 
     Raises:
@@ -74,7 +73,7 @@ class ControlLoop:
         self.safety = Safety(robot, self.model.limits)
         self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
         self.workspace = Workspace(robot.profile.workspace)
-        self.late_samples = LateSamples(robot)
+        self._late_samples = LateSamples(robot)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
@@ -84,7 +83,7 @@ class ControlLoop:
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
         self.repeats = self.restarts = 0
-        self.restart_reason = ""
+        self.restart_reason = self.warning = ""
 
     @property
     def reference(self) -> Reference:
@@ -252,9 +251,10 @@ class ControlLoop:
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
         gains = running.gains.advance(dt)
-        gains = self.late_samples.soften(running, gains, state, kin, dt)
-        if self.late_samples.fault:
-            sent = safety.stop(running.mode, state, kin, self.late_samples.fault)
+        gains = self._late_samples.soften(running, gains, state, kin, dt)
+        self.warning = self._late_samples.message
+        if self._late_samples.fault:
+            sent = safety.stop(running.mode, state, kin, self._late_samples.fault)
             motion.trajectory = None
         elif running.needs_wrench and state.wrench_on_tip is None:
             sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))

@@ -179,7 +179,7 @@ class RemoteLoop:
         self.kin: RobotDynamics | None = None
         self.reference = Reference()
         self.repeats = self.restarts = 0
-        self.restart_reason = ""
+        self.restart_reason = self.warning = ""  # samples of the bus's own cycle are never late
         self._connection = connection = LoopConnection(path)
         self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
         self._telemetry: LoopTelemetry | None = None

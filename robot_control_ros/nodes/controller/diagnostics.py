@@ -11,9 +11,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from ...control.controller import Controller
+from .state_input import MAX_AGE
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
-MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
 RECENT = 2.0  # s during which a refusal or a restart shows
 RING_SIZE = 2000  # cycles whose latencies are kept
 _COUNTERS = {"cycles": "cycles", "repeated": "repeated stamps", "missed": "missed deadlines"}
@@ -123,6 +123,8 @@ class LoopMonitor:
             return DiagnosticStatus.WARN, "no joint states"
         if self._rest_reason:
             return DiagnosticStatus.WARN, f"the law rests: {self._rest_reason}"
+        if self._loop.warning:
+            return DiagnosticStatus.WARN, self._loop.warning
         if rate < 0.9 * nominal:
             return DiagnosticStatus.WARN, f"{rate:.0f} Hz where {nominal:.0f} Hz are nominal"
         return DiagnosticStatus.OK, "running"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from ...sensing.wrench import check_wrench
 from ..common.messages import JointStateReader, read_wrench
 from ..common.wire import WireReader
 
+MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
+
 
 class StateInput:
     """Reads joint states, and adds the last wrench to them.
@@ -22,10 +25,11 @@ class StateInput:
     Args:
         robot: its profile has the sign of efforts, and how long joint states may stay the same.
         model: has the frames that a wrench may come in.
+        clock: gives the present time, by the clock of the stamps [s].
     """
 
-    def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
-        self._profile, self._model = robot.profile, model
+    def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
+        self._profile, self._model, self._clock = robot.profile, model, clock
         self._reader = WireReader(JointStateReader(robot.joints))
         self._wrench: Wrench | None = None
         self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
@@ -50,10 +54,11 @@ class StateInput:
             # As old as it is since the first joint state after it: the sensor's clock may be another.
             wrench = self._wrench = replace(wrench, time=state.time)
         sign = self._profile.effort_sign
-        if wrench is None and sign == 1.0:
-            return state
         effort = state.effort if sign == 1.0 else sign * state.effort
-        return RobotState(state.time, state.q, state.v, effort, wrench)
+        age = self._clock() - state.time
+        if not 0.0 < age < MAX_AGE:
+            age = 0.0
+        return RobotState(state.time, state.q, state.v, effort, wrench, age=age)
 
     def on_wrench(self, message: WrenchStamped) -> None:
         """Take a wrench over.
