@@ -15,12 +15,16 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters, SetParametersAtomically
 from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
+from robot_control_ros.laws import law_names
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
 from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS
 from robot_control_ros.nodes.controller.targets import WRENCH_LASTS
@@ -618,7 +622,7 @@ def test_a_change_of_gains_makes_no_step_in_the_torques(arm, default_gains):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("robot", "ur5"), ("profile", "real"), ("description", "topic")],
+    [("robot", "gen3"), ("profile", "real"), ("description", "topic")],
 )
 def test_what_a_controller_is_made_of_stays_while_it_is_configured(arm, name, value):
     before = arm.ros.get("controller", name)
@@ -655,6 +659,38 @@ def test_a_bad_gain_given_at_the_start_ends_the_controller_with_the_reason(new_r
     assert child.end() == 1
     assert "not configured: stiffness has 2 values [1.0, 2.0]: must have 1 or 6 numbers" in child.err
     assert "Traceback" not in child.err
+
+
+def test_its_own_dump_can_be_loaded(arm):
+    """As `ros2 param load` sends it: one parameter after the other, read-only ones and those of the structure, too."""
+    names = arm.ros.call(ListParameters, "/controller/list_parameters").result.names
+    values = arm.ros.call(GetParameters, "/controller/get_parameters", names=names).values
+    parameters = [ParameterMessage(name=name, value=value) for name, value in zip(names, values, strict=True)]
+    results = arm.ros.call(SetParameters, "/controller/set_parameters", parameters=parameters).results
+    assert [name for name, result in zip(names, results, strict=True) if not result.successful] == []
+    assert {"robot", "profile", "description", "bus", "law", "rate"} <= set(names)
+
+
+def test_a_file_may_hold_the_gains_of_laws_that_do_not_run(arm):
+    running = arm.ros.get("controller", "law")
+    others = [name for name in law_names(plugins=False) if name != running]
+    names = arm.ros.call(ListParameters, "/controller/list_parameters").result.names
+    assert {name.partition(".")[0] for name in names} >= set(others)
+    (result,) = arm.ros.set("controller", joint_impedance__stiffness=[60.0] * ROBOT.n)
+    assert result.successful
+    assert arm.ros.get("controller", "joint_impedance.stiffness") == [60.0] * ROBOT.n
+
+
+@pytest.mark.parametrize("kind", [SetParameters, SetParametersAtomically])
+def test_a_misspelt_gain_gets_the_right_name(arm, kind):
+    value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=300.0)
+    wrong = ParameterMessage(name="impedance.stifness", value=value)
+    service = "set_parameters" if kind is SetParameters else "set_parameters_atomically"
+    answer = arm.ros.call(kind, f"/controller/{service}", parameters=[wrong])
+    result = answer.results[0] if kind is SetParameters else answer.result
+    assert not result.successful
+    assert "'impedance.stifness'" in result.reason
+    assert "impedance.stiffness" in result.reason
 
 
 # --- services and targets ---

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from ...core.errors import ConfigError, RobotControlError
+from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from ..common.ros_params import TunedParameters
 
 
 class LawCache:
-    """Every law that has been used so far. Its parameters stay declared, and its gains as they were set.
+    """The laws with their parameters declared: the registered ones that the robot takes, and others once they are used.
 
-    A changed gain is taken over with the time constant [s].
+    Gains stay as they were set. A changed gain is taken over with the time constant [s].
     """
 
     def __init__(self, parameters: TunedParameters, robot: RobotConfig, time_constant: float) -> None:
@@ -26,16 +27,35 @@ class LawCache:
                 refused; nothing is declared then.
         """
         if name not in self._laws:
-            try:
-                law = RunningLaw(self._robot, name, time_constant=self._time_constant)
-            except RobotControlError:
-                raise
-            except Exception as error:  # whatever a user's class raises: the law that runs shall go on
-                message = f"law {name!r} can't be made: {type(error).__name__}: {error}"
-                raise ConfigError(message, name="law", value=name) from error
-            self._parameters.add(name, law.gains, self._robot.joints)
-            self._laws[name] = law
+            self._declare(name, self._make(name))
         return self._laws[name]
+
+    def declare_registered(self) -> None:
+        """Declare the parameters of all registered laws that the robot takes.
+
+        Raises:
+            ConfigError, ParameterException: a parameter given for one of them is refused.
+        """
+        for name in law_names(plugins=False):
+            if name not in self._laws:
+                try:
+                    law = self._make(name)
+                except ConfigError:
+                    continue
+                self._declare(name, law)
+
+    def _make(self, name: str) -> RunningLaw:
+        try:
+            return RunningLaw(self._robot, name, time_constant=self._time_constant)
+        except RobotControlError:
+            raise
+        except Exception as error:  # whatever a user's class raises: the law that runs shall go on
+            message = f"law {name!r} can't be made: {type(error).__name__}: {error}"
+            raise ConfigError(message, name="law", value=name) from error
+
+    def _declare(self, name: str, law: RunningLaw) -> None:
+        self._parameters.add(name, law.gains, self._robot.joints)
+        self._laws[name] = law
 
     def close(self) -> None:
         """Undeclare all parameters."""

@@ -5,6 +5,7 @@ Topics, services and parameters: docs/controller.md.
 
 from __future__ import annotations
 
+import difflib
 import time
 from dataclasses import replace
 from typing import Any
@@ -123,6 +124,18 @@ class ControllerNode(LifecycleNode):
 
     on_shutdown = on_cleanup
 
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """As rclpy's; a parameter set to the value it has changes nothing, and an unknown one is refused by name."""
+        for parameter in parameter_list:
+            if not self.has_parameter(parameter.name):
+                known = self.list_parameters([], 0).names
+                close = difflib.get_close_matches(parameter.name, known, n=3)
+                meant = f"did you mean {', '.join(close)}?" if close else "`ros2 param list` shows all"
+                reason = f"unknown parameter {parameter.name!r}; {meant}"
+                return SetParametersResult(successful=False, reason=reason)
+        changed = [each for each in parameter_list if each.value != self.get_parameter(each.name).value]
+        return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
+
     def close(self) -> None:
         """Leave the robot safe."""
         if self._runtime is not None:
@@ -166,7 +179,9 @@ class ControllerNode(LifecycleNode):
         if chosen["frozen_after"] >= 0.0:
             robot = replace(robot, profile=replace(robot.profile, frozen_after=chosen["frozen_after"]))
         self._laws = LawCache(self._tuned, robot, chosen["gain_time_constant"])
-        loop = self._make_loop(robot, self._laws.get(self._value("law")))
+        law = self._laws.get(self._value("law"))
+        self._laws.declare_registered()
+        loop = self._make_loop(robot, law)
         rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
         self._runtime = ControllerRuntime(self, loop, self._tuned, rate, timeout, checked)
 
