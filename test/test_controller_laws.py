@@ -644,13 +644,16 @@ def test_a_law_that_needs_a_wrench_is_refused_where_there_is_none_and_the_runnin
 
 
 def test_gains_given_at_the_start_go_to_laws_that_come_later(new_ros, model):
-    arm = make_arm(new_ros, model, **{"joint_impedance.stiffness": 66, "joint_pid.nonsense": 1.0})
+    arm = make_arm(new_ros, model, **{"joint_impedance.stiffness": 66})
     assert arm.law("joint_impedance").successful
     assert arm.ros.get("controller", "joint_impedance.stiffness") == [66.0] * 6
-    result = arm.law("joint_pid")
-    assert not result.successful
-    assert "unknown parameters ['joint_pid.nonsense']" in result.reason
-    assert arm.ros.get("controller", "law") == "joint_impedance"
+
+
+def test_an_unknown_gain_of_any_law_given_at_the_start_ends_the_controller(new_ros):
+    child = Controller(new_ros, **{"joint_pid.nonsense": 1.0}).child
+    assert child.end() == 1
+    assert "joint_pid.nonsense" in child.err
+    assert "joint_pid.anti_windup" in child.err
 
 
 def test_a_setting_that_is_refused_at_the_start_leaves_nothing_behind(new_ros):
