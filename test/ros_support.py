@@ -420,9 +420,13 @@ def real_time_policy() -> int:
     return os.SCHED_FIFO if allowed else os.SCHED_OTHER
 
 
-def interrupt_twice(child: Child) -> int:
-    """As a terminal and a launcher do; returns the exit status."""
-    return child.end(signal.SIGINT, signal.SIGINT)
+def interrupt_until_it_ends(child: Child) -> int:
+    """Send SIGINT every 2 ms, as a terminal and a launcher may; returns the exit status."""
+    deadline = time.monotonic() + LIMIT
+    while child.process.poll() is None and time.monotonic() < deadline:
+        child.process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    return child.end()
 
 
 def ended_cleanly(child: Child) -> bool:

@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from robot_control_ros.cli.main import main
+from robot_control_ros.nodes.doctor.node import real_time_pause
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
@@ -54,6 +55,16 @@ def visit(ros, tmp_path):
     folder = tmp_path / "doctor"
     folder.mkdir()
     return lambda *options: Visit(ros, folder, *options)
+
+
+@pytest.mark.parametrize(
+    ("period", "runtime", "pause"), [("1000000", "950000", 0.05), ("1000000", "-1", 0.0), (None, None, 0.0)]
+)
+def test_the_pause_of_real_time_threads_is_what_the_kernel_says(tmp_path, period, runtime, pause):
+    for name, value in (("period", period), ("runtime", runtime)):
+        if value is not None:
+            (tmp_path / f"sched_rt_{name}_us").write_text(f"{value}\n")
+    assert real_time_pause(tmp_path) == pytest.approx(pause)
 
 
 def test_before_nothing_the_domain_is_named_and_what_to_start(tmp_path):

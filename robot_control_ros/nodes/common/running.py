@@ -67,6 +67,7 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
         for thread in os.listdir("/proc/self/task"):
             with suppress(ProcessLookupError):  # it has ended meanwhile
                 os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(chosen))
+        node.get_logger().info(f"runs with SCHED_FIFO priority {chosen}; realtime_priority:=0 switches it off")
     except (OSError, ValueError) as error:
         if priority != -1:
             node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
@@ -89,6 +90,8 @@ def _executing(node: Any) -> Iterator[Executor]:
         executor.remove_node(node)
         node.destroy_node()
         rclpy.try_shutdown()
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one would end the interpreter while it clears up
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

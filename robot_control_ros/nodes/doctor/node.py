@@ -7,6 +7,7 @@ import os
 import resource
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -193,10 +194,22 @@ def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float) -> l
         return [*doctor.findings(), *machine()]
 
 
+def real_time_pause(kernel: Path = Path("/proc/sys/kernel")) -> float:
+    """The time [s] of each period in which the kernel runs no real-time thread that would use all of it; 0 for none."""
+    try:
+        period, runtime = (int((kernel / f"sched_rt_{name}_us").read_text()) for name in ("period", "runtime"))
+    except (OSError, ValueError):
+        return 0.0
+    return 0.0 if runtime < 0 else (period - runtime) * 1e-6
+
+
 def machine() -> list[Finding]:
     """What this machine lets a controller do."""
     if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
-        found = [ok("real-time priority is permitted: the nodes take it (realtime_priority)")]
+        found = [ok("real-time priority is permitted: controller and watchdog take it (realtime_priority)")]
+        if (pause := real_time_pause()) > 0.0:
+            text = f"the kernel pauses real-time threads for {pause * 1e3:g} ms once they leave nothing to the others"
+            found.append(ok(f"{text} (sched_rt_runtime_us)"))
     else:
         remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
         found = [warning("real-time priority isn't permitted", remedy)]

@@ -45,10 +45,7 @@ _PARAMETERS = {
     "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
     "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
     "paused": (False, "Begin paused."),
-    "realtime_priority": (
-        -1,
-        PRIORITY_TEXT.format(priority=PRIORITY) + " In lockstep or faster than real time -1 is none.",
-    ),
+    "realtime_priority": (0, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
 _NUMBERS = {
     "rate": (0.0, 0.0, 4000.0, "Joint states per second [Hz]; 0 takes the profile's."),
@@ -94,8 +91,7 @@ class SimulatorNode(Node):
         self._make_outputs(rate)
         self._make_inputs()
         self._restart_pacing()
-        priority, flat_out = chosen["realtime_priority"], self._lockstep or chosen["real_time_factor"] > 1.0
-        take_priority(self, 0 if flat_out and priority == -1 else priority)  # that would leave nobody else any time
+        take_priority(self, chosen["realtime_priority"])
         self.get_logger().debug(f"simulating {robot.name} at {rate:g} Hz, {pacing}")
 
     def close(self) -> None:
