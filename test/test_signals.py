@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
+from dashboard_support import free_port
 from ros_support import Ros, ended_cleanly, interrupt_until_it_ends
 
 pytestmark = pytest.mark.ros
@@ -14,7 +15,7 @@ def test_every_node_ends_as_usual_however_often_it_is_interrupted(tmp_path, exec
     if executable in ("simulator", "dashboard"):
         pytest.importorskip({"simulator": "mujoco", "dashboard": "viser"}[executable])
     with Ros(tmp_path) as ros:
-        child = ros.start(executable, {"port": 0} if executable == "dashboard" else {})
+        child = ros.start(executable, {"port": free_port()} if executable == "dashboard" else {})
         ros.until(lambda: executable in ros.node.get_node_names(), f"node {executable}")
         assert interrupt_until_it_ends(child) == 0
         assert ended_cleanly(child)

@@ -241,7 +241,7 @@ def test_silence_makes_the_joints_hold(simulator):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("values", "words"), [([0.5], "[0.5]"), ([0.5] * 5 + [float("nan")], "nan")])
 def test_a_command_that_cannot_be_is_refused_in_words_and_moves_nothing(simulator, mode, values, words):
-    expected = f"refused: {mode} command [{', '.join(map(str, values))}]: must be 6 finite numbers, one per joint"
+    expected = f"refused: {mode} command = [{', '.join(map(str, values))}]: must be 6 finite numbers, one per joint"
     assert words in expected
     simulator.states.messages.clear()
     simulator.ros.until(lambda: expected in simulator.child.err, expected, lambda: simulator.send(mode, values))
