@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.spatial import wrap
 from ..core.types import Command, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -170,7 +169,7 @@ class CommandWatchdog:
         dt = min(now - self._sent_at, MAX_STEP)
         self._sent_at = now
         if last.mode is CommandMode.POSITION:  # commands may count turns from elsewhere
-            q = last.values + wrap(state.q - last.values, self._model.cyclic)
+            q = last.values + self._model.wrap(state.q - last.values)
             self._state = state = replace(state, q=q)
         kin = self._model.update(state.q, state.v)
         return self._safety.approach_safe_output(last.mode, state, kin, dt, fresh)

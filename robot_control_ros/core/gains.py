@@ -165,8 +165,8 @@ def _matrix(spec: GainSpec, values: Array) -> Array:
         raise refused(f"{spec.name}[{row}, {column}]", float(matrix[row, column]), rule, (-spec.upper, spec.upper))
     smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
     if smallest < -1e-9 * spec.upper:
-        text = f"{spec.name}: its symmetric part has the eigenvalue {smallest:g}: must be positive semidefinite"
-        raise ConfigError(text, name=spec.name, value=smallest, bound=(0.0, math.inf))
+        rule = "must be positive semidefinite"
+        raise refused(spec.name, smallest, rule, (0.0, math.inf), where="eigenvalue of the symmetric part of ")
     return matrix
 
 

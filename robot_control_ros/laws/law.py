@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from ..core.errors import ConfigError, refused
+from ..core.errors import ConfigError, refused, unknown
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 
@@ -88,8 +88,7 @@ def law_class(name: str) -> type[Any]:
     plugin = next((entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name), None)
     module, colon, attribute = name.partition(":")
     if plugin is None and not colon:
-        text = f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class"
-        raise ConfigError(text, name="law", value=name, bound=tuple(law_names()))
+        raise unknown("law", name, law_names(), hint=", or package.module:Class")
     try:
         found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
     except Exception as error:  # whatever a user's module raises when it is imported

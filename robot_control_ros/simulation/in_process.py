@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Push:
     force: Any = (0.0, 0.0, 0.0)
     torque: Any = (0.0, 0.0, 0.0)
     start: float = 0.0
-    duration: float = field(default=float("inf"))
+    duration: float = math.inf
     link: str | None = None
 
 
@@ -84,39 +85,23 @@ def simulate(
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
     around = load_scene(scene) if isinstance(scene, str) else scene
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
-    if not 0.0 < duration < float("inf"):
+    if not 0.0 < duration < math.inf:
         raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
-    return _run(config, plant, loop, reference, round(duration * rate), push, intervene)
-
-
-def _run(
-    config: RobotConfig,
-    plant: MujocoPlant,
-    loop: ControlLoop,
-    reference: Trajectory | Start | None,
-    count: int,
-    push: Push | None,
-    intervene: Intervention | None,
-) -> Log:
     mode = loop.running.mode
     samples: list[LogSample] = []
-    plant.open()
-    try:
-        for _ in range(count):
-            if push is not None:
-                _apply(push, plant, config.tip)
-            if intervene is not None:
-                intervene(plant)
-            command = loop.tick(plant.read())
-            if not samples and reference is not None:
-                loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
-            plant.write(command)
-            samples.append(_sample(plant, loop, command))
-    finally:
-        plant.close()
+    for _ in range(round(duration * rate)):
+        if push is not None:
+            _apply(push, plant, config.tip)
+        if intervene is not None:
+            intervene(plant)
+        command = loop.tick(plant.read())
+        if not samples and reference is not None:
+            loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
+        plant.write(command)
+        samples.append(_sample(plant, loop, command))
     return Log.of(config.joints, mode, samples)
 
 
@@ -137,7 +122,5 @@ def _start(config: RobotConfig, q0: Any) -> Array:
 
 
 def _apply(push: Push, plant: MujocoPlant, tip: str) -> None:
-    acting = push.start <= plant.time < push.start + push.duration
-    scale = 1.0 if acting else 0.0
-    force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
-    plant.push(push.link or tip, force, torque)
+    scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
+    plant.push(push.link or tip, scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array, CommandMode
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -108,8 +108,7 @@ class TwoLink:
         cosine = (x * x + y * y) / (2.0 * self.length * self.length) - 1.0
         if not cosine <= 1.0:
             away, reach = math.hypot(x, y), 2.0 * self.length
-            text = f"point ({x:g}, {y:g}) is {away:g} m away: must be within {reach:g} m"
-            raise ConfigError(text, name="point", value=away, bound=reach)
+            raise refused("point", away, f"must be within {reach:g} m of the base", reach, unit="m")
         t2 = math.acos(cosine)
         return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
 
