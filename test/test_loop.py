@@ -557,7 +557,7 @@ def test_looking_at_the_same_sample_twice_gives_the_same_wrench(model):
 
 def test_zero_without_a_sample_is_refused(model):
     pipeline = WrenchPipeline()
-    with pytest.raises(ConfigError, match="no wrench has arrived"):
+    with refuses("wrench"):
         pipeline.zero()
     assert pipeline.on_tip(state(0.0), model.update(HOME, np.zeros(6))) is None
 
@@ -874,6 +874,6 @@ def test_a_bad_sample_while_idle_is_named_and_changes_nothing(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(1.0))
     before = loop.state, loop.motion.trajectory
-    with pytest.raises(ConfigError, match=r"position = .*nan"):
+    with refuses("position", np.full(6, np.nan), 6):
         loop.idle(state(1.0 + DT, np.full(6, np.nan)))
     assert (loop.state, loop.motion.trajectory) == before

@@ -149,7 +149,8 @@ class Impedance:
         axes = gains.axes
         damping = np.diag(gains.damping)
         if gains.damping_ratio.any():
-            damping += _critical_damping(self._stiffness, _mobility(kin), axes, gains.damping_ratio)
+            _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
+            damping += _critical_damping(self._stiffness, kin.jacobian.dot(solved), axes, gains.damping_ratio)
         self._damping = axes[:, None] * damping * axes
         self._damping_age = 0.0
 
@@ -175,12 +176,6 @@ class Impedance:
         away = kin.model.wrap(posture - state.q)
         torque = gains.posture_stiffness * away - gains.posture_damping * state.v
         return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
-
-
-def _mobility(kin: RobotDynamics) -> Array:
-    """J M_q⁻¹ Jᵀ (6, 6), the inverse of the operational-space inertia."""
-    _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
-    return np.asarray(kin.jacobian.dot(solved))
 
 
 def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Array) -> Array:

@@ -93,10 +93,6 @@ def law_class(name: str) -> type[Any]:
         found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
     except Exception as error:  # whatever a user's module raises when it is imported
         raise ConfigError(f"law {name!r} can't be loaded: {type(error).__name__}: {error}") from error
-    return _checked(name, found)
-
-
-def _checked(name: str, found: Any) -> type[Any]:
     missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
     if missing or not isinstance(found, type):
         raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from ..core.gains import JOINT
-from .schema import REQUIRED, SOME, EntrySpec, entry_specs, file_entries, mapping_keys, union_members
+from .schema import REQUIRED, SOME, EntrySpec, entry_specs, file_entries, union_members
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
@@ -93,7 +93,7 @@ def _mapping(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[st
     if isinstance(inner, type) and is_dataclass(inner) and _extends(inner):  # null takes one away
         values = {"anyOf": [values, {"type": "null"}]}
     found = {"type": "object", "additionalProperties": values}
-    keys = mapping_keys(spec, key_type)
+    keys = spec.valid_keys(key_type)
     return found if key_type is int or not keys else found | {"propertyNames": {"enum": list(keys)}}
 
 

@@ -160,7 +160,7 @@ class WrenchPipeline:
             ConfigError: there is no fresh wrench.
         """
         if self._residual is None:
-            raise ConfigError(f"{self.reason}: nothing to zero")
+            raise ConfigError(f"{self.reason}: nothing to zero", name="wrench")
         self.tare = self._residual.copy()
         self._filtered = None
         return self.tare

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..control.loop import ControlLoop
 from ..core.errors import refused
-from ..core.types import Array, Command
+from ..core.types import Array
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
@@ -72,8 +72,7 @@ def simulate(
         urdf: text of another description than the configuration's.
         scene: what stands around the robot: name, path of a YAML file, or a scene.
         intervene: called with the plant before each sample, for example to move objects.
-        joint_law, joint_law_gains: a law within the drives, see :class:`MujocoPlant`; `law` must command positions.
-        physics_step: [s], at most; see :class:`MujocoPlant`.
+        joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
 
     Returns:
         The log, one sample per control cycle.
@@ -90,28 +89,35 @@ def simulate(
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
-    mode = loop.running.mode
-    samples: list[LogSample] = []
-    for _ in range(round(duration * rate)):
+    samples = _samples(plant, loop, reference, round(duration * rate), push, intervene)
+    return Log.of(config.joints, loop.running.mode, list(samples))
+
+
+def _samples(
+    plant: MujocoPlant,
+    loop: ControlLoop,
+    reference: Trajectory | Start | None,
+    count: int,
+    push: Push | None,
+    intervene: Intervention | None,
+) -> Iterator[LogSample]:
+    for cycle in range(count):
         if push is not None:
-            _apply(push, plant, config.tip)
+            scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
+            force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
+            plant.push(push.link or loop.model.tip, force, torque)
         if intervene is not None:
             intervene(plant)
         command = loop.tick(plant.read())
-        if not samples and reference is not None:
+        if cycle == 0 and reference is not None:
             loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
         plant.write(command)
-        samples.append(_sample(plant, loop, command))
-    return Log.of(config.joints, mode, samples)
-
-
-def _sample(plant: MujocoPlant, loop: ControlLoop, command: Command) -> LogSample:
-    state, kin = loop.state, loop.kin
-    assert state is not None
-    assert kin is not None
-    wrench, contact = state.wrench_on_tip, None if plant.scene is None else plant.contact_wrench()
-    tip = kin.pose, loop.pose_error(), kin.twist
-    return LogSample(state.time, state.q, state.v, state.effort, *tip, wrench, command.values, contact)
+        state, kin = loop.state, loop.kin
+        assert state is not None
+        assert kin is not None
+        contact = None if plant.scene is None else plant.contact_wrench()
+        tip = kin.pose, loop.pose_error(), kin.twist
+        yield LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:
@@ -119,8 +125,3 @@ def _start(config: RobotConfig, q0: Any) -> Array:
     if q.shape != (config.n,) or not np.isfinite(q).all():
         raise refused("q0", q, f"must be {config.n} finite numbers", config.n)
     return q
-
-
-def _apply(push: Push, plant: MujocoPlant, tip: str) -> None:
-    scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
-    plant.push(push.link or tip, scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.errors import ConfigError, refused
+from ..core.errors import refused
 from ..core.spatial import make_pose, rotation_exp
 from ..core.types import Array
 from ..robot.files import config_names, read_config
@@ -137,7 +137,7 @@ class _Tool:
 def _named(objects: dict[str, SceneObject]) -> dict[str, SceneObject]:
     for name in objects:
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-            raise ConfigError(f"objects: {name!r}: a name is a letter, then letters, digits and _")
+            raise refused("name", name, "must be a letter, then letters, digits and _", where="objects: ")
     return {name: replace(each, name=name) for name, each in objects.items()}
 
 

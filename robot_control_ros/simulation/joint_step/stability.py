@@ -82,13 +82,9 @@ class Loop:
     def notes(self) -> list[str]:
         """Roots, and the limit of D, as text."""
         shown = ", ".join(dict.fromkeys(_root(each) for each in self.roots))
-        return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", self._limit_text()]
-
-    def _limit_text(self) -> str:
-        if self.d_limit <= 0.0:
-            return "no D makes it stable"
-        textbook = self.variant == "legacy" and self.i == 0.0
-        return f"D must stay below {self.d_limit:.4g} s" + (" = T (2 - P) / 2" if textbook else "")
+        textbook = " = T (2 - P) / 2" if self.variant == "legacy" and self.i == 0.0 else ""
+        bound = f"D must stay below {self.d_limit:.4g} s{textbook}" if self.d_limit > 0.0 else "no D makes it stable"
+        return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", bound]
 
 
 def _root(root: complex) -> str:
