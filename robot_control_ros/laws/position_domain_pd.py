@@ -204,7 +204,9 @@ class PositionDomainPD:
         model, inertia = kin.model, kin.mass.diagonal()
         damping = joint_damping(gains, inertia)
         lag_filter = LAG_FILTER * float((inertia / np.maximum(damping, 1e-6)).max())
-        self._measure_lag(model.wrap(q_ref + self._shift[0] - state.q), v_ref, dt / (lag_filter + dt))
+        error = model.wrap(q_ref + self._shift[0] - state.q)
+        lag = error * v_ref / (v_ref * v_ref + SLOW**2)  # [s], of each joint behind its own reference
+        self._lag += dt / (lag_filter + dt) * (lag - self._lag)
         q_shift, v_shift = self._compensation(state, reference, model, gains, dt)
         q, v = q_ref + q_shift, v_ref + v_shift
         ahead = (q_ref, v_ref, a_ref)
@@ -220,10 +222,6 @@ class PositionDomainPD:
         terms["stiffness"] = gains.stiffness * model.wrap(q - state.q)
         terms["damping"] = damping * (v - state.v)
         return Command(CommandMode.EFFORT, limited(terms, total(terms), limit))
-
-    def _measure_lag(self, error: Array, v_ref: Array, fraction: float) -> None:
-        """Take up `fraction` of the time (n,) [s] by which the joints are late behind their own references."""
-        self._lag += fraction * (error * v_ref / (v_ref * v_ref + SLOW**2) - self._lag)
 
     def _compensation(
         self, state: RobotState, reference: JointSpaceReference, model: RobotModel, gains: Gains, dt: float

@@ -73,7 +73,8 @@ def _value(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[str,
         return _mapping(spec, hint, definitions)
     if spec.valid(hint):
         return {"enum": list(spec.valid(hint))}
-    return {"type": _TYPES[hint], **_bounds(spec)} if hint in (int, float) else {"type": _TYPES[hint]}
+    bounds = {"minimum": spec.lower, "exclusiveMinimum": spec.above, "maximum": spec.upper}  # infinite but for numbers
+    return {"type": _TYPES[hint], **{name: bound for name, bound in bounds.items() if math.isfinite(bound)}}
 
 
 def _array(spec: EntrySpec, inner: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -95,8 +96,3 @@ def _mapping(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[st
     found = {"type": "object", "additionalProperties": values}
     keys = spec.valid_keys(key_type)
     return found if key_type is int or not keys else found | {"propertyNames": {"enum": list(keys)}}
-
-
-def _bounds(spec: EntrySpec) -> dict[str, Any]:
-    bounds = {"minimum": spec.lower, "exclusiveMinimum": spec.above, "maximum": spec.upper}
-    return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}

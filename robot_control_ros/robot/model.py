@@ -7,7 +7,7 @@ module: outside, q is one angle per joint in the order of ``RobotConfig.joints``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,7 +130,7 @@ class RobotModel:
         self.n = len(self.joints)
         self.base = base
         self.tip = tip
-        model = self._chosen_joints(_parse(urdf))
+        model = self._chosen_joints(urdf)
         self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         self.frames = tuple(self._frame_ids)
         for frame in (base, tip):
@@ -224,7 +224,11 @@ class RobotModel:
         # Pinocchio gives the Jacobian of a single joint as a vector
         return RobotDynamics(self, q, v, placement.homogeneous, jacobian.reshape(6, self.n), gravity)
 
-    def _chosen_joints(self, model: Any) -> Any:
+    def _chosen_joints(self, urdf: str) -> Any:
+        try:
+            model = pin.buildModelFromXML(urdf)
+        except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
+            raise ModelError(f"the robot description can't be read: {error}") from error
         names = list(model.names)[1:]
         missing = [name for name in self.joints if name not in names]
         if missing:
@@ -287,29 +291,6 @@ def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
         viscous, dry: (n,) b [N·m·s/rad] and f [N·m], as in the description's <dynamics>.
     """
     return np.asarray(viscous * v + dry * np.tanh(v / SMOOTHING))
-
-
-def bare_calls(model: RobotModel) -> Callable[[Array], None]:
-    """The three Pinocchio calls that no controller can do without, and nothing else: what the bench compares with.
-
-    Forward kinematics of all frames, the tip's Jacobian and the gravity torques at q (n,), as a user would call them.
-    """
-    inner = model._model
-    data, tip = inner.createData(), model._tip_id
-
-    def calls(q: Array) -> None:
-        pin.framesForwardKinematics(inner, data, q)
-        pin.computeFrameJacobian(inner, data, q, tip, _AXES)
-        pin.computeGeneralizedGravity(inner, data, q)
-
-    return calls
-
-
-def _parse(urdf: str) -> Any:
-    try:
-        return pin.buildModelFromXML(urdf)
-    except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
-        raise ModelError(f"the robot description can't be read: {error}") from error
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> None:

@@ -167,16 +167,15 @@ def read(cls: type[_T], data: Any, where: str, joints: int = 0) -> _T:
 
 def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str, Any]:
     """The same by the names of the fields, for a dataclass with fields that aren't entries."""
-    specs = tuple(file_entries(cls))
-    valid = ", ".join(spec.key for spec in specs)
+    required = {spec.key: spec.required for spec in file_entries(cls)}
+    valid = ", ".join(required)
     if not isinstance(data, dict):
         raise ConfigError(f"{where} = {data!r}: must be a mapping with the entries {valid}", value=data)
-    unknown = sorted(str(key) for key in data if key not in {spec.key for spec in specs})
-    missing = [spec.key for spec in specs if spec.required and spec.key not in data]
+    unknown = sorted(str(key) for key in data if key not in required)
+    missing = [key for key, needed in required.items() if needed and key not in data]
     if unknown or missing:
         problem = f"unknown {unknown}" if unknown else f"missing {missing}"
-        keys = tuple(spec.key for spec in specs)
-        raise ConfigError(f"{where}: {problem}; entries: {valid}", name=(unknown or missing)[0], bound=keys)
+        raise ConfigError(f"{where}: {problem}; entries: {valid}", name=(unknown or missing)[0], bound=tuple(required))
     ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)  # their partners are checked then
     return {spec.name: _field(cls, spec, data, where, joints) for spec in ordered}
 
@@ -227,9 +226,7 @@ def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
 
 
 def _refused(spec: EntrySpec, hint: Any, what: str, raw: Any) -> ConfigError:
-    bound: Any = spec.valid(hint) or None
-    if bound is None and hint in (int, float):
-        bound = (max(spec.lower, spec.above), spec.upper)
+    bound = spec.valid(hint) or ((max(spec.lower, spec.above), spec.upper) if hint in (int, float) else None)
     message = f"{what} = {shown(raw)}: must be {spec.expected(hint)}"
     return ConfigError(message, name=spec.key, value=raw, bound=bound)
 

@@ -118,12 +118,11 @@ class PayloadIdentification:
         self._sign = SIGNS[convention]
         self._frame = ""
         self._gravity = np.zeros(3)
-        self._rotations: list[Array] = []
-        self._wrenches: list[Array] = []
+        self._poses: list[tuple[Array, Array]] = []  # axes of the sensor (3, 3), wrench (6,)
 
     def __len__(self) -> int:
         """Number of poses."""
-        return len(self._rotations)
+        return len(self._poses)
 
     def add(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present pose; `kin` is that of the model's last update.
@@ -135,7 +134,7 @@ class PayloadIdentification:
         if sample is None:
             raise ConfigError("payload: no wrench has arrived")
         check_wrench(sample, kin.model)
-        if self._rotations and sample.frame != self._frame:
+        if self._poses and sample.frame != self._frame:
             rule = f"must be {self._frame!r} as in the poses before"
             raise refused("frame", sample.frame, rule, self._frame, where="payload: sensor ")
         speed = float(np.abs(state.v).max())
@@ -143,10 +142,10 @@ class PayloadIdentification:
             rule = f"must be at most {AT_REST} rad/s"
             raise refused("velocity", speed, rule, AT_REST, where="payload: a joint's ", unit="rad/s")
         self._frame, self._gravity = sample.frame, kin.model.gravity
-        self._rotations.append(kin.model.frame_pose(sample.frame)[:3, :3])
-        self._wrenches.append(self._sign * np.concatenate((sample.force, sample.torque)))
+        wrench = self._sign * np.concatenate((sample.force, sample.torque))
+        self._poses.append((kin.model.frame_pose(sample.frame)[:3, :3], wrench))
 
     def result(self) -> Payload:
         """The payload; for its errors see :func:`identify`."""
-        rotations, wrenches = np.array(self._rotations), np.array(self._wrenches)
+        rotations, wrenches = (np.array([pose[part] for pose in self._poses]) for part in (0, 1))
         return identify(rotations.reshape(-1, 3, 3), wrenches.reshape(-1, 6), self._gravity)
