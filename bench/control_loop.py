@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from robot_control_ros.bringup import NodeSpec, controller, environment
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import RobotConfig, load_robot
-from robot_control_ros.robot.model import RobotModel, bare_calls
 from robot_control_ros.simulation.in_process import simulate
 
 BATCH = 250  # calls timed together
@@ -67,6 +67,22 @@ def _time_us(call: Callable[[int], object], first: int) -> float:
     return (time.perf_counter() - begin) / BATCH * 1e6
 
 
+def _bare_calls(robot: RobotConfig) -> Callable[[Any], None]:
+    """The three Pinocchio calls that no controller can do without, as a user would call them.
+
+    Forward kinematics of all frames, the tip's Jacobian and the gravity torques at q (n,).
+    """
+    model = pin.buildModelFromXML(robot.urdf())
+    data, tip = model.createData(), model.getFrameId(robot.tip)
+
+    def calls(q: Any) -> None:
+        pin.framesForwardKinematics(model, data, q)
+        pin.computeFrameJacobian(model, data, q, tip, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+        pin.computeGeneralizedGravity(model, data, q)
+
+    return calls
+
+
 def _compute(robot: RobotConfig) -> dict[str, Any]:
     return {law: _law(robot, law) for law in law_names()}
 
@@ -77,7 +93,7 @@ def _law(robot: RobotConfig, law: str) -> dict[str, float]:
     Only a law that needs a wrench is given one.
     """
     dt = robot.period
-    loop, bare = ControlLoop(robot, law), bare_calls(RobotModel.of(robot))
+    loop, bare = ControlLoop(robot, law), _bare_calls(robot)
     states = _states(robot, BATCH * BATCHES, dt, with_wrench=loop.running.needs_wrench)
     loop.tick(states[0])
     law_loop = ControlLoop(robot, law)

@@ -69,7 +69,7 @@ def test_a_robot_either_has_a_vendors_figures_or_is_known_to_have_none():
 
 @every_robot
 def test_the_frames_exist(robot):
-    assert {robot.base, robot.tip, robot.wrench_frame} <= set(RobotModel.of(robot).frames())
+    assert {robot.base, robot.tip, robot.wrench_frame} <= set(RobotModel.of(robot).frames)
 
 
 @every_robot

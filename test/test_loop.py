@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from robot_control_ros.control.cycle_times import CycleTimes
 from robot_control_ros.control.loop import MAX_GAP, ControlLoop
@@ -231,10 +232,10 @@ def test_a_robot_that_compensates_gravity_itself_starts_without_ours(model):
 
 
 def test_gravity_on_a_robot_that_compensates_it_itself_is_refused(model):
-    with pytest.raises(ConfigError, match=r"gravity = true.*profile helpful.*compensates gravity itself"):
+    with refuses("gravity", True, False):
         ControlLoop(SELF_COMPENSATING, "impedance", {"gravity": True}, model=model)
     loop = ControlLoop(SELF_COMPENSATING, "impedance", model=model)
-    with pytest.raises(ConfigError, match="compensates gravity itself"):
+    with refuses("gravity", True, False):
         loop.running.gains.set({"stiffness": 1.0, "gravity": True})
     assert loop.running.gains.target.gravity == 0.0
     assert loop.running.gains.target.stiffness[0] != 1.0
@@ -383,7 +384,7 @@ def test_a_law_of_an_installed_plug_in_is_found_by_its_entry_point(monkeypatch):
 
 
 def test_an_effort_law_on_the_real_ur5_is_refused():
-    with pytest.raises(ConfigError, match=r"law impedance commands effort.*profile real.*position, velocity"):
+    with refuses("impedance", CommandMode.EFFORT, (CommandMode.POSITION, CommandMode.VELOCITY)):
         ControlLoop(load_robot("ur5", "real"), "impedance")
 
 
@@ -556,7 +557,7 @@ def test_looking_at_the_same_sample_twice_gives_the_same_wrench(model):
 
 def test_zero_without_a_sample_is_refused(model):
     pipeline = WrenchPipeline()
-    with pytest.raises(ConfigError, match="no wrench has arrived"):
+    with refuses("wrench"):
         pipeline.zero()
     assert pipeline.on_tip(state(0.0), model.update(HOME, np.zeros(6))) is None
 
@@ -646,7 +647,7 @@ def test_a_law_without_a_gravity_gain_runs_where_the_robot_compensates_gravity(m
 
 def test_gains_for_a_law_that_does_not_exist_are_refused(model):
     robot = replace(UR5, law_gains={"impedence": {"stiffness": 1.0}})
-    with pytest.raises(ConfigError, match=r"impedence.*laws: .*impedance"):
+    with refuses("law_gains", "impedence"):
         ControlLoop(robot, "impedance", model=model)
 
 
@@ -873,6 +874,6 @@ def test_a_bad_sample_while_idle_is_named_and_changes_nothing(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(1.0))
     before = loop.state, loop.motion.trajectory
-    with pytest.raises(ConfigError, match=r"position = .*nan"):
+    with refuses("position", np.full(6, np.nan), 6):
         loop.idle(state(1.0 + DT, np.full(6, np.nan)))
     assert (loop.state, loop.motion.trajectory) == before

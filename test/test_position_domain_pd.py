@@ -19,7 +19,6 @@ DT = 1e-3
 STIFFNESS, DAMPING = np.array([300.0, 200.0, 100.0]), np.array([30.0, 20.0, 10.0])
 ARM = random_arm(3, 3, friction=True)
 MODEL = ARM.model(rotor_inertia=(0.1, 0.1, 0.1))
-NOTHING_CYCLIC = np.zeros(3, dtype=bool)
 # q = offset + speed t + swing sin(rate t): joint 2 leads, and none of them turns back
 OFFSET, SPEED = np.array([0.3, -0.8, 1.1]), np.array([0.25, 0.9, -0.4])
 SWING, RATE = np.array([0.05, 0.08, 0.06]), np.array([2.0, 1.7, 2.6])
@@ -162,7 +161,7 @@ def test_the_look_up_finds_where_the_master_is(lag):
     axis.choose(path(0.0)[1], 0.05, DT)
     for k in range(200):
         t = 0.5 + k * DT
-        q, v = axis.look_up(path, path(t - lag)[0][MASTER], NOTHING_CYCLIC, t, DT)
+        q, v = axis.look_up(path, path(t - lag)[0][MASTER], MODEL, t, DT)
     assert q == pytest.approx(path(t - lag)[0], abs=1e-9)
     assert v == pytest.approx(path(t - lag)[1], abs=1e-8)
 
@@ -179,7 +178,7 @@ def test_the_look_up_stays_near_now_and_goes_there_in_small_steps(lag, bound):
 
     times = 0.5 + DT * np.arange(100)
     for t in times:
-        axis.look_up(watched, path(t - lag)[0][MASTER], NOTHING_CYCLIC, t, DT)
+        axis.look_up(watched, path(t - lag)[0][MASTER], MODEL, t, DT)
     assert len(sought) == 2 * len(times)
     found = np.array(sought[1::2])
     assert times[-1] - found[-1] == pytest.approx(bound, abs=1e-12)

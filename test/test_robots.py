@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 from arms import profile_names
+from refusals import refuses
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import CommandMode
@@ -144,18 +145,18 @@ def test_a_description_of_the_package_may_be_used_too(tmp_path):
 
 def test_a_missing_description_is_named_with_the_places_that_were_tried(tmp_path):
     path = write(tmp_path, changed("urdf", "nowhere.urdf"))
-    with pytest.raises(ConfigError, match=r"urdf = 'nowhere\.urdf': no such file; tried: .*nowhere\.urdf, .*urdf"):
+    with refuses("urdf", "nowhere.urdf"):
         load_robot(path)
 
 
 def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(ConfigError, match=r"nowhere\.yaml': no such file"):
+    with refuses("robot", "nowhere.yaml"):
         load_robot("nowhere.yaml")
 
 
 def test_home_beyond_the_limits_is_refused(tmp_path):
     robot = load_robot(write(tmp_path, changed("home", [9.0])))
-    with pytest.raises(ConfigError, match=r"home of .* = 9 rad: must be within"):
+    with refuses("hinge", 9.0, (-1.0, 1.0)):
         RobotModel.of(robot)
 
 
@@ -165,7 +166,7 @@ def test_a_joint_may_have_a_motor_without_inertia(tmp_path):
 
 def test_a_path_that_is_not_there_is_named(tmp_path):
     path = tmp_path / "absent.yaml"
-    with pytest.raises(ConfigError, match=r"absent\.yaml"):
+    with refuses("robot", str(path)):
         load_robot(str(path))
 
 
@@ -298,16 +299,16 @@ def test_a_profile_may_extend_another_of_the_same_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "value", "words"),
+    ("entry", "value", "name", "bound"),
     [
-        ("extends", "ur55", r"mine\.yaml: extends: unknown robot 'ur55'; robots: gen3"),
-        ("extends", "mine.yaml", r"mine\.yaml: extends = 'mine\.yaml': files extend each other"),
-        ("profiles.sim.extends", "reel", r"profiles: sim: extends: unknown profile 'reel'; profiles: real, sim"),
-        ("profiles.sim.extends", "sim", r"profiles: sim: extends = 'sim': profiles extend each other"),
+        ("extends", "ur55", "robot", tuple(robot_names())),
+        ("extends", "mine.yaml", "extends", None),
+        ("profiles.sim.extends", "reel", "profile", ("real", "sim")),
+        ("profiles.sim.extends", "sim", "extends", None),
     ],
 )
-def test_what_can_not_be_extended_is_named(tmp_path, entry, value, words):
-    with pytest.raises(ConfigError, match=words):
+def test_what_can_not_be_extended_is_named(tmp_path, entry, value, name, bound):
+    with refuses(name, value, bound):
         load_robot(write(tmp_path, changed(entry, value)))
 
 
@@ -363,5 +364,5 @@ def test_friction_that_the_robot_compensates_is_not_compensated_twice():
     ur5 = load_robot("ur5")
     robot = replace(ur5, profile=replace(ur5.profile, friction_by_robot=True))
     assert RunningLaw(robot, "gravity_compensation").gains.current.friction == 0.0
-    with pytest.raises(ConfigError, match="compensates friction itself; must be false"):
+    with refuses("friction", True, False):
         RunningLaw(robot, "gravity_compensation", {"friction": True})

@@ -55,7 +55,7 @@ def test_gravity_is_off_where_the_robot_compensates_it_whatever_its_law_gains_sa
 
 def test_gravity_may_not_be_switched_on_there():
     robot = under(UR5, "effort", gravity_by_robot=True)
-    with pytest.raises(ConfigError, match=r"gravity = true: .*UR5.*profile some.*compensates gravity itself"):
+    with refuses("gravity", True, False):
         RunningLaw(robot, "impedance", {"gravity": True})
     running = RunningLaw(robot, "impedance")
     with refuses("gravity", True, False):
@@ -168,7 +168,7 @@ def test_an_unknown_gain_is_refused_with_the_gains():
 
 def test_gains_of_the_robot_for_laws_that_do_not_exist_are_refused_whichever_law_runs():
     robot = replace(UR5, law_gains={"impedence": {"stiffness": 1.0}, "my.module:Law": {"anything": 1.0}})
-    with pytest.raises(ConfigError, match=r"robot ur5: law_gains for unknown laws \['impedence'\]; laws: admittance"):
+    with refuses("law_gains", "impedence"):
         RunningLaw(robot, "gravity_compensation")
 
 

@@ -1,12 +1,16 @@
 """Scenes as files: what is read, and what is refused in which words."""
 
+import math
+
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.spatial.transform import Rotation
 
-from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.simulation.scene import SHAPES, load_scene, scene_names
 
+OBJECT_ENTRIES = ("shape", "size", "position", "rotation", "motion", "mass", "stiffness", "damping", "surface")
+SURFACE_ENTRIES = ("time_constant", "damping_ratio", "friction")
 WHOLE = """
 description: everything
 start: { position: [0.4, 0.1, 0.3], rotation: [0, 1.5, 0] }
@@ -94,68 +98,64 @@ def test_the_ball_of_the_package_would_overlap_the_tool_by_10_mm_at_its_referenc
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "name", "value", "bound"),
     [
+        ("- ball", "", ["ball"], None),
+        ("a: [", "", None, None),
+        ("object: {}", "object", None, ("description", "objects", "tool", "start", "joints")),
+        ("objects: [ball]", "objects", ["ball"], None),
+        ("objects: { 2 balls: { shape: plane } }", "name", "2 balls", None),
+        ("objects: { a: }", "", None, None),
         (
-            "- ball",
-            r"mine.yaml = \['ball'\]: must be a mapping with the entries description, objects, ",
-        ),
-        ("a: [", "not valid YAML"),
-        ("object: {}", r"unknown \['object'\]; entries: description, objects, tool, start, joints"),
-        ("objects: [ball]", r"objects = \['ball'\]: must be a mapping"),
-        (
-            "objects: { 2 balls: { shape: plane } }",
-            "objects: '2 balls': a name is a letter, then letters",
-        ),
-        ("objects: { a: }", "objects: a = None: must be a mapping with the entries shape, size"),
-        ("objects: { a: { size: 1 } }", r"a: missing \['shape'\]; entries: shape, size, position"),
-        ("objects: { a: { shape: sphere, colour: red } }", r"a: unknown \['colour'\]; entries: shape, size"),
-        ("objects: { a: { shape: cube } }", f"a: shape = 'cube': must be one of: {', '.join(SHAPES)}"),
-        ("objects: { a: { shape: sphere } }", "a: size is missing: it goes with shape sphere, box"),
-        ("objects: { a: { shape: sphere, size: -1 } }", r"size = -1: must be a finite number above 0 \[m\]"),
-        ("objects: { a: { shape: box, size: 1 } }", r"a: size = \[1.0\]: must be 3 numbers \(box: x, y, z\)"),
-        ("objects: { a: { shape: plane, size: 1 } }", "size has no meaning here: it goes with shape sphere, box"),
-        (
-            "objects: { a: { shape: plane, position: [0, .nan, 0] } }",
-            r"\[1\] = nan: must be a finite number .m.",
+            "objects: { a: { size: 1 } }",
+            "shape",
+            None,
+            ("shape", "size", "position", "rotation", "motion", "mass", "stiffness", "damping", "surface"),
         ),
         (
-            "objects: { a: { shape: plane, rotation: [0, true, 0] } }",
-            r"rotation\[1\] = True: must be a finite number",
+            "objects: { a: { shape: sphere, colour: red } }",
+            "colour",
+            None,
+            ("shape", "size", "position", "rotation", "motion", "mass", "stiffness", "damping", "surface"),
         ),
-        ("objects: { a: { shape: sphere, size: 1, motion: round } }", "'round': must be one of: fixed, free, slides"),
-        (
-            "objects: { a: { shape: sphere, size: 1, motion: free } }",
-            "mass is missing: it goes with motion free, slides",
-        ),
-        ("objects: { a: { shape: sphere, size: 1, mass: 1 } }", "mass has no meaning here"),
-        (
-            "objects: { a: { shape: sphere, size: 1, motion: free, mass: 0 } }",
-            "mass = 0: must be a finite .* above 0",
-        ),
-        ("objects: { a: { shape: sphere, size: 1, motion: free, mass: 1, stiffness: 1 } }", "stiffness has no meaning"),
-        ("objects: { a: { shape: sphere, size: 1, motion: slides, mass: 1 } }", "stiffness is missing"),
+        ("objects: { a: { shape: cube } }", "shape", "cube", tuple(SHAPES)),
+        ("objects: { a: { shape: sphere } }", "size", None, None),
+        ("objects: { a: { shape: sphere, size: -1 } }", "size", -1, (0.0, math.inf)),
+        ("objects: { a: { shape: box, size: 1 } }", "size", [1.0], 3),
+        ("objects: { a: { shape: plane, size: 1 } }", "size", None, None),
+        ("objects: { a: { shape: plane, position: [0, .nan, 0] } }", "position", math.nan, (-math.inf, math.inf)),
+        ("objects: { a: { shape: plane, rotation: [0, true, 0] } }", "rotation", True, (-math.inf, math.inf)),
+        ("objects: { a: { shape: sphere, size: 1, motion: round } }", "motion", "round", ("fixed", "free", "slides")),
+        ("objects: { a: { shape: sphere, size: 1, motion: free } }", "mass", None, None),
+        ("objects: { a: { shape: sphere, size: 1, mass: 1 } }", "mass", None, None),
+        ("objects: { a: { shape: sphere, size: 1, motion: free, mass: 0 } }", "mass", 0, (0.0, math.inf)),
+        ("objects: { a: { shape: sphere, size: 1, motion: free, mass: 1, stiffness: 1 } }", "stiffness", None, None),
+        ("objects: { a: { shape: sphere, size: 1, motion: slides, mass: 1 } }", "stiffness", None, None),
         (
             "objects: { a: { shape: plane, motion: free, mass: 1 } }",
-            "a: shape = 'plane': must be one of: sphere, box, capsule, cyl",
+            "shape",
+            "plane",
+            ("sphere", "box", "capsule", "cylinder"),
         ),
-        ("objects: { a: { shape: plane, surface: { bounce: 1 } } }", "surface: unknown .*time_constant, damping_ratio"),
         (
-            "objects: { a: { shape: plane, surface: { friction: -1 } } }",
-            "friction = -1: must be .*, 0 or more",
+            "objects: { a: { shape: plane, surface: { bounce: 1 } } }",
+            "bounce",
+            None,
+            ("time_constant", "damping_ratio", "friction"),
         ),
-        ("tool: { shape: plane }", "tool: shape = 'plane': must be one of: sphere"),
-        ("start: { rotation: [0, 0, 0] }", r"start: missing \['position'\]; entries: position, rotation"),
-        ("joints: { damping: .inf }", "joints: damping = inf: must be a finite number, 0 or more"),
+        ("objects: { a: { shape: plane, surface: { friction: -1 } } }", "friction", -1, (0.0, math.inf)),
+        ("tool: { shape: plane }", "shape", "plane", ("sphere", "box", "capsule", "cylinder")),
+        ("start: { rotation: [0, 0, 0] }", "position", None, ("position", "rotation")),
+        ("joints: { damping: .inf }", "damping", math.inf, (0.0, math.inf)),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_what_is_valid(load, text, words):
-    with pytest.raises(ConfigError, match=words):
+def test_what_cannot_be_used_is_refused_by_its_name(load, text, name, value, bound):
+    with refuses(name, value, bound):
         load(text)
 
 
 def test_an_unknown_scene_is_refused_with_the_scenes_listed():
-    with pytest.raises(ConfigError, match=r"unknown scene 'moon'; scenes: ball, block, table, wall, or a path"):
+    with refuses("scene", "moon", ("ball", "block", "table", "wall")):
         load_scene("moon")
-    with pytest.raises(ConfigError, match=r"scene 'moon\.yaml': no such file"):
+    with refuses("scene", "moon.yaml"):
         load_scene("moon.yaml")

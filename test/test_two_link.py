@@ -7,9 +7,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from arms import Chain, gradient, slope
+from refusals import refuses
 
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
 from robot_control_ros.simulation.two_link import BASE, JOINTS, TIP, TwoLink
 
@@ -132,7 +132,7 @@ def test_joint_angles_lead_to_the_point_with_the_elbow_on_one_side(arm):
 
 
 def test_points_out_of_reach_are_refused():
-    with pytest.raises(ConfigError, match=r"\(2, 1\) is 2\.23607 m away: must be within 2 m"):
+    with refuses("point", math.hypot(2.0, 1.0), 2.0):
         TwoLink().joint_angles((2.0, 1.0))
 
 

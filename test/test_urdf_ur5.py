@@ -17,7 +17,7 @@ def test_limits_are_those_of_the_data_sheet(ur5_model):
 
 
 def test_frames_that_others_rely_on_are_there(ur5):
-    assert {"world", "base_link", "base", "flange", "ft_frame", "tool0"} <= set(RobotModel.of(ur5).frames())
+    assert {"world", "base_link", "base", "flange", "ft_frame", "tool0"} <= set(RobotModel.of(ur5).frames)
 
 
 def test_tool_and_sensor_are_one_place(ur5):

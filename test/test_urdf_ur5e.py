@@ -16,7 +16,7 @@ WRIST_3 = "wrist_3_link"
 
 def test_frames_that_others_rely_on_are_there():
     frames = {"world", "base_link", "base", "flange", "ft_frame", "tool0", "tool0_controller"}
-    assert frames <= set(RobotModel.of(UR5E).frames())
+    assert frames <= set(RobotModel.of(UR5E).frames)
 
 
 def test_tool_and_sensor_are_one_place():

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
 from arms import random_arm
+from refusals import refuses
 from scipy.spatial.transform import Rotation
 
 from robot_control_ros.control.loop import ControlLoop
@@ -190,11 +192,11 @@ def test_zero_without_a_fresh_wrench_is_refused_and_keeps_the_tare(ur5_model, q)
     feed(PUSH)
     tare = feed.pipeline.zero().copy()
     feed(None)
-    with pytest.raises(ConfigError, match="nothing to zero"):
+    with refuses("wrench"):
         feed.pipeline.zero()
     np.testing.assert_array_equal(feed.pipeline.tare, tare)
     feed.pipeline.on_tip(state(9.0, q, PUSH, stamp=1.0), feed.kin)
-    with pytest.raises(ConfigError, match=r"8\.000 s old.*nothing to zero"):
+    with refuses("wrench"):
         feed.pipeline.zero()
 
 
@@ -301,21 +303,21 @@ def test_the_dead_band_never_stretches_a_difference(ur5_model, q, rng):
 
 
 BAD = {
-    "nan": (np.array([1.0, math.nan, 0.0, 0.0, 0.0, 0.0]), "ft_frame", None, "force = .* 3 finite numbers"),
-    "infinite": (np.array([1.0, 0.0, 0.0, 0.0, -math.inf, 0.0]), "ft_frame", None, "torque = .* 3 finite numbers"),
-    "overflowing": (np.full(6, 1e200), "ft_frame", None, "force = .* 3 finite numbers"),
-    "frame": (PUSH, "nowhere", None, "unknown frame 'nowhere'; frames: .*ft_frame"),
-    "stamp": (PUSH, "ft_frame", math.nan, "time = nan"),
+    "nan": (np.array([1.0, math.nan, 0.0, 0.0, 0.0, 0.0]), "ft_frame", None, "force"),
+    "infinite": (np.array([1.0, 0.0, 0.0, 0.0, -math.inf, 0.0]), "ft_frame", None, "torque"),
+    "overflowing": (np.full(6, 1e200), "ft_frame", None, "force"),
+    "frame": (PUSH, "nowhere", None, "frame"),
+    "stamp": (PUSH, "ft_frame", math.nan, "time"),
 }
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_sample_is_refused_with_words_and_the_last_good_one_stays(ur5_model, q, name):
-    raw, frame, stamp, words = BAD[name]
+def test_a_bad_sample_is_refused_by_its_name_and_the_last_good_one_stays(ur5_model, q, name):
+    raw, frame, stamp, part = BAD[name]
     pipeline, kin = WrenchPipeline(), ur5_model.update(q, np.zeros(6))
     bad = state(0.0, q, raw, frame=frame, stamp=stamp)
-    with pytest.raises(ValueError, match=words):
+    with refuses(part, error=ValueError):
         check_wrench(bad.wrench, ur5_model)
     assert pipeline.on_tip(bad, kin) is None
     good = pipeline.on_tip(state(0.0, q, PUSH), kin)
@@ -362,28 +364,28 @@ def test_reset_forgets_samples_and_keeps_the_tare(ur5_model, q):
     feed(PUSH)
     feed.pipeline.zero()
     feed.pipeline.reset()
-    with pytest.raises(ConfigError, match="nothing to zero"):
+    with refuses("wrench"):
         feed.pipeline.zero()
     np.testing.assert_allclose(feed(2.0 * PUSH), PUSH, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "name", "value", "bound"),
     [
-        ({"source": "camera"}, "source = 'camera': must be one of: sensor, joint_effort"),
-        ({"convention": "either"}, "must be one of: on_robot, by_robot"),
-        ({"low_pass": -1.0}, r"low_pass = -1: must be within \[0, 1000\] Hz"),
-        ({"payload_center": [0.0, 1.0]}, "payload_center has 2 values"),
-        ({"max_age": 0.0}, "max_age = 0: must be within"),
-        ({"lowpass": 1.0}, "unknown gain 'lowpass'"),
+        ({"source": "camera"}, "source", "camera", ("sensor", "joint_effort")),
+        ({"convention": "either"}, "convention", "either", ("on_robot", "by_robot")),
+        ({"low_pass": -1.0}, "low_pass", -1.0, (0.0, 1000.0)),
+        ({"payload_center": [0.0, 1.0]}, "payload_center", [0.0, 1.0], (1, 3)),
+        ({"max_age": 0.0}, "max_age", 0.0, (0.001, 10.0)),
+        ({"lowpass": 1.0}, "gain", "lowpass", ANY),
     ],
 )
-def test_wrong_settings_are_refused_and_change_nothing(values, words):
-    with pytest.raises(ConfigError, match=words):
+def test_wrong_settings_are_refused_and_change_nothing(values, name, value, bound):
+    with refuses(name, value, bound):
         WrenchPipeline(values)
     pipeline = WrenchPipeline()
     before = pipeline.settings.target
-    with pytest.raises(ConfigError, match=words):
+    with refuses(name, value, bound):
         pipeline.settings.set({"dead_band_force": 1.0, **values})
     assert pipeline.settings.target is before
 
@@ -478,7 +480,7 @@ def test_joint_torques_are_refused_where_the_robot_has_none():
         lambda: pipeline.settings.set({"source": "joint_effort"}),
         lambda: ControlLoop(load_robot("ur5", "real"), "admittance").wrench.settings.set({"source": "joint_effort"}),
     ):
-        with pytest.raises(ConfigError, match=r"have no torques .*; choices: sensor"):
+        with refuses("source", "joint_effort", ("sensor",)):
             attempt()
     assert pipeline.settings.target.source == "sensor"
 

@@ -147,7 +147,7 @@ def test_kinematics_limits_and_dynamics_are_the_plain_ones_with_the_parts_for_ga
         np.testing.assert_allclose(expanded.at(q, v).mass, total, rtol=0, atol=1e-11)
         plain.update(q, v)
         expanded.update(q, v)
-        for frame in plain.frames():
+        for frame in plain.frames:
             np.testing.assert_array_equal(expanded.frame_pose(frame), plain.frame_pose(frame))
 
 

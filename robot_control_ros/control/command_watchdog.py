@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.spatial import wrap
 from ..core.types import Command, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -131,7 +130,9 @@ class CommandWatchdog:
         if not self.active and self.silence <= self.timeout:
             return None
         command = self._command(self._last, state, now, fresh=True)
-        self._judge_rest(state, now)
+        if np.abs(state.v).max() >= REST_SPEED:
+            self._moved_at = now
+        self.at_rest = now - self._moved_at >= REST_TIME
         return command
 
     def poll(self, now: float, clock: float = 0.0) -> Command | None:
@@ -170,12 +171,7 @@ class CommandWatchdog:
         dt = min(now - self._sent_at, MAX_STEP)
         self._sent_at = now
         if last.mode is CommandMode.POSITION:  # commands may count turns from elsewhere
-            q = last.values + wrap(state.q - last.values, self._model.cyclic)
+            q = last.values + self._model.wrap(state.q - last.values)
             self._state = state = replace(state, q=q)
         kin = self._model.update(state.q, state.v)
         return self._safety.approach_safe_output(last.mode, state, kin, dt, fresh)
-
-    def _judge_rest(self, state: RobotState, now: float) -> None:
-        if np.abs(state.v).max() >= REST_SPEED:
-            self._moved_at = now
-        self.at_rest = now - self._moved_at >= REST_TIME

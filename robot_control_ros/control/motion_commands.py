@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..core.errors import ConfigError, refused
-from ..core.spatial import pose_error, wrap
+from ..core.spatial import pose_error
 from ..core.types import Array, Reference, RobotState
 from ..references import (
     Hold,
@@ -221,7 +221,7 @@ class MotionCommands:
 
     def _nearest(self, q: Array, goal: Array) -> Array:
         """The goal (n,) with cyclic joints the short way from q (n,)."""
-        return np.asarray(q + wrap(goal - q, self._model.cyclic))
+        return q + self._model.wrap(goal - q)
 
     def _check_joint_goal(self, goal: Array) -> None:
         robot = self._robot

@@ -125,7 +125,10 @@ class Safety:
         """The command that may be sent, `dt` seconds after the last one."""
         values, extra = command.values, command.feedforward
         if not self.usable(command):
-            return self.stop(command.mode, state, kin, self._complaint(command))
+            parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
+            given = " with ".join(f"{name} {part.tolist()}" for name, part in parts.items() if part is not None)
+            reason = f"the law gave {given}: must be {self._robot.n} finite numbers"
+            return self.stop(command.mode, state, kin, reason)
         mode, last = command.mode, self.start(command.mode, state, kin)
         follows = mode is self.mode
         self.fault = self._following.check(mode, last, state, kin, dt) if follows else ""
@@ -171,13 +174,6 @@ class Safety:
             if part is not None and not (part.shape == self._shape and math.isfinite(part.dot(part))):
                 return False
         return True
-
-    def _complaint(self, command: Command) -> str:
-        given = str(command.values.tolist())
-        for name, part in (("feed-forward", command.feedforward), ("velocity", command.velocity)):
-            if part is not None:
-                given += f" with {name} {part.tolist()}"
-        return f"the law gave {given}: must be {self._robot.n} finite numbers"
 
     def _bounds(self, mode: CommandMode, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
         limits = self._limits

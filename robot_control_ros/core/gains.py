@@ -62,10 +62,6 @@ class GainSpec:
         all_values = self.length(joints)
         return tuple(sorted({1, 6, all_values} if self.size == MATRIX else {1, all_values}))
 
-    def label(self, index: int | None) -> str:
-        """`stiffness` or, for one of several values, `stiffness[2]`."""
-        return self.name if index is None else f"{self.name}[{index}]"
-
     def bounds(self) -> str:
         """What is valid."""
         if self.choices:
@@ -152,7 +148,7 @@ def _numbers(spec: GainSpec, value: Any, joints: int) -> Array:
 def _check_bounds(spec: GainSpec, values: Array) -> None:
     for index, number in enumerate(values):
         if not (math.isfinite(number) and spec.lower <= number <= spec.upper):
-            label = spec.label(index if values.size > 1 else None)
+            label = f"{spec.name}[{index}]" if values.size > 1 else spec.name
             raise refused(label, float(number), spec.bounds(), (spec.lower, spec.upper))
 
 
@@ -165,8 +161,8 @@ def _matrix(spec: GainSpec, values: Array) -> Array:
         raise refused(f"{spec.name}[{row}, {column}]", float(matrix[row, column]), rule, (-spec.upper, spec.upper))
     smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
     if smallest < -1e-9 * spec.upper:
-        text = f"{spec.name}: its symmetric part has the eigenvalue {smallest:g}: must be positive semidefinite"
-        raise ConfigError(text, name=spec.name, value=smallest, bound=(0.0, math.inf))
+        rule = "must be positive semidefinite"
+        raise refused(spec.name, smallest, rule, (0.0, math.inf), where="eigenvalue of the symmetric part of ")
     return matrix
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from .errors import ConfigError
+from .errors import refused
 from .types import Array
 
 
@@ -137,8 +137,7 @@ def quaternion_to_rotation(quaternion: Array) -> Array:
     x, y, z, w = (float(c) for c in quaternion)
     norm = math.sqrt(x * x + y * y + z * z + w * w)
     if not abs(norm - 1.0) <= 0.01:
-        text = f"quaternion (x, y, z, w) = ({x}, {y}, {z}, {w}) has length {norm}: must be 1"
-        raise ConfigError(text, name="quaternion", value=norm, bound=1.0)
+        raise refused("quaternion", norm, f"must be 1: ({x}, {y}, {z}, {w})", 1.0, where="length of ")
     return np.asarray(pin.Quaternion(w / norm, x / norm, y / norm, z / norm).toRotationMatrix())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..core.gains import SCALAR, TASK, choice, gain
-from ..core.spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian, wrap
+from ..core.spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
@@ -211,7 +211,7 @@ class Admittance:
         twist = twist_ref + body.twist
         twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
         velocity = self._follow(kin, reference, gains, pose, twist, dt)
-        behind = wrap(self._q - state.q, kin.model.cyclic)
+        behind = kin.model.wrap(self._q - state.q)
         self.terms = {"joint_velocity": velocity, "joint_error": behind}
         if gains.output == "velocity":
             return Command(CommandMode.VELOCITY, velocity + FEEDBACK * behind)
@@ -258,7 +258,7 @@ class Admittance:
         error = gains.axes * pose_error(pose, there.pose)
         posture = self._posture if reference.q is None else reference.q
         lag = error - dt * twist  # the twist makes good the rest in this step
-        rate = gains.posture_rate * wrap(posture - q, model.cyclic)
+        rate = gains.posture_rate * model.wrap(posture - q)
         self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt)
         self._wait(error, dt)
         return np.asarray((self._q - q) / dt)

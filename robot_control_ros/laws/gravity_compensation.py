@@ -33,11 +33,7 @@ class GravityCompensation:
     @dataclass(frozen=True, eq=False)
     class Gains:
         damping: Array = gain(
-            1.0,
-            size=JOINT,
-            unit="N·m·s/rad",
-            upper=200.0,
-            doc="Joint damping D; 0 lets the arm swing freely.",
+            1.0, size=JOINT, unit="N·m·s/rad", upper=200.0, doc="Joint damping D; 0 lets the arm swing freely."
         )
         gravity: float = gravity_gain()
         friction: float = friction_gain()

@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 
 from ..core.errors import ConfigError
 from ..core.gains import TASK, gain
-from ..core.spatial import pose_error_and_map, wrap
+from ..core.spatial import pose_error_and_map
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
@@ -84,10 +84,7 @@ class Impedance:
             doc="Null-space spring towards the reference's or last reset's posture, where joints outnumber axes.",
         )
         posture_damping: float = gain(
-            0.0,
-            unit="N·m·s/rad",
-            upper=100.0,
-            doc="Null-space damping, where joints outnumber axes.",
+            0.0, unit="N·m·s/rad", upper=100.0, doc="Null-space damping, where joints outnumber axes."
         )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
@@ -152,7 +149,8 @@ class Impedance:
         axes = gains.axes
         damping = np.diag(gains.damping)
         if gains.damping_ratio.any():
-            damping += _critical_damping(self._stiffness, _mobility(kin), axes, gains.damping_ratio)
+            _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
+            damping += _critical_damping(self._stiffness, kin.jacobian.dot(solved), axes, gains.damping_ratio)
         self._damping = axes[:, None] * damping * axes
         self._damping_age = 0.0
 
@@ -175,25 +173,15 @@ class Impedance:
 
     def _posture_torque(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains) -> Array:
         posture = self._posture if reference.q is None else reference.q
-        away = wrap(posture - state.q, kin.model.cyclic)
+        away = kin.model.wrap(posture - state.q)
         torque = gains.posture_stiffness * away - gains.posture_damping * state.v
         return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
-
-
-def _mobility(kin: RobotDynamics) -> Array:
-    """J M_q⁻¹ Jᵀ (6, 6), the inverse of the operational-space inertia."""
-    _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
-    return np.asarray(kin.jacobian.dot(solved))
 
 
 def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Array) -> Array:
     """2 S Z Ω Zᵀ S, with K = Z Ω² Zᵀ and Zᵀ W Z = 1 from the symmetric pencil (K, W = Λ⁻¹); no inverse is taken.
 
-    Args:
-        stiffness: (6,) diagonal of K.
-        mobility: (6, 6) W.
-        axes: (6,) 1 selected, 0 free: a free axis is taken out of W.
-        ratio: (6,) ζ.
+    K (6,) and ζ (6,) are diagonals, W is (6, 6); an axis (6,) that is 0 is taken out of W.
     """
     masked = axes[:, None] * mobility * axes
     masked.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..core.gains import JOINT, gain
-from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
@@ -71,7 +70,7 @@ class JointImpedance:
         q, v, a = reference.q, reference.v, reference.a
         model = kin.model
         self.terms = terms = {
-            "stiffness": gains.stiffness * wrap(q - state.q, model.cyclic),
+            "stiffness": gains.stiffness * model.wrap(q - state.q),
             "damping": joint_damping(gains, kin.mass.diagonal()) * (v - state.v),
             "gravity": gains.gravity * kin.gravity,
         }

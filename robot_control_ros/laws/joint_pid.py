@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.gains import JOINT, choice, gain
-from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
-from ..robot.model import RobotDynamics
+from ..robot.model import RobotDynamics, RobotModel
 from .law import register
 from .terms import gravity_gain, limited, total
 
@@ -32,28 +31,22 @@ class _Pid:
         self._integral = np.zeros(kin.model.n)
         self._last_error = None
 
-    def _rate(self, error: Array, cyclic: Array, dt: float) -> Array:
+    def _rate(self, error: Array, model: RobotModel, dt: float) -> Array:
         """Change of the error since the last call, per second (n,)."""
         last, self._last_error = self._last_error, error
-        return np.zeros_like(error) if last is None else wrap(error - last, cyclic) / dt
+        return np.zeros_like(error) if last is None else model.wrap(error - last) / dt
 
     def _integrate(
         self, error: Array, weight: Array, others: Array, anti_windup: float, dt: float, limit: Array
     ) -> Array:
-        """The integral's part of the command (n,), once it has taken up this error.
+        """The integral's part (n,) of the command, once it has taken up this error; a `weight` of 0 empties it.
 
-        Args:
-            error: (n,) [rad].
-            weight: (n,) of the integral in the command; where it is 0 the integral is emptied.
-            others: (n,) what the part will be added to.
-            anti_windup: 1: an error that drives the command further beyond `limit` (n,) isn't taken up; 0: it is.
-            dt: [s].
-            limit: (n,) of the command.
+        With `anti_windup` 1, an error that drives the command further beyond its limit isn't taken up.
         """
         step = dt * error
         if anti_windup > 0.0:
-            total = others + weight * (self._integral + step)
-            step = step * (1.0 - anti_windup * ((np.abs(total) > limit) & (total * error > 0.0)))
+            wanted = others + weight * (self._integral + step)
+            step = step * (1.0 - anti_windup * ((np.abs(wanted) > limit) & (wanted * error > 0.0)))
         self._integral = (self._integral + step) * (weight > 0.0)
         return np.asarray(weight * self._integral)
 
@@ -111,16 +104,16 @@ class JointPid(_Pid):
         self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
     ) -> Command:
         model = kin.model
-        error = wrap(reference.q - state.q, model.cyclic)
+        error = model.wrap(reference.q - state.q)
         if gains.variant == "legacy":
-            rate, scale = self._rate(error, model.cyclic, dt), 1.0 / dt
+            rate, scale = self._rate(error, model, dt), 1.0 / dt
         else:
             self._last_error, rate, scale = None, -state.v, 1.0 / SERVO_PERIOD
         limit = np.minimum(gains.velocity_limit, model.limits.velocity)
-        terms = {"proportional": scale * gains.p * error, "derivative": scale * gains.d * rate}
-        terms["integral"] = self._integrate(error, scale * gains.i, total(terms), gains.anti_windup, dt, limit)
-        self.terms = terms
-        return Command(CommandMode.VELOCITY, limited(terms, limit))
+        self.terms = terms = {"proportional": scale * gains.p * error, "derivative": scale * gains.d * rate}
+        others = total(terms)
+        terms["integral"] = self._integrate(error, scale * gains.i, others, gains.anti_windup, dt, limit)
+        return Command(CommandMode.VELOCITY, limited(terms, others + terms["integral"], limit))
 
 
 @register("joint_pid_effort")
@@ -156,11 +149,7 @@ class JointPidEffort(_Pid):
         )
         p: Array = gain(50.0, size=JOINT, unit="N·m/rad", upper=5000.0, doc="P, a spring's stiffness; 0 lets go.")
         i: Array = gain(
-            0.0,
-            size=JOINT,
-            unit="N·m/(rad·s)",
-            upper=5000.0,
-            doc="I, on the integral of the error; 0 empties it.",
+            0.0, size=JOINT, unit="N·m/(rad·s)", upper=5000.0, doc="I, on the integral of the error; 0 empties it."
         )
         d: Array = gain(10.0, size=JOINT, unit="N·m·s/rad", upper=500.0, doc="D, a damper's; 0 lets the arm swing.")
         gravity: float = gravity_gain()
@@ -172,17 +161,16 @@ class JointPidEffort(_Pid):
         self, state: RobotState, kin: RobotDynamics, reference: JointSpaceReference, gains: Gains, dt: float
     ) -> Command:
         model = kin.model
-        error = wrap(reference.q - state.q, model.cyclic)
+        error = model.wrap(reference.q - state.q)
         if gains.variant == "textbook":
-            rate, weight = self._rate(error, model.cyclic, dt), gains.i
+            rate, weight = self._rate(error, model, dt), gains.i
         else:
             self._last_error, rate, weight = None, -state.v, np.zeros_like(gains.i)
-        terms = {
+        self.terms = terms = {
             "proportional": gains.p * error,
             "derivative": gains.d * rate,
             "gravity": gains.gravity * kin.gravity,
         }
-        limit = model.limits.effort
-        terms["integral"] = self._integrate(error, weight, total(terms), gains.anti_windup, dt, limit)
-        self.terms = terms
-        return Command(CommandMode.EFFORT, limited(terms, limit))
+        others, limit = total(terms), model.limits.effort
+        terms["integral"] = self._integrate(error, weight, others, gains.anti_windup, dt, limit)
+        return Command(CommandMode.EFFORT, limited(terms, others + terms["integral"], limit))

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from ..core.errors import ConfigError, refused
+from ..core.errors import ConfigError, refused, unknown
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
 
@@ -88,16 +88,11 @@ def law_class(name: str) -> type[Any]:
     plugin = next((entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name), None)
     module, colon, attribute = name.partition(":")
     if plugin is None and not colon:
-        text = f"unknown law {name!r}; laws: {', '.join(law_names())}, or package.module:Class"
-        raise ConfigError(text, name="law", value=name, bound=tuple(law_names()))
+        raise unknown("law", name, law_names(), hint=", or package.module:Class")
     try:
         found = plugin.load() if plugin is not None else getattr(import_module(module), attribute)
     except Exception as error:  # whatever a user's module raises when it is imported
         raise ConfigError(f"law {name!r} can't be loaded: {type(error).__name__}: {error}") from error
-    return _checked(name, found)
-
-
-def _checked(name: str, found: Any) -> type[Any]:
     missing = [part for part in ("Gains", "mode", "reset", "compute") if not hasattr(found, part)]
     if missing or not isinstance(found, type):
         raise ConfigError(f"law {name!r} is not a law: it lacks {', '.join(missing) or 'a class'}")

@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.gains import JOINT, choice, gain
-from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, JointPathFunction, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics, RobotModel, friction_torque
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, joint_damping, joint_stiffness_gain, limited
+from .terms import damping_gain, damping_ratio_gain, joint_damping, joint_stiffness_gain, limited, total
 
 RAMP = 0.05  # s, with which the slaves go over to a new master
 LAG_FILTER = 4.0  # time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
@@ -45,12 +44,9 @@ class MasterAxis:
         self._s: float | None = None
 
     def choose(self, v_ref: Array, rest_speed: float, dt: float) -> bool:
-        """Choose the master for this cycle; True where it is another one.
+        """Choose the master for this cycle, dt [s] after the last one; True where it is another one.
 
-        Args:
-            v_ref: (n,) velocities of the reference [rad/s].
-            rest_speed: the reference rests where no joint is faster [rad/s].
-            dt: since the last cycle [s].
+        v_ref (n,) are the reference's velocities [rad/s]; it rests where none is above rest_speed [rad/s].
         """
         speeds = np.abs(v_ref)
         fastest = int(speeds.argmax())
@@ -74,23 +70,17 @@ class MasterAxis:
         self._s = None
 
     def look_up(
-        self, path: JointPathFunction, q_master: float, cyclic: Array, t: float, dt: float
+        self, path: JointPathFunction, q_master: float, model: RobotModel, t: float, dt: float
     ) -> tuple[Array, Array]:
         """Reference (n,) [rad] and its velocity (n,) [rad/s] at the time s where its master is where the master is.
 
-        One Newton step for q_md(s) = q_m from the last s + dt, so two evaluations of the path.
-
-        Args:
-            path: (q, v, a) of the reference over time.
-            q_master: measured [rad].
-            cyclic: (n,) bool.
-            t, dt: now, and since the last cycle [s].
+        One Newton step for q_md(s) = q_m [rad] from the last s + dt, so two evaluations of the path; now is t [s].
         """
         master = self.index
         s = t if self._s is None else self._s + dt
         q, v, _ = path(s)
         if abs(v[master]) > SLOWEST:
-            ahead = wrap(q_master - q, cyclic)[master] / v[master]
+            ahead = model.wrap(q_master - q)[master] / v[master]
             s += min(max(ahead, -MAX_STEP), MAX_STEP)
         self._s = s = min(max(s, t - BACK), t + AHEAD)
         q, v, _ = path(s)
@@ -214,8 +204,10 @@ class PositionDomainPD:
         model, inertia = kin.model, kin.mass.diagonal()
         damping = joint_damping(gains, inertia)
         lag_filter = LAG_FILTER * float((inertia / np.maximum(damping, 1e-6)).max())
-        self._measure_lag(wrap(q_ref + self._shift[0] - state.q, model.cyclic), v_ref, dt / (lag_filter + dt))
-        q_shift, v_shift = self._compensation(state, q_ref, v_ref, reference.path, model.cyclic, gains, dt)
+        error = model.wrap(q_ref + self._shift[0] - state.q)
+        lag = error * v_ref / (v_ref * v_ref + SLOW**2)  # [s], of each joint behind its own reference
+        self._lag += dt / (lag_filter + dt) * (lag - self._lag)
+        q_shift, v_shift = self._compensation(state, reference, model, gains, dt)
         q, v = q_ref + q_shift, v_ref + v_shift
         ahead = (q_ref, v_ref, a_ref)
         if gains.feedforward_lead > 0.0 and reference.path is not None:
@@ -226,38 +218,28 @@ class PositionDomainPD:
         }
         limit = np.minimum(gains.torque_limit, model.limits.effort)
         if gains.output == "position":
-            return Command(CommandMode.POSITION, q, feedforward=limited(terms, limit), velocity=v)
-        terms["stiffness"] = gains.stiffness * wrap(q - state.q, model.cyclic)
+            return Command(CommandMode.POSITION, q, feedforward=limited(terms, total(terms), limit), velocity=v)
+        terms["stiffness"] = gains.stiffness * model.wrap(q - state.q)
         terms["damping"] = damping * (v - state.v)
-        return Command(CommandMode.EFFORT, limited(terms, limit))
-
-    def _measure_lag(self, error: Array, v_ref: Array, fraction: float) -> None:
-        """Take up `fraction` of the time (n,) [s] by which the joints are late behind their own references."""
-        self._lag += fraction * (error * v_ref / (v_ref * v_ref + SLOW**2) - self._lag)
+        return Command(CommandMode.EFFORT, limited(terms, total(terms), limit))
 
     def _compensation(
-        self,
-        state: RobotState,
-        q_ref: Array,
-        v_ref: Array,
-        path: JointPathFunction | None,
-        cyclic: Array,
-        gains: Gains,
-        dt: float,
+        self, state: RobotState, reference: JointSpaceReference, model: RobotModel, gains: Gains, dt: float
     ) -> Array:
         """What the slaves' reference positions and velocities are shifted by from those of the present time, (2, n)."""
+        q_ref, v_ref, path = reference.q, reference.v, reference.path
         changed = self.master.choose(v_ref, gains.rest_speed, dt)
         m = self.master.index
         shift = np.zeros_like(self._shift)
         weight = 0.0
         if path is not None and gains.domain != "time" and abs(v_ref[m]) > gains.rest_speed:
-            q_s, v_s = self.master.look_up(path, state.q[m], cyclic, state.time, dt)
+            q_s, v_s = self.master.look_up(path, state.q[m], model, state.time, dt)
             # negative where s is beyond a point at which the master turns back
             speed = min(abs(v_ref[m]), math.copysign(v_s[m], v_s[m] * v_ref[m]))
             weight = min((speed - gains.rest_speed) / max(gains.full_speed - gains.rest_speed, 1e-3), 1.0)
         if weight > 0.0:
             fraction = weight * self._follow(gains.domain)
-            shift[0] = fraction * wrap(q_s - q_ref, cyclic)
+            shift[0] = fraction * model.wrap(q_s - q_ref)
             shift[1] = fraction * (v_s * (state.v[m] / v_s[m]) - v_ref)
         else:
             self.master.forget()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.gains import ParameterSet, gain_specs
 from ..core.types import CommandMode, JointSpaceReference, Reference
 from ..robot.configuration import RobotConfig
@@ -47,10 +47,15 @@ class RunningLaw:
     ) -> None:
         law_type = law_class(name)
         known = law_names()
-        unknown = [other for other in robot.law_gains if ":" not in other and other not in known]
-        if unknown:
-            text = f"robot {robot.name}: law_gains for unknown laws {unknown}; laws: {', '.join(known)}"
-            raise ConfigError(text, name="law_gains", value=unknown, bound=tuple(known))
+        for other in robot.law_gains:
+            if ":" not in other and other not in known:
+                raise refused(
+                    "law_gains",
+                    other,
+                    f"unknown law; laws: {', '.join(known)}",
+                    tuple(known),
+                    where=f"robot {robot.name}: ",
+                )
         self.name = name
         self.law: ControlLaw = law_type()
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
@@ -90,7 +95,5 @@ class RunningLaw:
         robot.check_mode(command_mode(self.law, gains), self.name)
         for name in robot.profile.compensated_by_robot:
             if getattr(gains, name, 0.0) > 0.0:
-                text = f"{name} = true: {robot.description or robot.name} (profile {robot.profile_name}) "
-                raise ConfigError(
-                    text + f"compensates {name} itself; must be false", name=name, value=True, bound=False
-                )
+                rule = f"must be false: {robot.title} compensates {name} itself"
+                raise refused(name, True, rule, False)

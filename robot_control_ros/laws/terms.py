@@ -51,9 +51,8 @@ def total(terms: dict[str, Array]) -> Array:
     return reduce(np.add, terms.values())
 
 
-def limited(terms: dict[str, Array], limit: Array) -> Array:
-    """The sum of the terms within ±limit (n,); what that takes away becomes the term `limit`."""
-    wanted = total(terms)
+def limited(terms: dict[str, Array], wanted: Array, limit: Array) -> Array:
+    """The terms' sum `wanted` within ±limit (n,); what that takes away becomes the term `limit`."""
     sent = np.minimum(np.maximum(wanted, -limit), limit)
     terms["limit"] = sent - wanted
     return np.asarray(sent)

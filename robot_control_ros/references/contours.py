@@ -45,9 +45,7 @@ class Polyline:
         points: (k, 2) or (k, 3) [m], k >= 2.
 
     Attributes:
-        points: as given.
-        lengths: (k - 1,) of the segments [m].
-        length: of all [m].
+        lengths, length: of the segments (k - 1,), and of all [m].
 
     Raises:
         ConfigError: another shape, numbers that aren't finite, a point that is the same as the one before.

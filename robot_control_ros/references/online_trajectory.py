@@ -32,9 +32,9 @@ ARRIVED = 1e-7  # m and rad, m/s and rad/s
 class _OnlineTrajectory(ABC):
     """What has m parts of d coordinates each goes after a target, step by step."""
 
-    def __init__(self, target: Array, time: float, rate: Array, speed: Array, acceleration: Array) -> None:
-        self.target = target
-        self._time, self._rate, self._change = time, rate, np.zeros_like(rate)  # (m, d) each
+    def __init__(self, at: Array, target: Array, time: float, rate: Array, speed: Array, acceleration: Array) -> None:
+        self._at, self.target = at, target
+        self._time, self._rate, self._change = time, rate, np.zeros_like(rate)  # rate and change: (m, d) each
         self._speed, self._acceleration = speed, acceleration  # (m,) each
         self._braking = BRAKING * acceleration
         self._joint = self._braking / GAIN**2  # where the linear law meets the braking curve
@@ -61,7 +61,7 @@ class _OnlineTrajectory(ABC):
         if max(np.abs(away).max(), np.abs(self._rate).max()) < ARRIVED:
             self._reached = self.target
             self._rate, self._change = np.zeros_like(away), np.zeros_like(away)
-            self._arrive()
+            self._at = self.target
             return
         self._change = self._wanted_change(away)
         self._rate = self._rate + dt * self._change
@@ -83,10 +83,6 @@ class _OnlineTrajectory(ABC):
     @abstractmethod
     def _move(self, step: Array) -> None:
         """Go a small way (m, d)."""
-
-    @abstractmethod
-    def _arrive(self) -> None:
-        """Be at the target."""
 
     @abstractmethod
     def _reference(self) -> Reference:
@@ -116,22 +112,19 @@ class OnlineTrajectory(_OnlineTrajectory):
         acceleration: Sequence[float],
         q: Array | None = None,
     ) -> None:
-        self._pose, twist = beginning(start, "an online trajectory")
+        pose, twist = beginning(start, "an online trajectory")
         self._q = q
-        super().__init__(target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
+        super().__init__(pose, target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
 
     def _away(self) -> Array:
-        turn = rotation_log(self.target[:3, :3] @ self._pose[:3, :3].T)
-        return np.array((self.target[:3, 3] - self._pose[:3, 3], turn))
+        turn = rotation_log(self.target[:3, :3] @ self._at[:3, :3].T)
+        return np.array((self.target[:3, 3] - self._at[:3, 3], turn))
 
     def _move(self, step: Array) -> None:
-        self._pose = make_pose(self._pose[:3, 3] + step[0], rotation_exp(step[1]) @ self._pose[:3, :3])
-
-    def _arrive(self) -> None:
-        self._pose = self.target
+        self._at = make_pose(self._at[:3, 3] + step[0], rotation_exp(step[1]) @ self._at[:3, :3])
 
     def _reference(self) -> Reference:
-        return Reference(self._pose, self._rate.reshape(6), self._change.reshape(6), None, self._q)
+        return Reference(self._at, self._rate.reshape(6), self._change.reshape(6), None, self._q)
 
 
 class OnlineJointTrajectory(_OnlineTrajectory):
@@ -152,18 +145,15 @@ class OnlineJointTrajectory(_OnlineTrajectory):
     ) -> None:
         if start.q is None:
             raise ConfigError("an online trajectory of joints needs reference joint angles to start from")
-        self._model, self._q = model, start.q
+        self._model = model
         v = np.zeros_like(start.q) if start.v is None else start.v
-        super().__init__(goal, time, v[:, None], speed, acceleration)
+        super().__init__(start.q, goal, time, v[:, None], speed, acceleration)
 
     def _away(self) -> Array:
-        return (self.target - self._q)[:, None]
+        return (self.target - self._at)[:, None]
 
     def _move(self, step: Array) -> None:
-        self._q = self._q + step[:, 0]
-
-    def _arrive(self) -> None:
-        self._q = self.target
+        self._at = self._at + step[:, 0]
 
     def _reference(self) -> Reference:
-        return joint_reference(self._model, self._q, self._rate[:, 0], self._change[:, 0])
+        return joint_reference(self._model, self._at, self._rate[:, 0], self._change[:, 0])

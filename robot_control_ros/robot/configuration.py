@@ -95,6 +95,11 @@ class RobotConfig:
         return len(self.joints)
 
     @property
+    def title(self) -> str:
+        """Robot and profile, for messages."""
+        return f"{self.description or self.name} (profile {self.profile_name})"
+
+    @property
     def period(self) -> float:
         """Nominal time between two joint states [s]."""
         return 1.0 / self.profile.rate
@@ -118,8 +123,7 @@ class RobotConfig:
         """
         if mode not in self.profile.commands:
             offered = ", ".join(m.value for m in self.profile.commands)
-            robot = f"{self.description or self.name} (profile {self.profile_name})"
-            text = f"law {law} commands {mode.value}, but {robot} takes only: {offered}. {self.profile.remedy}"
+            text = f"law {law} commands {mode.value}, but {self.title} takes only: {offered}. {self.profile.remedy}"
             raise ConfigError(text.rstrip(), name=law, value=mode, bound=self.profile.commands)
 
 
@@ -146,7 +150,8 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
             profiles = data["profiles"]
             if not isinstance(profiles, dict):
                 raise refused("profiles", profiles, "must be a mapping of names to entries", where=f"{where}: ")
-            data = data | {"profiles": {profile: extended_profile(profiles, profile, where)}}
+            with errors_at(where):
+                data = data | {"profiles": {profile: extended_profile(profiles, profile)}}
     values = read_entries(RobotConfig, data, where, count)
     system = values["profile"][profile]
     values |= {"profile_name": profile, "profile": system, "wrench_frame": values["wrench_frame"] or values["tip"]}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
-from ..core.errors import ConfigError, refused
+from ..core.errors import ConfigError, refused, unknown
 from .schema import errors_at
 
 PACKAGE = "robot_control_ros"
+_Place = TypeVar("_Place")  # for errors: a path, or a text
 
 
 def share_directory() -> Path:
@@ -62,15 +64,13 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
     """
     folder = folder or f"{kind}s"
     if name.endswith((".yaml", ".yml")):
-        path = (beside or Path()) / Path(name).expanduser()
+        path = Path(name).expanduser() if beside is None else (beside / Path(name).expanduser()).resolve()
         if not path.is_file():
             raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name)
     elif name in (known := config_names(folder)):
         path = share_directory() / "config" / folder / f"{name}.yaml"
     else:
-        plural = "topologies" if kind == "topology" else f"{kind}s"
-        text = f"unknown {kind} {name!r}; {plural}: {', '.join(known)}, or a path ending in .yaml"
-        raise ConfigError(text, name=kind, value=name, bound=tuple(known))
+        raise unknown(kind, name, known, hint=", or a path ending in .yaml")
     try:
         return path, yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -78,23 +78,32 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
 
 
 def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:
-    """Paths and content of a YAML file that may extend others: its own path first, then those it extends.
+    """Paths and content of a YAML file that may extend others, see :func:`read_config` and :func:`extended`."""
+    return extended(name, lambda other, path: read_config(kind, other, beside=path.parent if path else None))
+
+
+def extended(name: str, read: Callable[[str, _Place | None], tuple[_Place, Any]]) -> tuple[list[_Place], Any]:
+    """Places and content of what may extend others by an entry `extends`: its own place first, then those it extends.
+
+    Args:
+        name: of the first.
+        read: gives place and content for a name, and the place where that name stands.
 
     Raises:
-        ConfigError: see :func:`read_config`; files that extend each other.
+        ConfigError: of `read`; an extended one is no mapping; they extend each other.
     """
-    path, data = read_config(kind, name)
-    paths = [path]
+    place, data = read(name, None)
+    places = [place]
     while isinstance(data, dict) and data.get("extends"):
-        with errors_at(f"{path}: extends"):
-            path, base = read_config(kind, str(data["extends"]), beside=path.parent)
-        if path.resolve() in [each.resolve() for each in paths]:
-            raise refused("extends", data["extends"], "files extend each other", where=f"{paths[0]}: ")
+        with errors_at(f"{place}: extends"):
+            place, base = read(str(data["extends"]), place)
+        if place in places:
+            raise refused("extends", data["extends"], "they extend each other", where=f"{places[0]}: ")
         if not isinstance(base, dict):
-            raise ConfigError(f"{path}: must be a mapping: {paths[-1]} extends it")
-        paths.append(path)
+            raise ConfigError(f"{place}: must be a mapping: {places[-1]} extends it")
+        places.append(place)
         data = merge(base, {key: each for key, each in data.items() if key != "extends"})
-    return paths, data
+    return places, data
 
 
 def merge(base: Any, changes: Any) -> Any:

@@ -30,13 +30,12 @@ class DifferentialKinematics:
     Source: Y. Nakamura, H. Hanafusa, Inverse kinematic solutions with singularity robustness for robot manipulator
     control, ASME J. Dyn. Sys. Meas. Control 108, 1986. Variable damping: S. Chiaverini, B. Siciliano, O. Egeland,
     Review of the damped least-squares inverse kinematics, IEEE Trans. Control Systems Technology 2(2), 1994.
+
+    Args:
+        axes: (6,) 1 for each axis of the tip that counts, 0 where it is left free; all by default.
     """
 
     def __init__(self, axes: Array | None = None) -> None:
-        """
-        Args:
-            axes: (6,) 1 for each axis of the tip that counts, 0 where it is left free; all by default.
-        """
         chosen = np.ones(6) if axes is None else axes
         self._weight = chosen * np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
         self._count = int(np.count_nonzero(chosen))

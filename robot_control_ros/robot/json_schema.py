@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from ..core.gains import JOINT
-from .schema import REQUIRED, SOME, EntrySpec, entry_specs, file_entries, mapping_keys, union_members
+from .schema import REQUIRED, SOME, EntrySpec, entry_specs, file_entries, union_members
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
@@ -73,7 +73,8 @@ def _value(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[str,
         return _mapping(spec, hint, definitions)
     if spec.valid(hint):
         return {"enum": list(spec.valid(hint))}
-    return {"type": _TYPES[hint], **_bounds(spec)} if hint in (int, float) else {"type": _TYPES[hint]}
+    bounds = {"minimum": spec.lower, "exclusiveMinimum": spec.above, "maximum": spec.upper}  # infinite but for numbers
+    return {"type": _TYPES[hint], **{name: bound for name, bound in bounds.items() if math.isfinite(bound)}}
 
 
 def _array(spec: EntrySpec, inner: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -93,10 +94,5 @@ def _mapping(spec: EntrySpec, hint: Any, definitions: dict[str, Any]) -> dict[st
     if isinstance(inner, type) and is_dataclass(inner) and _extends(inner):  # null takes one away
         values = {"anyOf": [values, {"type": "null"}]}
     found = {"type": "object", "additionalProperties": values}
-    keys = mapping_keys(spec, key_type)
+    keys = spec.valid_keys(key_type)
     return found if key_type is int or not keys else found | {"propertyNames": {"enum": list(keys)}}
-
-
-def _bounds(spec: EntrySpec) -> dict[str, Any]:
-    bounds = {"minimum": spec.lower, "exclusiveMinimum": spec.above, "maximum": spec.upper}
-    return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}

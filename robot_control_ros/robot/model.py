@@ -7,7 +7,7 @@ module: outside, q is one angle per joint in the order of ``RobotConfig.joints``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..core.errors import ModelError, refused, unknown
+from ..core.spatial import wrap
 from ..core.types import Array
 from .configuration import RobotConfig
 
@@ -107,6 +108,7 @@ class RobotModel:
 
     Attributes:
         limits: see :class:`JointLimits`.
+        frames: the links of the description, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
         revolute, cyclic: (n,) bool: joints that turn, and those of them that turn without end (`continuous`).
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
@@ -128,8 +130,9 @@ class RobotModel:
         self.n = len(self.joints)
         self.base = base
         self.tip = tip
-        model = self._chosen_joints(_parse(urdf))
+        model = self._chosen_joints(urdf)
         self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
+        self.frames = tuple(self._frame_ids)
         for frame in (base, tip):
             if frame not in self._frame_ids:
                 raise unknown("frame", frame, self._frame_ids, ModelError)
@@ -173,18 +176,14 @@ class RobotModel:
         placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])
         return np.asarray(placement.homogeneous)
 
-    def has_frame(self, frame: str) -> bool:
-        """True if the description has this frame."""
-        return frame in self._frame_ids
-
-    def frames(self) -> list[str]:
-        """The links of the description, which are the frames of ROS."""
-        return list(self._frame_ids)
+    def wrap(self, angles: Array) -> Array:
+        """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
+        return wrap(angles, self.cyclic) if self._turns else angles
 
     def bias(self, q: Array, v: Array) -> Array:
         """C(q, v) v + g(q), (n,) [N·m]."""
-        b = pin.nonLinearEffects(self._model, self._aside, self._configuration(q), self._velocity(v))
-        return self._per_joint(b)
+        x, w = self._configuration(q), self._velocity(v)
+        return self._per_joint(pin.nonLinearEffects(self._model, self._aside, x, w))
 
     def mass(self, q: Array) -> Array:
         """Joint-space inertia (n, n)."""
@@ -194,21 +193,18 @@ class RobotModel:
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
         x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
-        tau = pin.rnea(self._model, self._aside, x, w, b)
-        return self._per_joint(tau)
+        return self._per_joint(pin.rnea(self._model, self._aside, x, w, b))
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""
         x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
-        a = pin.aba(self._model, self._aside, x, w, t)
-        return self._per_joint(a)
+        return self._per_joint(pin.aba(self._model, self._aside, x, w, t))
 
     def coriolis_transposed(self, q: Array, v: Array) -> Array:
         """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
         w = self._velocity(v)
         c = pin.computeCoriolisMatrix(self._model, self._aside, self._configuration(q), w)
-        b = c.T.dot(w)
-        return self._per_joint(b)
+        return self._per_joint(c.T.dot(w))
 
     def jdot_v(self, q: Array, v: Array) -> Array:
         """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
@@ -228,7 +224,11 @@ class RobotModel:
         # Pinocchio gives the Jacobian of a single joint as a vector
         return RobotDynamics(self, q, v, placement.homogeneous, jacobian.reshape(6, self.n), gravity)
 
-    def _chosen_joints(self, model: Any) -> Any:
+    def _chosen_joints(self, urdf: str) -> Any:
+        try:
+            model = pin.buildModelFromXML(urdf)
+        except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
+            raise ModelError(f"the robot description can't be read: {error}") from error
         names = list(model.names)[1:]
         missing = [name for name in self.joints if name not in names]
         if missing:
@@ -247,7 +247,8 @@ class RobotModel:
         self._order = None if np.array_equal(order, np.arange(self.n)) else order
         self._scalar = np.array([self._model.nqs[i] == 1 for i in ids])
         self._q_index = np.array([self._model.idx_qs[i] for i in ids])
-        self._plain = self._order is None and bool(self._scalar.all())
+        self._turns = not self._scalar.all()
+        self._plain = self._order is None and not self._turns
         kinds = [self._model.joints[i].shortname() for i in ids]
         self.revolute = np.array(["JointModelP" not in kind for kind in kinds])
         self.cyclic = ~self._scalar
@@ -290,29 +291,6 @@ def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
         viscous, dry: (n,) b [N·m·s/rad] and f [N·m], as in the description's <dynamics>.
     """
     return np.asarray(viscous * v + dry * np.tanh(v / SMOOTHING))
-
-
-def bare_calls(model: RobotModel) -> Callable[[Array], None]:
-    """The three Pinocchio calls that no controller can do without, and nothing else: what the bench compares with.
-
-    Forward kinematics of all frames, the tip's Jacobian and the gravity torques at q (n,), as a user would call them.
-    """
-    inner = model._model
-    data, tip = inner.createData(), model._tip_id
-
-    def calls(q: Array) -> None:
-        pin.framesForwardKinematics(inner, data, q)
-        pin.computeFrameJacobian(inner, data, q, tip, _AXES)
-        pin.computeGeneralizedGravity(inner, data, q)
-
-    return calls
-
-
-def _parse(urdf: str) -> Any:
-    try:
-        return pin.buildModelFromXML(urdf)
-    except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
-        raise ModelError(f"the robot description can't be read: {error}") from error
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import ConfigError
+from ..core.errors import unknown
 from ..core.gains import JOINT
 from ..core.types import CommandMode
-from .files import merge
+from .files import extended
 from .schema import SOME, entry
 
 JOINT_EFFORTS = {"torque": 1.0, "reversed_torque": -1.0, "none": math.nan}
@@ -114,28 +114,16 @@ class HardwareProfile:
         return JOINT_EFFORTS[self.joint_effort]
 
 
-def extended_profile(profiles: Mapping[str, Any], name: str, where: str) -> Any:
-    """The entry of a profile, with those that it extends.
-
-    Args:
-        profiles: the entries by name, as YAML gives them.
-        name: of the profile.
-        where: the file, for errors.
+def extended_profile(profiles: Mapping[str, Any], name: str) -> Any:
+    """The entry of a profile with those that it extends, of all entries by name.
 
     Raises:
         ConfigError: unknown profile (lists the profiles); profiles that extend each other.
     """
-    chain: list[str] = []
-    found: Any = {}
-    while name:
-        place = f"{where}: profiles: {chain[-1]}: extends" if chain else where
-        if name not in profiles:
-            text = f"{place}: unknown profile {name!r}; profiles: {', '.join(profiles)}"
-            raise ConfigError(text, name="profile", value=name, bound=tuple(profiles))
-        if name in chain:
-            raise ConfigError(f"{place} = {name!r}: profiles extend each other", name="extends", value=name)
-        chain.append(name)
-        own = profiles[name]
-        found = merge(own, found) if len(chain) > 1 else own
-        name = str(own.get("extends") or "") if isinstance(own, dict) else ""
-    return found
+
+    def read(other: str, _: str | None) -> tuple[str, Any]:
+        if other not in profiles:
+            raise unknown("profile", other, profiles)
+        return f"profiles: {other}", profiles[other]
+
+    return extended(name, read)[1]

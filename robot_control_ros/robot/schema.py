@@ -75,7 +75,11 @@ class EntrySpec:
 
     def valid(self, hint: Any) -> tuple[Any, ...]:
         """The valid choices of a value of this type; empty where there are no choices."""
-        return tuple(each.value for each in hint) if is_enum(hint) else tuple(self.choices)
+        return _members(hint) or tuple(self.choices)
+
+    def valid_keys(self, hint: Any) -> Sequence[Any]:
+        """The valid keys of a mapping whose keys are of this type; empty where any is valid."""
+        return _members(hint) or self.keys
 
     def expected(self, hint: Any) -> str:
         """What is valid for a value of this type, as text."""
@@ -163,16 +167,15 @@ def read(cls: type[_T], data: Any, where: str, joints: int = 0) -> _T:
 
 def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str, Any]:
     """The same by the names of the fields, for a dataclass with fields that aren't entries."""
-    specs = tuple(file_entries(cls))
-    valid = ", ".join(spec.key for spec in specs)
+    required = {spec.key: spec.required for spec in file_entries(cls)}
+    valid = ", ".join(required)
     if not isinstance(data, dict):
         raise ConfigError(f"{where} = {data!r}: must be a mapping with the entries {valid}", value=data)
-    unknown = sorted(str(key) for key in data if key not in {spec.key for spec in specs})
-    missing = [spec.key for spec in specs if spec.required and spec.key not in data]
+    unknown = sorted(str(key) for key in data if key not in required)
+    missing = [key for key, needed in required.items() if needed and key not in data]
     if unknown or missing:
         problem = f"unknown {unknown}" if unknown else f"missing {missing}"
-        keys = tuple(spec.key for spec in specs)
-        raise ConfigError(f"{where}: {problem}; entries: {valid}", name=(unknown or missing)[0], bound=keys)
+        raise ConfigError(f"{where}: {problem}; entries: {valid}", name=(unknown or missing)[0], bound=tuple(required))
     ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)  # their partners are checked then
     return {spec.name: _field(cls, spec, data, where, joints) for spec in ordered}
 
@@ -182,32 +185,26 @@ def _field(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints:
         own = {each.key for each in file_entries(spec.of)}
         made = read(spec.of, {key: value for key, value in data.items() if key in own}, where, joints)
         return spec.convert(made) if spec.convert else made
-    if spec.key not in data:
-        return _absent(cls, spec, data, where, joints)
-    if spec.only_with and not _applies(cls, spec, data):
-        raise ConfigError(f"{where}: {spec.key} has no meaning here: {_partner(spec)}", name=spec.key)
+    applies, partner = _partner(cls, spec, data)
+    if spec.key not in data and spec.default is not REQUIRED:
+        return (spec.default,) * joints if spec.size == JOINT and isinstance(spec.default, float) else spec.default
+    if spec.key not in data and not applies:
+        return spec.of()
+    if spec.key not in data or not applies:
+        problem = "has no meaning here" if spec.key in data else "is missing"
+        raise ConfigError(f"{where}: {spec.key} {problem}: {partner}", name=spec.key)
     value = _value(spec, spec.of, f"{where}: {spec.key}", data[spec.key], joints)
     with errors_at(where):
         return spec.convert(value) if spec.convert else value
 
 
-def _absent(cls: type, spec: EntrySpec, data: dict[str, Any], where: str, joints: int) -> Any:
-    if spec.default is not REQUIRED:
-        return (spec.default,) * joints if spec.size == JOINT and isinstance(spec.default, float) else spec.default
-    if _applies(cls, spec, data):
-        raise ConfigError(f"{where}: {spec.key} is missing: {_partner(spec)}", name=spec.key)
-    return spec.of()
-
-
-def _applies(cls: type, spec: EntrySpec, data: dict[str, Any]) -> bool:
-    key, values = spec.only_with or ("", ())
+def _partner(cls: type, spec: EntrySpec, data: dict[str, Any]) -> tuple[bool, str]:
+    """Whether the entry that this one goes with has a value for it, and both as text."""
+    if spec.only_with is None:
+        return True, ""
+    key, values = spec.only_with
     other = next(each for each in entry_specs(cls) if each.key == key)
-    return data.get(key, other.default) in values
-
-
-def _partner(spec: EntrySpec) -> str:
-    key, values = spec.only_with or ("", ())
-    return f"it goes with {key} {', '.join(values)}"
+    return data.get(key, other.default) in values, f"it goes with {key} {', '.join(values)}"
 
 
 def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
@@ -229,9 +226,7 @@ def _value(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> Any:
 
 
 def _refused(spec: EntrySpec, hint: Any, what: str, raw: Any) -> ConfigError:
-    bound: Any = spec.valid(hint) or None
-    if bound is None and hint in (int, float):
-        bound = (max(spec.lower, spec.above), spec.upper)
+    bound = spec.valid(hint) or ((max(spec.lower, spec.above), spec.upper) if hint in (int, float) else None)
     message = f"{what} = {shown(raw)}: must be {spec.expected(hint)}"
     return ConfigError(message, name=spec.key, value=raw, bound=bound)
 
@@ -279,7 +274,7 @@ def _mapping(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> di
 
 
 def _key(spec: EntrySpec, hint: Any, what: str, key: Any) -> Any:
-    valid = mapping_keys(spec, hint)
+    valid = spec.valid_keys(hint)
     if hint is int:
         whole(f"{what}: key", key, valid[0], valid[-1])
     elif valid and key not in valid:
@@ -288,19 +283,14 @@ def _key(spec: EntrySpec, hint: Any, what: str, key: Any) -> Any:
     return hint(key)
 
 
-def mapping_keys(spec: EntrySpec, hint: Any) -> Sequence[Any]:
-    """The valid keys of a mapping whose keys are of this type; empty where any is valid."""
-    return [each.value for each in hint] if is_enum(hint) else spec.keys
-
-
 def union_members(hint: Any) -> tuple[Any, ...]:
     """The types of a union; of anything else itself."""
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def is_enum(hint: Any) -> bool:
-    """Whether it is a class of choices."""
-    return isinstance(hint, type) and issubclass(hint, Enum)
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The values of an Enum; of another type none."""
+    return tuple(each.value for each in hint) if isinstance(hint, type) and issubclass(hint, Enum) else ()
 
 
 def whole(what: str, value: Any, low: int, high: int) -> int:

@@ -65,8 +65,7 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
     if rotations.shape != (count, 3, 3) or wrenches.shape != (count, 6):
         raise ConfigError(f"payload: rotations {rotations.shape}, wrenches {wrenches.shape}: must be (k, 3, 3), (k, 6)")
     if count < FEWEST_POSES:
-        text = f"payload: {count} poses: must be at least {FEWEST_POSES}"
-        raise ConfigError(text, name="poses", value=count, bound=FEWEST_POSES)
+        raise refused("poses", count, f"must be at least {FEWEST_POSES}", FEWEST_POSES, where="payload: ")
     if not (np.isfinite(rotations).all() and np.isfinite(wrenches).all()):
         raise ConfigError("payload: rotations and wrenches must be finite")
     size = float(np.linalg.norm(gravity))
@@ -88,9 +87,8 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
         ("torque", "N·m", torque_residual, MAX_TORQUE_RESIDUAL),
     ):
         if residual > bound:
-            text = f"payload: {residual:.3g} {unit} rms of the {name} are unexplained: must be at most {bound:g} {unit}"
-            text += "; did anything touch the robot, or wasn't it at rest?"
-            raise ConfigError(text, name=name, value=residual, bound=bound)
+            rule = f"must be at most {bound:g} {unit}; did anything touch the robot, or wasn't it at rest?"
+            raise refused(name, residual, rule, bound, where="payload: unexplained rms of ", unit=unit)
     center = moment[:3] / weight
     return Payload(float(weight / size), center, np.array(force_bias), moment[3:], force_residual, torque_residual)
 
@@ -98,9 +96,8 @@ def identify(rotations: Array, wrenches: Array, gravity: Array) -> Payload:
 def _check_spread(*regressors: Array) -> None:
     condition = max(float(np.linalg.cond(each)) for each in regressors)
     if not condition <= MAX_CONDITION:
-        text = f"payload: condition number {condition:.3g} of the poses: must be at most {MAX_CONDITION:g}; they are "
-        text += "too alike: tilt the sensor against gravity to several sides, by 30 degrees or more"
-        raise ConfigError(text, name="condition", value=condition, bound=MAX_CONDITION)
+        rule = f"must be at most {MAX_CONDITION:g}; tilt the sensor against gravity to several sides, by 30 degrees"
+        raise refused("condition", condition, rule, MAX_CONDITION, where="payload: poses too alike: ")
 
 
 def _least_squares(regressors: Array, values: Array) -> tuple[Array, float]:
@@ -121,12 +118,11 @@ class PayloadIdentification:
         self._sign = SIGNS[convention]
         self._frame = ""
         self._gravity = np.zeros(3)
-        self._rotations: list[Array] = []
-        self._wrenches: list[Array] = []
+        self._poses: list[tuple[Array, Array]] = []  # axes of the sensor (3, 3), wrench (6,)
 
     def __len__(self) -> int:
         """Number of poses."""
-        return len(self._rotations)
+        return len(self._poses)
 
     def add(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present pose; `kin` is that of the model's last update.
@@ -138,18 +134,18 @@ class PayloadIdentification:
         if sample is None:
             raise ConfigError("payload: no wrench has arrived")
         check_wrench(sample, kin.model)
-        if self._rotations and sample.frame != self._frame:
-            text = f"payload: sensor frame {sample.frame!r}: must be {self._frame!r} as in the poses before"
-            raise ConfigError(text, name="frame", value=sample.frame, bound=self._frame)
+        if self._poses and sample.frame != self._frame:
+            rule = f"must be {self._frame!r} as in the poses before"
+            raise refused("frame", sample.frame, rule, self._frame, where="payload: sensor ")
         speed = float(np.abs(state.v).max())
         if not speed <= AT_REST:
-            text = f"payload: a joint moves with {speed:.3g} rad/s: must be at most {AT_REST} rad/s"
-            raise ConfigError(text, name="velocity", value=speed, bound=AT_REST)
+            rule = f"must be at most {AT_REST} rad/s"
+            raise refused("velocity", speed, rule, AT_REST, where="payload: a joint's ", unit="rad/s")
         self._frame, self._gravity = sample.frame, kin.model.gravity
-        self._rotations.append(kin.model.frame_pose(sample.frame)[:3, :3])
-        self._wrenches.append(self._sign * np.concatenate((sample.force, sample.torque)))
+        wrench = self._sign * np.concatenate((sample.force, sample.torque))
+        self._poses.append((kin.model.frame_pose(sample.frame)[:3, :3], wrench))
 
     def result(self) -> Payload:
         """The payload; for its errors see :func:`identify`."""
-        rotations, wrenches = np.array(self._rotations), np.array(self._wrenches)
+        rotations, wrenches = (np.array([pose[part] for pose in self._poses]) for part in (0, 1))
         return identify(rotations.reshape(-1, 3, 3), wrenches.reshape(-1, 6), self._gravity)

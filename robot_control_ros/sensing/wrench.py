@@ -80,8 +80,8 @@ def check_wrench(wrench: Wrench, model: RobotModel) -> None:
             raise refused(name, values, "must be 3 finite numbers", where="wrench: ")
     if wrench.time is not None and not math.isfinite(wrench.time):
         raise refused("time", wrench.time, "must be finite", where="wrench: ")
-    if not model.has_frame(wrench.frame):
-        raise unknown("frame", wrench.frame, model.frames(), ModelError)
+    if wrench.frame not in model.frames:
+        raise unknown("frame", wrench.frame, model.frames, ModelError)
 
 
 class WrenchPipeline:
@@ -160,7 +160,7 @@ class WrenchPipeline:
             ConfigError: there is no fresh wrench.
         """
         if self._residual is None:
-            raise ConfigError(f"{self.reason}: nothing to zero")
+            raise ConfigError(f"{self.reason}: nothing to zero", name="wrench")
         self.tare = self._residual.copy()
         self._filtered = None
         return self.tare

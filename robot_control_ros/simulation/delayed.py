@@ -11,12 +11,11 @@ from ..core.types import Command, RobotState
 
 
 class DelayedPlant:
-    """Another plant, sampled at a rate of one's own choice, whose commands act late.
+    """Another plant, sampled at a chosen rate, whose commands act late.
 
     The plant within is read at its own, higher rate, and all but every k-th sample is dropped. A command written after
-    the sample of time t acts from t + delay on, exactly, because the delay is a whole number of the plant's periods;
-    until then the one before it acts, and before the first the plant holds. Samples aren't delayed: where the
-    reference rests, a loop can't tell a late sample from a late command, and the two delays add up.
+    the sample of time t acts from t + delay on, exactly. Until then the one before it acts; before the first the plant
+    holds. Samples aren't delayed: where the reference rests, the delays of samples and commands add up.
 
     A command that the plant refuses is refused when it is due: by :meth:`write` without delay, else by :meth:`read`.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..control.loop import ControlLoop
 from ..core.errors import refused
-from ..core.types import Array, Command
+from ..core.types import Array
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
@@ -36,7 +37,7 @@ class Push:
     force: Any = (0.0, 0.0, 0.0)
     torque: Any = (0.0, 0.0, 0.0)
     start: float = 0.0
-    duration: float = field(default=float("inf"))
+    duration: float = math.inf
     link: str | None = None
 
 
@@ -71,8 +72,7 @@ def simulate(
         urdf: text of another description than the configuration's.
         scene: what stands around the robot: name, path of a YAML file, or a scene.
         intervene: called with the plant before each sample, for example to move objects.
-        joint_law, joint_law_gains: a law within the drives, see :class:`MujocoPlant`; `law` must command positions.
-        physics_step: [s], at most; see :class:`MujocoPlant`.
+        joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
 
     Returns:
         The log, one sample per control cycle.
@@ -84,49 +84,40 @@ def simulate(
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
     around = load_scene(scene) if isinstance(scene, str) else scene
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
-    if not 0.0 < duration < float("inf"):
+    if not 0.0 < duration < math.inf:
         raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
-    return _run(config, plant, loop, reference, round(duration * rate), push, intervene)
+    samples = _samples(plant, loop, reference, round(duration * rate), push, intervene)
+    return Log.of(config.joints, loop.running.mode, list(samples))
 
 
-def _run(
-    config: RobotConfig,
+def _samples(
     plant: MujocoPlant,
     loop: ControlLoop,
     reference: Trajectory | Start | None,
     count: int,
     push: Push | None,
     intervene: Intervention | None,
-) -> Log:
-    mode = loop.running.mode
-    samples: list[LogSample] = []
-    plant.open()
-    try:
-        for _ in range(count):
-            if push is not None:
-                _apply(push, plant, config.tip)
-            if intervene is not None:
-                intervene(plant)
-            command = loop.tick(plant.read())
-            if not samples and reference is not None:
-                loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
-            plant.write(command)
-            samples.append(_sample(plant, loop, command))
-    finally:
-        plant.close()
-    return Log.of(config.joints, mode, samples)
-
-
-def _sample(plant: MujocoPlant, loop: ControlLoop, command: Command) -> LogSample:
-    state, kin = loop.state, loop.kin
-    assert state is not None
-    assert kin is not None
-    wrench, contact = state.wrench_on_tip, None if plant.scene is None else plant.contact_wrench()
-    tip = kin.pose, loop.pose_error(), kin.twist
-    return LogSample(state.time, state.q, state.v, state.effort, *tip, wrench, command.values, contact)
+) -> Iterator[LogSample]:
+    for cycle in range(count):
+        if push is not None:
+            scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
+            force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
+            plant.push(push.link or loop.model.tip, force, torque)
+        if intervene is not None:
+            intervene(plant)
+        command = loop.tick(plant.read())
+        if cycle == 0 and reference is not None:
+            loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
+        plant.write(command)
+        state, kin = loop.state, loop.kin
+        assert state is not None
+        assert kin is not None
+        contact = None if plant.scene is None else plant.contact_wrench()
+        tip = kin.pose, loop.pose_error(), kin.twist
+        yield LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:
@@ -134,10 +125,3 @@ def _start(config: RobotConfig, q0: Any) -> Array:
     if q.shape != (config.n,) or not np.isfinite(q).all():
         raise refused("q0", q, f"must be {config.n} finite numbers", config.n)
     return q
-
-
-def _apply(push: Push, plant: MujocoPlant, tip: str) -> None:
-    acting = push.start <= plant.time < push.start + push.duration
-    scale = 1.0 if acting else 0.0
-    force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
-    plant.push(push.link or tip, force, torque)

@@ -79,10 +79,8 @@ class Log:
     def to_csv(self, path: str | Path) -> Path:
         """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``."""
         columns, names = [self.t[:, None]], ["t"]
-        for item in fields(self):
+        for item in fields(self)[3:]:
             values = getattr(self, item.name)
-            if item.name in ("t", "joints", "mode"):
-                continue
             if item.name == "pose":
                 values = values[:, :3, :].reshape(len(self), 12)
                 labels = [f"{row}{column}" for row in range(3) for column in range(4)]

@@ -80,7 +80,9 @@ class MujocoPlant:
         self._robot, self.scene = robot, scene
         text = robot.urdf() if urdf is None else urdf
         model = RobotModel.of(robot, text)
-        self.start = _start(robot, model, scene)
+        self.start = np.array(robot.home)
+        if scene is not None and scene.start is not None:
+            self.start = solve_pose(model, scene.start, self.start, np.array(robot.axes))
         self._substeps = math.ceil(1.0 / (rate * physics_step) - 1e-9)
         step = 1.0 / (rate * self._substeps)
         bandwidth = min(SERVO_BANDWIDTH, 0.5 / step)
@@ -231,14 +233,6 @@ class MujocoPlant:
             kinds = self._mujoco.mjtWarning
             found = [kinds(i).name for i, warning in enumerate(self.data.warning) if warning.number]
             raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {', '.join(found)}")
-
-
-def _start(robot: RobotConfig, model: RobotModel, scene: Scene | None) -> Array:
-    """Joint angles (n,) to begin with."""
-    home = np.array(robot.home)
-    if scene is None or scene.start is None:
-        return home
-    return solve_pose(model, scene.start, home, np.array(robot.axes))
 
 
 def _import_mujoco() -> Any:

@@ -158,14 +158,10 @@ class SceneState:
         self._body_of = {name: body for body, name in self._object_of.items()}
         self._link_of = {body: name for body, name in enumerate(names) if body not in self._object_of}
         self._base, self._tip = names.index(robot.base), names.index(robot.tip)
-        self._beyond_sensor = self._subtree(names.index(robot.wrench_frame))
-
-    def _subtree(self, root: int) -> set[int]:
-        found = {root}
-        for body in range(root + 1, self._model.nbody):  # parents come first
-            if self._model.body_parentid[body] in found:
-                found.add(body)
-        return found - set(self._object_of)
+        self._beyond_sensor = {robot.wrench_frame}
+        for body, link in self._link_of.items():  # parents come first
+            if names[model.body_parentid[body]] in self._beyond_sensor:
+                self._beyond_sensor.add(link)
 
     def pose(self, name: str) -> Array:
         """See :meth:`.mujoco_plant.MujocoPlant.object_pose`."""
@@ -186,21 +182,18 @@ class SceneState:
         for axis, way in zip("xyz", position - item.shape.pose[:3, 3], strict=True):
             self._data.actuator(f"{_PREFIX}{name}/{axis}").ctrl = way
 
-    def contacts(self) -> list[Contact]:
-        """Every contact between robot and objects."""
-        return [contact for _, contact in self._contacts()]
-
     def wrench(self) -> Array:
         """Sum (6,) of the contacts beyond the force-torque sensor, about the tip origin."""
         total, data = np.zeros(6), self._data
         tip = data.xmat[self._base].reshape(3, 3).T @ (data.xpos[self._tip] - data.xpos[self._base])
-        for body, contact in self._contacts():
-            if body in self._beyond_sensor:
+        for contact in self.contacts():
+            if contact.link in self._beyond_sensor:
                 total += contact.wrench
                 total[3:] += cross(contact.point - tip, contact.wrench[:3])
         return total
 
-    def _contacts(self) -> list[tuple[int, Contact]]:
+    def contacts(self) -> list[Contact]:
+        """Every contact between robot and objects."""
         model, data = self._model, self._data
         rotation_t, origin = data.xmat[self._base].reshape(3, 3).T, data.xpos[self._base]
         found = []
@@ -215,13 +208,8 @@ class SceneState:
             link, item = (first, second) if robot_is_first else (second, first)
             axes = rotation_t @ raw.frame.reshape(3, 3).T
             wrench = np.concatenate((axes @ on_second[:3], axes @ on_second[3:]))
-            contact = Contact(
-                link=self._link_of[link],
-                object=self._object_of[item],
-                point=rotation_t @ (raw.pos - origin),
-                wrench=-wrench if robot_is_first else wrench,
-            )
-            found.append((link, contact))
+            point, sign = rotation_t @ (raw.pos - origin), -1.0 if robot_is_first else 1.0
+            found.append(Contact(self._link_of[link], self._object_of[item], point, sign * wrench))
         return found
 
     def _known(self, name: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.errors import ConfigError, refused
+from ..core.errors import refused
 from ..core.spatial import make_pose, rotation_exp
 from ..core.types import Array
 from ..robot.files import config_names, read_config
@@ -45,13 +45,7 @@ class _Start(_Placement):
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A solid.
-
-    Attributes:
-        kind: one of SHAPES. Axes of symmetry are z; the solid side of a plane, which has no end, is that below it.
-        size: [m] radius; or edges x, y, z; or radius and length (of a capsule: without its ends).
-        pose: (4, 4) in the frame it is attached to.
-    """
+    """A solid; `pose` is (4, 4) in the frame that it is attached to."""
 
     kind: str = entry(key="shape", choices=SHAPES, doc="Axes of symmetry are z; a plane's solid side is below it.")
     size: tuple[float, ...] = entry(
@@ -69,11 +63,7 @@ class Shape:
             raise refused("size", list(self.size), rule, len(meaning))
 
     def check_bounded(self) -> None:
-        """Refuse what may not move.
-
-        Raises:
-            ConfigError: it is a plane.
-        """
+        """Raise ConfigError for a plane, which may not move."""
         if self.kind == "plane":
             raise refused("shape", self.kind, f"must be one of: {', '.join(BOUNDED)}", BOUNDED)
 
@@ -91,12 +81,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SceneObject:
-    """Something that the robot can touch.
-
-    Attributes:
-        name: in the scene.
-        shape: its pose is that of the object at the beginning, in the base.
-    """
+    """Something that the robot can touch; the pose of `shape` is that at the beginning, in the base."""
 
     name: str = ""
     shape: Shape = entry(inline=True, doc="The solid.")
@@ -137,20 +122,13 @@ class _Tool:
 def _named(objects: dict[str, SceneObject]) -> dict[str, SceneObject]:
     for name in objects:
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
-            raise ConfigError(f"objects: {name!r}: a name is a letter, then letters, digits and _")
+            raise refused("name", name, "must be a letter, then letters, digits and _", where="objects: ")
     return {name: replace(each, name=name) for name, each in objects.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The objects around a robot, and its tool.
-
-    Attributes:
-        name: for people.
-        tool: a shape without mass on a link, or None.
-        tool_link: that link; the robot's tip where None.
-        start: pose (4, 4) of the tip at the beginning; the robot's home where None.
-    """
+    """The objects around a robot, and its tool on a link (None: the tip); `start` is a pose (4, 4)."""
 
     name: str
     description: str = entry("", doc="The scene, for people.")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..core.types import Array, CommandMode
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -108,8 +108,7 @@ class TwoLink:
         cosine = (x * x + y * y) / (2.0 * self.length * self.length) - 1.0
         if not cosine <= 1.0:
             away, reach = math.hypot(x, y), 2.0 * self.length
-            text = f"point ({x:g}, {y:g}) is {away:g} m away: must be within {reach:g} m"
-            raise ConfigError(text, name="point", value=away, bound=reach)
+            raise refused("point", away, f"must be within {reach:g} m of the base", reach, unit="m")
         t2 = math.acos(cosine)
         return np.array([math.atan2(y, x) - math.atan2(math.sin(t2), 1.0 + math.cos(t2)), t2])
 
@@ -119,38 +118,24 @@ class TwoLink:
         With gravity its base stands up on the root, so that gravity along the root's -z acts along the base's -y.
         """
         upright = math.pi / 2.0 if self.gravity else 0.0
-        parts = [
-            '<robot name="two_link">',
-            '<link name="root"/>',
-            f'<link name="{BASE}"/>',
-            _joint("mount", "fixed", "root", BASE, f'<origin xyz="0 0 0" rpy="{upright!r} 0 0"/>'),
-        ]
-        limits = (
-            f'<limit lower="{-2 * math.pi!r}" upper="{2 * math.pi!r}" effort="{effort!r}" velocity="{velocity!r}"/>'
-        )
-        inertia = f'ixx="{self.inertia / 10.0!r}" iyy="{self.inertia!r}" izz="{self.inertia!r}"'
+        turn = 2.0 * math.pi
+        inertia = f'ixx="{self.inertia / 10.0!r}" iyy="{self.inertia!r}" izz="{self.inertia!r}" ixy="0" ixz="0" iyz="0"'
+        parts = [_joint("mount", "fixed", "root", BASE, f'xyz="0 0 0" rpy="{upright!r} 0 0"')]
         parent, at = BASE, 0.0
-        for i, name in enumerate(JOINTS):
-            link = f"link_{i + 1}"
-            parts += [
+        for name, link, dry in zip(JOINTS, ("link_1", "link_2"), self.coulomb, strict=True):
+            movement = (
+                f'<axis xyz="0 0 1"/><dynamics damping="{self.viscous!r}" friction="{dry!r}"/>'
+                f'<limit lower="{-turn!r}" upper="{turn!r}" effort="{effort!r}" velocity="{velocity!r}"/>'
+            )
+            parts.append(
                 f'<link name="{link}"><inertial><origin xyz="{self.center!r} 0 0"/><mass value="{self.mass!r}"/>'
-                f'<inertia {inertia} ixy="0" ixz="0" iyz="0"/></inertial></link>',
-                _joint(
-                    name,
-                    "revolute",
-                    parent,
-                    link,
-                    f'<origin xyz="{at!r} 0 0"/><axis xyz="0 0 1"/>{limits}'
-                    f'<dynamics damping="{self.viscous!r}" friction="{self.coulomb[i]!r}"/>',
-                ),
-            ]
+                f"<inertia {inertia}/></inertial></link>"
+            )
+            parts.append(_joint(name, "revolute", parent, link, f'xyz="{at!r} 0 0"', movement))
             parent, at = link, self.length
-        parts += [
-            f'<link name="{TIP}"/>',
-            _joint("tip_joint", "fixed", parent, TIP, f'<origin xyz="{self.length!r} 0 0"/>'),
-            "</robot>",
-        ]
-        return "\n".join(parts)
+        parts.append(_joint("tip_joint", "fixed", parent, TIP, f'xyz="{self.length!r} 0 0"'))
+        links = "".join(f'<link name="{name}"/>' for name in ("root", BASE, TIP))
+        return f'<robot name="two_link">{links}{"".join(parts)}</robot>'
 
     def model(self, effort: float = 1e4, velocity: float = 1e3) -> RobotModel:
         """The package's model of :meth:`urdf` under this arm's own gravity."""
@@ -207,5 +192,6 @@ class TwoLink:
         return (h22 * r1 - h12 * r2) / determinant, (h11 * r2 - h12 * r1) / determinant
 
 
-def _joint(name: str, kind: str, parent: str, child: str, rest: str) -> str:
-    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{rest}</joint>'
+def _joint(name: str, kind: str, parent: str, child: str, origin: str, movement: str = "") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/><origin {origin}/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{movement}</joint>'

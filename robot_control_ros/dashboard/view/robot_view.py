@@ -40,7 +40,7 @@ class RobotView:
         self._moving = [joint for joint in description.joints.values() if joint.name in model.joints]
         sizes = {"axes_length": 0.09 * reach, "axes_radius": 0.003 * reach, "origin_radius": 0.006 * reach}
         self._frames = {}
-        carriers = {link: description.carrier(link, model.joints) for link in model.frames()}
+        carriers = {link: description.carrier(link, model.joints) for link in model.frames}
         for link, carrier in carriers.items():
             name = f"/robot/{link}" if link == carrier else f"/robot/{carrier}/{link}"
             self._frames[link] = scene.add_frame(name, show_axes=False, **sizes)

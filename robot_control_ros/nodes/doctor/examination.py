@@ -135,8 +135,8 @@ def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotS
 def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:
     """Whether the sensor's frame is known."""
     known = robot.profile.wrench_frames.get(frame, frame)
-    if not model.has_frame(known):
-        remedy = f"Add it to wrench_frames of profile {robot.profile_name}; frames: {', '.join(model.frames())}"
+    if known not in model.frames:
+        remedy = f"Add it to wrench_frames of profile {robot.profile_name}; frames: {', '.join(model.frames)}"
         return error(f"wrench: unknown frame {frame!r}", remedy)
     return ok(f"wrench: in frame {frame}" + (f", which is {known}" if known != frame else ""))
 

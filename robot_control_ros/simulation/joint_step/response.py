@@ -187,17 +187,13 @@ def _way(error: float, turn: float, cyclic: bool) -> float:
 
 def fault(error: BaseException) -> str:
     """Of an exception as it was caught where the user's code is called: the innermost line of the code called first."""
-    inner = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if not _imports(frame.filename)]
+    importing = ("<frozen importlib", importlib.__file__)  # what Python imports modules with
+    inner = [each for each in traceback.extract_tb(error.__traceback__)[1:] if not each.filename.startswith(importing)]
     own = [frame for frame in inner if frame.filename == inner[0].filename]
     message = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) or not own:  # it names its line itself; or the call itself was wrong
         return message
     return f"{Path(own[-1].filename).name}, line {own[-1].lineno}: {message}: {own[-1].line}"
-
-
-def _imports(file: str) -> bool:
-    """Whether it is what Python imports modules with."""
-    return file.startswith("<frozen importlib") or file == importlib.__file__
 
 
 def _definition(callback: Callable[..., Any]) -> str:

@@ -32,7 +32,7 @@ class Loop:
     @property
     def roots(self) -> Array:
         """Of the equation, (1,) to (3,), complex, the largest first."""
-        p, i, d = self._scaled
+        p, i, d, _ = self._scaled
         polynomial = np.array([1.0, p + i + d - 2.0, 1.0 - p - 2.0 * d, d])
         if i == 0.0:
             polynomial = np.array([1.0, p + d - 1.0, -d])
@@ -47,17 +47,14 @@ class Loop:
     @property
     def d_limit(self) -> float:
         """D [s] with a root z = -1; above it the error flips and grows. In `legacy` with I = 0 it is dt (2 - P) / 2."""
-        p, i, _ = self._scaled
-        return self.dt * (4.0 - 2.0 * p - i) / 4.0 / self._scale
+        p, i, _, scale = self._scaled
+        return self.dt * (4.0 - 2.0 * p - i) / 4.0 / scale
 
     @property
-    def _scale(self) -> float:
-        return 1.0 if self.variant == "legacy" else self.dt / SERVO_PERIOD
-
-    @property
-    def _scaled(self) -> tuple[float, float, float]:
-        """P, I dt and D / dt per step."""
-        return self._scale * self.p, self._scale * self.i * self.dt, self._scale * self.d / self.dt
+    def _scaled(self) -> tuple[float, float, float, float]:
+        """S P, s I dt, s D / dt, and s."""
+        scale = 1.0 if self.variant == "legacy" else self.dt / SERVO_PERIOD
+        return scale * self.p, scale * self.i * self.dt, scale * self.d / self.dt, scale
 
     @property
     def stable(self) -> bool:
@@ -82,13 +79,9 @@ class Loop:
     def notes(self) -> list[str]:
         """Roots, and the limit of D, as text."""
         shown = ", ".join(dict.fromkeys(_root(each) for each in self.roots))
-        return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", self._limit_text()]
-
-    def _limit_text(self) -> str:
-        if self.d_limit <= 0.0:
-            return "no D makes it stable"
-        textbook = self.variant == "legacy" and self.i == 0.0
-        return f"D must stay below {self.d_limit:.4g} s" + (" = T (2 - P) / 2" if textbook else "")
+        textbook = " = T (2 - P) / 2" if self.variant == "legacy" and self.i == 0.0 else ""
+        bound = f"D must stay below {self.d_limit:.4g} s{textbook}" if self.d_limit > 0.0 else "no D makes it stable"
+        return [f"roots z = {shown}; |z| ≤ {self.growth:.4g}", bound]
 
 
 def _root(root: complex) -> str:
