@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.types import Array, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
@@ -23,9 +22,10 @@ class FollowingMonitor:
     """Finds joints that don't follow their commands.
 
     A position must be within 0.2 rad of where its command was during the last 0.1 s. A joint that stands for 0.08 s
-    after its command moved on by 0.02 rad doesn't follow either; for velocities that is their integral. Under efforts,
-    a joint that stands may be in contact. It doesn't follow where more than a quarter of its effort limit would move
-    it, and half of that isn't measured. Where no joint torques are measured, efforts aren't judged.
+    after its command moved on by 0.02 rad doesn't follow either; for velocities that is what they would have moved it
+    by in the last 0.1 s. Under efforts, a joint that stands may be in contact. It doesn't follow where more than a
+    quarter of its effort limit would move it, and half of that isn't measured. Where no joint torques are measured,
+    efforts aren't judged.
 
     Args:
         robot: its configuration.
@@ -33,8 +33,8 @@ class FollowingMonitor:
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
-        self._robot, self._limits = robot, limits
-        self._n = robot.n
+        self._robot = robot
+        self._n, self._min_torque = robot.n, MIN_TORQUE * limits.effort
         self.reset()
 
     def reset(self) -> None:
@@ -43,6 +43,9 @@ class FollowingMonitor:
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
         """What is wrong at a sample, `dt` seconds after the last command (n,); empty where all joints follow."""
+        if self._is_near(mode, last, state, kin):
+            self._mode = None
+            return ""
         if mode is not self._mode:
             self._start(mode, last, state)
         if mode is CommandMode.POSITION:
@@ -51,13 +54,24 @@ class FollowingMonitor:
                 return late
         elif mode is CommandMode.VELOCITY:
             self._target = self._target + last * dt
-        joint = self._standing(mode, last, state, kin, dt)
+            self._anchor_target = self._anchor_target + (self._target - self._anchor_target) * min(dt / WINDOW, 1.0)
+        joint = self._standing(mode, last, state, dt)
         if joint is None:
             return ""
         return (
             f"{self._robot.joints[joint]} stands at {state.q[joint]:.3f} rad under {last[joint]:.3f} {UNITS[mode]} for "
             f"{WINDOW:g} s: must move; does its {mode.value} controller run?"
         )
+
+    def _is_near(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics) -> bool:
+        """Whether no command is far enough from what the robot does to be judged: the usual case, and a cheap one."""
+        if mode is CommandMode.POSITION:
+            return float(np.abs(last - state.q).max()) < DEPARTURE
+        if mode is CommandMode.VELOCITY:
+            return float(np.abs(last).max()) < DEPARTURE / WINDOW
+        self._net = np.abs(last if self._robot.profile.gravity_by_robot else last - kin.gravity)
+        self._strong = self._net > self._min_torque
+        return not self._strong.any()
 
     def _start(self, mode: CommandMode, last: Array, state: RobotState) -> None:
         self._mode = mode
@@ -83,25 +97,19 @@ class FollowingMonitor:
         return (
             f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
             f"{self._target[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last "
-            f"{WINDOW:g} s; "
-            "is the robot stopped?"
+            f"{WINDOW:g} s; is the robot stopped?"
         )
 
-    def _standing(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> int | None:
+    def _standing(self, mode: CommandMode, last: Array, state: RobotState, dt: float) -> int | None:
         """The joint that has stood longest, where that is the window's time after its command left it."""
         moved = np.abs(state.q - self._anchor) > REST
         if moved.any():
             self._anchor = np.where(moved, state.q, self._anchor)
             self._anchor_target = np.where(moved, self._target, self._anchor_target)
         if mode is CommandMode.EFFORT:
-            left = self._unmeasured(last, state, kin)
+            left = self._strong & (np.abs(state.effort - last) > 0.5 * self._net)
         else:
             left = np.abs(self._target - self._anchor_target) >= DEPARTURE
         self._left_for = np.where(left & ~moved, self._left_for + dt, 0.0)
         joint = int(self._left_for.argmax())
         return joint if self._left_for[joint] >= STANDING else None
-
-    def _unmeasured(self, torque: Array, state: RobotState, kin: RobotDynamics) -> NDArray[np.bool_]:
-        """(n,) True where a torque would have moved a free joint, but isn't measured."""
-        net = np.abs(torque if self._robot.profile.gravity_by_robot else torque - kin.gravity)
-        return np.asarray((net > MIN_TORQUE * self._limits.effort) & (np.abs(state.effort - torque) > 0.5 * net))
