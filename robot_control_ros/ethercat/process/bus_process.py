@@ -14,6 +14,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from pickle import dumps, loads
 from typing import TYPE_CHECKING
 
 from ...core.errors import ConfigError, RobotControlError
@@ -26,9 +27,9 @@ from .bus_monitor import BusMonitor
 from .bus_requests import BusRequests
 from .client import BusSettings
 from .pacing import Timing
-from .protocol import OWNER, BusStatus, decode_command, open_memory
+from .protocol import OWNER, BusStatus, open_memory
 from .realtime import prepare
-from .rpc import BetweenCycles, RpcServer, encode
+from .rpc import BetweenCycles, RpcServer
 from .shared_memory import Latest, SharedFile
 
 if TYPE_CHECKING:  # it loads all that laws need
@@ -124,7 +125,7 @@ class BusProcess:
             loop.active = False
             cycle.supervisor.trip(failure)
         active = loop is not None and loop.active
-        self._status.put(encode(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
+        self._status.put(dumps(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
         self._wake_up()
         if loop is not None:
             try:
@@ -145,7 +146,7 @@ class BusProcess:
                 number, record = self._commands.get()
                 if number:
                     self._taken = number
-                    cycle.command(*decode_command(record))
+                    cycle.command(*loads(record))
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
