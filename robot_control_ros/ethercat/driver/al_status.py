@@ -54,26 +54,17 @@ class Recovery(Enum):
 
 @dataclass(frozen=True)
 class AlStatus:
-    """What a slave says of its communication.
-
-    Attributes:
-        state: AL state with the error bit; 0 where it doesn't answer.
-        code: AL status code.
-        addressed: False where its station address is gone: it was without power.
-    """
+    """A slave's AL state with the error bit, 0 where it doesn't answer, and its AL status code."""
 
     state: int
     code: int = 0
-    addressed: bool = True
 
     @property
     def operational(self) -> bool:
         """Whether it takes part in the process data."""
-        return self.addressed and self.state == OP
+        return self.state == OP
 
     def __str__(self) -> str:
-        if not self.addressed:
-            return "has lost its address: power-cycled"
         if not self.state:
             return "doesn't answer"
         name = _AL_STATES.get(self.state & 0x0F, f"state 0x{self.state:02X}")
@@ -103,7 +94,7 @@ class SlaveStates:
 
     def problems(self) -> list[str]:
         """Why slaves don't take part in the process data; empty where all do."""
-        silent = [i for i, status in enumerate(self.statuses) if status.addressed and not status.state]
+        silent = [i for i, status in enumerate(self.statuses) if not status.state]
         problems = [
             f"{self.name(i)} {status}"
             for i, status in enumerate(self.statuses)
@@ -124,7 +115,7 @@ class SlaveStates:
 
 
 def _next_step(status: AlStatus) -> Recovery:
-    if not status.addressed or not status.state:
+    if not status.state:
         return Recovery.RECOVER
     if status.state & AL_ERROR:
         return Recovery.ACKNOWLEDGE

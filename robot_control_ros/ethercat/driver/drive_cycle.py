@@ -15,6 +15,7 @@ from .supervisor import Action, Supervisor, SupervisorLimits
 from .topology import Topology
 
 AT_REST = 0.02  # rad/s: a velocity signal's offset and noise at rest, at most
+FROZEN = 0.05  # rad that a drive must have moved without a change of its measured position
 JUMP = 0.05  # rad, that a position command may be from where the joint is at first, and from the last one
 
 
@@ -26,11 +27,10 @@ class FrozenPosition:
 
     Args:
         names: of the drives.
-        limit: so far without a change is too far [rad].
     """
 
-    def __init__(self, names: Sequence[str], limit: float = 0.05) -> None:
-        self._names, self._limit = tuple(names), limit
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
         self.reset()
 
     def reset(self) -> None:
@@ -56,20 +56,19 @@ class FrozenPosition:
             if abs(v[i]) > AT_REST:
                 self._moved[i] += v[i] * dt
             moved, commanded = abs(self._moved[i]), abs(target - self._targets[i])
-            if moved > self._limit or commanded > self._limit:
+            if moved > FROZEN or commanded > FROZEN:
                 far = moved if math.isnan(commanded) else max(moved, commanded)
                 return f"{self._names[i]}: its measured position is frozen at {count} counts, {far:.3g} rad behind"
         return ""
 
 
-def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float], limit: float) -> str:
-    """Why position commands [rad] would make an arm jump; empty where all are within the limit [rad]."""
-    far = [
-        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {limit:g} rad)"
+def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float]) -> str:
+    """Why position commands [rad] would make an arm jump; empty where all are within JUMP."""
+    return "; ".join(
+        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {JUMP:g} rad)"
         for name, q, target in zip(names, start, commanded, strict=True)
-        if not abs(target - q) <= limit
-    ]
-    return "; ".join(far)
+        if not abs(target - q) <= JUMP
+    )
 
 
 def check_command(command: Command, n: int) -> None:
@@ -260,7 +259,7 @@ class DriveCycle:
         self._last = command.values
         if np.abs(command.values - at).max() <= JUMP:
             return False
-        self.supervisor.trip(describe_jump(self._joints, at.tolist(), command.values.tolist(), JUMP))
+        self.supervisor.trip(describe_jump(self._joints, at.tolist(), command.values.tolist()))
         return True
 
     def reset_faults(self) -> None:

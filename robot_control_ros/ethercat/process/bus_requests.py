@@ -59,7 +59,7 @@ class BusRequests:
         return self._plant.master.access.read_sdo(position, index, sub_index).hex()
 
     def _write_sdo(self, position: int, index: int, sub_index: int, type: str, value: int) -> str:
-        self._plant.master.access.write_sdo(position, SdoWrite(index, sub_index, type, value))
+        self._plant.master.access.write_sdo(position, SdoWrite(index, type, value, sub_index))
         return ""
 
     def _reset_fault(self) -> str:

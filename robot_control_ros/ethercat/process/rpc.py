@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from pickle import dumps, loads
 from typing import Any
@@ -114,21 +114,18 @@ class BetweenCycles:
         Raises:
             HardwareFault: the cycle doesn't run.
         """
-        done, results, errors = threading.Event(), [], []
+        future: Future[Any] = Future()
 
         def act() -> None:
             try:
-                results.append(action())
+                future.set_result(action())
             except Exception as error:
-                errors.append(error)
-            done.set()
+                future.set_exception(error)
 
         self.add(act)
-        if not done.wait(CYCLE_TIMEOUT):
+        if wait((future,), CYCLE_TIMEOUT).not_done:
             raise HardwareFault(f"the cycle doesn't run: no end within {CYCLE_TIMEOUT:g} s", bound=CYCLE_TIMEOUT)
-        if errors:
-            raise errors[0]
-        return results[0]
+        return future.result()
 
     def run(self) -> None:
         """Do them; in the cycle's thread."""
