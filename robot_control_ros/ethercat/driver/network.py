@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _GET_FLAGS = 0x8913  # SIOCGIFFLAGS
@@ -35,11 +36,9 @@ def open_sockets() -> set[int]:
     """File descriptors of this process that are sockets."""
     found = set()
     for entry in Path("/proc/self/fd").iterdir():
-        try:
+        with suppress(OSError):  # the folder's own
             if os.readlink(entry).startswith("socket:"):
                 found.add(int(entry.name))
-        except OSError:  # the folder's own
-            continue
     return found
 
 

@@ -50,11 +50,8 @@ class SupervisorLimits:
 class FrameCounter:
     """Whether frames come back in time, and changed by all slaves.
 
-    Args:
-        expected: the right working counter: 2 per slave with outputs, 1 per slave with inputs.
-
     Attributes:
-        expected: as given.
+        expected: the right working counter: 2 per slave with outputs, 1 per slave with inputs.
         working_counter: of the last exchange; negative where no frame came back.
         bad, good: bad or good exchanges in a row, up to the last one.
         cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
@@ -66,12 +63,7 @@ class FrameCounter:
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
 
     def count(self, working_counter: int, late: bool) -> None:
-        """Count an exchange.
-
-        Args:
-            working_counter: negative where no frame came back.
-            late: whether the frame came after its cycle.
-        """
+        """Count an exchange; the working counter is negative where no frame came back, late one after its cycle."""
         self.cycles += 1
         self.working_counter = working_counter
         if working_counter == self.expected and not late:
@@ -111,13 +103,10 @@ class Supervisor:
 
     Args:
         names: of the slaves that move joints, in the order of the bus.
-        expected_working_counter: of one exchange of process data: 2 per slave with outputs, 1 per slave with inputs.
-        limits: see there.
+        expected_working_counter: of one exchange, see :class:`FrameCounter`.
         all_names: of all slaves, in the order of the bus, where some move no joint.
 
     Attributes:
-        frames: counts what came back from the bus.
-        slaves: AL states of all slaves, as they were last read.
         causes: why the drives were stopped, the first one first; empty after the next enabling.
         waits_for_commands: True where nothing holds a drive but its commands, in torque mode: enabling then needs fresh
             ones. False where drives hold by themselves until the first one.
@@ -258,11 +247,7 @@ class Supervisor:
     # --- requests ---
 
     def request_enable(self) -> list[str]:
-        """Enable all drives, unless something stands against it.
-
-        Returns:
-            What stands against it; empty where they are being enabled.
-        """
+        """Enable all drives, unless something stands against it; returns what does, empty where nothing does."""
         obstacles = self._obstacles()
         if not obstacles and self._phase in (_Phase.DISABLED, _Phase.STOPPED):
             self.causes = []

@@ -102,4 +102,4 @@ class BusStatus:
     @property
     def following_error(self) -> Array:
         """(n,) [rad]; 0 where the drives don't report it."""
-        return self.joints[3]
+        return np.asarray(self.joints[3])
