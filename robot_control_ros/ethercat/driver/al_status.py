@@ -74,14 +74,7 @@ class AlStatus:
 
 
 class SlaveStates:
-    """The AL states of all slaves, as they were last read.
-
-    Args:
-        names: of the slaves, in the order of the bus.
-
-    Attributes:
-        statuses: one per slave; empty before the first reading.
-    """
+    """The AL states of all slaves, by name in the order of the bus, as last read; empty before the first reading."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)

@@ -90,8 +90,7 @@ class DriveCycle:
     Args:
         topology: of the bus.
         joints: the robot's, in its order.
-        expected_working_counter: of one exchange.
-        limits: of the supervisor.
+        expected_working_counter, limits: see :class:`.supervisor.Supervisor`.
 
     Attributes:
         positions: of the joints' slaves on the bus.
@@ -184,8 +183,7 @@ class DriveCycle:
             return
         data, command = self.data, self._command
         targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
-        frozen = self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets)
-        if frozen:
+        if frozen := self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets):
             self.supervisor.trip(frozen)
 
     def _enter(self, action: Action) -> None:
@@ -215,8 +213,9 @@ class DriveCycle:
         mode = MODES[command.mode]
         if mode not in self._modes:
             valid = tuple(each.value for each, number in MODES.items() if number in self._modes)
-            missing = f"command {command.mode.value}: not all drives map {describe_mode(mode)}"
-            message = f"{missing}; choices: {', '.join(valid)}"
+            message = (
+                f"command {command.mode.value}: not all drives map {describe_mode(mode)}; choices: {', '.join(valid)}"
+            )
             raise ConfigError(message, name="command", value=command.mode.value, bound=valid)
         check_command(command, len(self._zeros))
         if time < self._commanded_at:

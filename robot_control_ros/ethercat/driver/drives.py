@@ -54,13 +54,7 @@ def _pdos(given: Mapping[int, tuple[Entry, ...]]) -> tuple[Pdo, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class DriveConfig:
-    """A family of drives.
-
-    Attributes:
-        name: of the file.
-        rx_image, tx_image: layouts of all `rx` and all `tx`.
-        rated_torque_unit: what 0x6076 counts in [N·m].
-    """
+    """A family of drives, by the name of its file; the images are the layouts of all `rx` and all `tx`."""
 
     name: str
     description: str = entry(doc="The drives, for people.")
@@ -148,8 +142,7 @@ def load_drive(name: str, beside: Path | None = None) -> DriveConfig:
     """Read a drive file.
 
     Args:
-        name: one of the package's, or the path of a YAML file.
-        beside: folder that relative paths start from.
+        name: one of the package's, or the path of a YAML file, which starts from the folder `beside`.
 
     Raises:
         ConfigError: unknown drive, or a missing, unknown or unusable entry; lists the valid ones.
@@ -161,11 +154,11 @@ def load_drive(name: str, beside: Path | None = None) -> DriveConfig:
 
 
 def _image(path: Path, direction: str, pdos: tuple[Pdo, ...]) -> Image:
-    image = Image(f"{path}: {direction}", pdos)
-    for index in pdo.NEEDED[direction]:
+    image, needed = Image(f"{path}: {direction}", pdos), pdo.NEEDED[direction]
+    for index in needed:
         if image.place(index) is None:
-            needed = ", ".join(f"0x{each:04X}" for each in pdo.NEEDED[direction])
-            raise ConfigError(f"{path}: {direction}: object 0x{index:04X} is missing; needed: {needed}")
+            valid = ", ".join(f"0x{each:04X}" for each in needed)
+            raise ConfigError(f"{path}: {direction}: object 0x{index:04X} is missing; needed: {valid}", bound=needed)
     if direction == "rx" and not image.modes:
         targets = ", ".join(f"0x{target:04X}" for target in pdo.TARGETS.values())
         raise ConfigError(f"{path}: rx: no target is mapped; one or more of: {targets}")

@@ -25,9 +25,7 @@ class EthercatPlant:
 
     Args:
         joints: the robot's, in its order.
-        topology: of the bus.
         interface: name of the network interface.
-        limits: of the supervisor.
         frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are overruns.
         timing: where to note how the cycles were kept.
 
@@ -66,11 +64,7 @@ class EthercatPlant:
         return self._cycle
 
     def open(self) -> None:
-        """Bring the bus to OP, all drives disabled; cycles must follow without a pause.
-
-        Raises:
-            ConfigError, HardwareFault: see :meth:`prepare` and :meth:`operate`.
-        """
+        """:meth:`prepare` and :meth:`operate`: to OP, all drives disabled; cycles must follow without a pause."""
         self.prepare()
         self.operate()
 

@@ -37,12 +37,7 @@ _FILLED = (pdo.TARGET_POSITION, pdo.TARGET_VELOCITY, pdo.TARGET_TORQUE, pdo.VELO
 
 @dataclass(frozen=True)
 class Axis:
-    """One drive's process data behind a joint.
-
-    Attributes:
-        scale: of the joint.
-        rx, tx: layouts of what it takes, and of what it sends.
-    """
+    """One drive's process data behind a joint: the layouts of what it takes (rx), and of what it sends (tx)."""
 
     scale: Scale
     rx: Image
@@ -96,11 +91,8 @@ class ProcessData:
 
     :meth:`read` takes what the drives sent, :meth:`write` fills :attr:`outputs`, which the bus sends.
 
-    Args:
-        axes: one per joint.
-
     Attributes:
-        axes: the same.
+        axes: one per joint.
         outputs: bytes for each drive.
         q, v, effort: (n,) joint angles [rad], velocities [rad/s], torques [N·m]; an effort is NaN where 0x6077 isn't
             mapped. New arrays with each :meth:`read`.
@@ -132,8 +124,7 @@ class ProcessData:
     @property
     def position_counts(self) -> list[int]:
         """0x6064 of each drive."""
-        counts: list[int] = self._in.values[pdo.ACTUAL_POSITION].tolist()
-        return counts
+        return list(self._in.values[pdo.ACTUAL_POSITION].tolist())
 
     @property
     def following_error(self) -> Array:

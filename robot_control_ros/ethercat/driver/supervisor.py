@@ -63,7 +63,7 @@ class FrameCounter:
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
 
     def count(self, working_counter: int, late: bool) -> None:
-        """Count an exchange; the working counter is negative where no frame came back, late one after its cycle."""
+        """Count an exchange: a negative counter is a lost frame; a late frame came after its cycle."""
         self.cycles += 1
         self.working_counter = working_counter
         if working_counter == self.expected and not late:
@@ -173,7 +173,7 @@ class Supervisor:
         return action
 
     def _supervise(self, time: float, states: Sequence[State], failures: Sequence[str], command_age: float) -> None:
-        limits, running = self.limits, self._phase is _Phase.RUNNING
+        limits = self.limits
         if self.frames.bad >= limits.bad_cycles:
             return self.trip(f"{self.frames.bad} cycles in a row: {self.frames.describe()}")
         enabled = states.count(State.OPERATION_ENABLED) == len(self._names)
@@ -184,7 +184,7 @@ class Supervisor:
         self._commanded = self._commanded or command_age <= limits.stale_after
         if (self._commanded or self.waits_for_commands) and command_age > limits.stale_after:
             return self.trip(f"the last command is {command_age:.3g} s old (limit {limits.stale_after:g} s)")
-        if running:
+        if self._phase is _Phase.RUNNING:
             return None
         if enabled:
             self._enter(_Phase.RUNNING)
@@ -293,27 +293,20 @@ class Supervisor:
         return f"{self._phase.value}: {'; '.join(self.causes)}. Enabled again only on request"
 
     def _not_enabled(self) -> str:
-        waiting = [
-            f"{name} is {state.value}"
-            for name, state in zip(self._names, self._states, strict=True)
-            if state is not State.OPERATION_ENABLED
-        ]
+        pairs = zip(self._names, self._states, strict=True)
+        waiting = [f"{name} is {state.value}" for name, state in pairs if state is not State.OPERATION_ENABLED]
         return ", ".join(waiting) or "all drives are enabled"
 
     def _obstacles(self) -> list[str]:
         if self._phase is _Phase.STOPPING:
             return ["the drives are still being stopped"]
         obstacles = [] if self._link else ["link down"]
-        frames = self.frames
-        if frames.good < self.limits.good_cycles:
-            few = f"only {frames.good} good cycles since the last bad one"
-            obstacles.append(frames.describe() if frames.bad else few)
+        if self.frames.good < self.limits.good_cycles:
+            few = f"only {self.frames.good} good cycles since the last bad one"
+            obstacles.append(self.frames.describe() if self.frames.bad else few)
         obstacles += self.slaves.problems()
-        obstacles += [
-            f"{name}: {state.value}; reset it first"
-            for name, state in zip(self._names, self._states, strict=True)
-            if state in FAULTS
-        ]
+        pairs = zip(self._names, self._states, strict=True)
+        obstacles += [f"{name}: {state.value}; reset it first" for name, state in pairs if state in FAULTS]
         if self.waits_for_commands and self._command_age > self.limits.stale_after:
             obstacles.append("no fresh command: start the controller first, because only its torque holds the arm")
         return obstacles

@@ -21,10 +21,6 @@ class MujocoArm:
     It begins at rest, where its scene or configuration puts it. Its time is the sum of all dt. Brakes are stiff: a
     joint stops within a few milliseconds and stays where it was when the brake closed.
 
-    Args:
-        robot: its configuration; the rotors' inertia is in it.
-        scene: what stands around it.
-
     Attributes:
         joints: names, in the order of position, velocity and torque.
         inertia: of each joint where it begins, the other joints held [kg·m²].
@@ -54,12 +50,7 @@ class MujocoArm:
         self._sense()
 
     def push(self, link: str, force: Array, torque: Array) -> None:
-        """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until changed; zeros end it.
-
-        Raises:
-            ConfigError: numbers that aren't finite.
-            ModelError: unknown link; lists the links.
-        """
+        """Push a link at its origin, in base axes [N, N·m]; see :meth:`.MujocoPlant.push`."""
         self._plant.push(link, force, torque)
 
     def _sense(self) -> None:

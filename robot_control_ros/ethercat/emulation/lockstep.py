@@ -21,10 +21,6 @@ class LockstepDrives:
     cycle after the sample; torques and encoders have the drives' resolution, and the current follows as it does there.
     Before the first command acts, brakes hold the arm.
 
-    Args:
-        robot: its configuration.
-        topology: of the bus.
-
     Raises:
         ConfigError: the topology's joints aren't the robot's.
     """

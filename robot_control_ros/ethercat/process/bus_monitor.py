@@ -28,7 +28,6 @@ class BusMonitor:
     """Does what may take longer than a cycle. What it decides takes effect between two cycles.
 
     Args:
-        plant: on the bus.
         joints: names, in the robot's order.
         memory: shared with the owner.
         between: the cycle's.

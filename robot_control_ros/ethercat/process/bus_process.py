@@ -30,7 +30,7 @@ from .pacing import Timing
 from .protocol import OWNER, BusStatus, open_memory
 from .realtime import prepare
 from .rpc import BetweenCycles, RpcServer
-from .shared_memory import Latest, SharedFile
+from .shared_memory import Latest
 
 if TYPE_CHECKING:  # it loads all that laws need
     from .in_process_loop import InProcessLoop
@@ -67,18 +67,16 @@ class BusProcess:
         self._status, self._commands = Latest(memory.region("status")), Latest(memory.region("command"))
         self._between = BetweenCycles()
         servers = [RpcServer(memory, OWNER, BusRequests(self._plant, joints, self._between).do)]
-        self._loop = self._make_loop(memory) if settings.in_process else None
-        if self._loop is not None:
+        self._loop: InProcessLoop | None = None
+        if settings.in_process:
+            from .in_process_loop import InProcessLoop, warm_up
+
+            warm_up(settings.robot, settings.profile)
+            self._loop = InProcessLoop(memory, topology.cycle, self._between)
             servers.append(self._loop.server)
         self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)
         self._taken = 0
         self._refused = ""
-
-    def _make_loop(self, memory: SharedFile) -> InProcessLoop:
-        from .in_process_loop import InProcessLoop, warm_up
-
-        warm_up(self._settings.robot, self._settings.profile)
-        return InProcessLoop(memory, self._plant.topology.cycle, self._between)
 
     def run(self) -> None:
         """Until the end.

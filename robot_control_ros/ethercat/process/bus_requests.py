@@ -18,13 +18,7 @@ POLL = 0.01  # s
 
 
 class BusRequests:
-    """Does what is asked for, beside the cycle.
-
-    Args:
-        plant: on the bus.
-        joints: names, in the robot's order.
-        between: the cycle's.
-    """
+    """Does what is asked for, beside the cycle; joints are named in the robot's order."""
 
     def __init__(self, plant: EthercatPlant, joints: tuple[str, ...], between: BetweenCycles) -> None:
         self._plant, self._joints, self._between = plant, joints, between
@@ -72,11 +66,8 @@ class BusRequests:
         self._between.call(cycle.reset_faults)
         until = time.monotonic() + RECOVERY_TIMEOUT
         while any(machine.state in FAULTS for machine in cycle.machines):
-            failures = [
-                f"{name}: {machine.failure}"
-                for name, machine in zip(self._joints, cycle.machines, strict=True)
-                if machine.failure
-            ]
+            pairs = zip(self._joints, cycle.machines, strict=True)
+            failures = [f"{name}: {machine.failure}" for name, machine in pairs if machine.failure]
             if failures or time.monotonic() > until:
                 raise HardwareFault("; ".join(failures) or "the drives are still in their faults")
             time.sleep(POLL)

@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from pickle import dumps, loads
-from typing import Any
+from typing import Any, cast
 
 from ...core.errors import HardwareFault
 from ...core.types import Command
@@ -34,7 +34,6 @@ class BusSettings:
     """Options of the bus's process, as they go through its command line.
 
     Attributes:
-        interface: name of the network interface.
         topology: name or path.
         robot, profile: name of the robot, or path of its file, and its profile.
         memory: path of the shared memory; empty for that of the interface.
@@ -67,9 +66,6 @@ class BusSettings:
 
 class BusClient:
     """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
-
-    Args:
-        settings: of the process.
 
     Attributes:
         path: of the shared memory.
@@ -134,14 +130,12 @@ class BusClient:
     def status(self) -> BusStatus | None:
         """The newest; None where there is none yet."""
         number, record = self._status.get()
-        status: BusStatus | None = loads(record) if number else None
-        return status
+        return cast(BusStatus, loads(record)) if number else None
 
     def report(self) -> dict[str, Any]:
         """The newest report, see :class:`.bus_monitor.BusMonitor`; empty where there is none yet."""
         number, record = self._report.get()
-        report: dict[str, Any] = loads(record) if number else {}
-        return report
+        return dict(loads(record)) if number else {}
 
     def command(self, command: Command) -> None:
         """Hand a command over."""
@@ -163,13 +157,12 @@ class BusClient:
 
     def close(self) -> None:
         """End the process, which stops the drives first."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._wake.close()
         self._memory.close(remove=True)
         os.close(self._lock)

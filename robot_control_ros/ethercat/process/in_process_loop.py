@@ -60,12 +60,7 @@ class LoopTelemetry:
 
 
 def warm_up(robot: str, profile: str) -> None:
-    """Run every law once, so that all they need is loaded: a first use would hold up the bus.
-
-    Args:
-        robot: name, or path of a YAML file.
-        profile: of it.
-    """
+    """Run every law once with a robot, so that all they need is loaded: a first use would hold up the bus."""
     config = load_robot(robot, profile)
     model, nothing = RobotModel.of(config), np.zeros(config.n)
     for name in law_names():
@@ -223,8 +218,8 @@ class InProcessLoop:
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
         direct: dict[str, Callable[..., Any]] = {
-            "begin": lambda: self._begin(loop),
-            "stop": lambda: self._end(loop),
+            "begin": partial(self._begin, loop),
+            "stop": partial(self._end, loop),
             "set_feedforward_wrench": loop.motion.set_feedforward_wrench,
             "zero_wrench": loop.wrench.zero,
             "set_tare": loop.wrench.set_tare,

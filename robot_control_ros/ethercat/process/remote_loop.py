@@ -30,10 +30,7 @@ POLL = 0.0005  # s between two looks for one
 
 
 class LoopConnection:
-    """What goes to the loop in the bus's process, and comes from there.
-
-    Args:
-        path: of the memory shared with it.
+    """What goes to the loop in the bus's process, and comes from there, by the memory shared with it.
 
     Attributes:
         call: see :meth:`RpcClient.call`; it is done between two cycles.

@@ -43,12 +43,7 @@ def fitting_drive(found: FoundSlave, read: Read) -> DriveConfig | None:
 
 
 def describe(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
-    """All of it; what a slave lacks is left out.
-
-    Args:
-        read: of the slave.
-        drive: its file, for units and the vendor's error codes.
-    """
+    """All of it, in the units of its drive file, and with its vendor's error codes; what a slave lacks is left out."""
     for index, what in _TEXTS.items():
         if data := read(index, 0):
             yield f"{what} (0x{index:04X})", text(data)
@@ -119,12 +114,9 @@ def _entries(mapping: Sequence[int]) -> Iterator[str]:
 
 
 def _modes(supported: int) -> Iterator[str]:
-    for mode in range(1, 33):
-        if supported >> mode - 1 & 1:
-            if mode <= _STANDARD_MODES:
-                yield _OTHER_MODES.get(mode) or describe_mode(mode)
-            else:
-                yield f"bit {mode - 1}"
+    for mode in (bit + 1 for bit in range(32) if supported >> bit & 1):
+        standard = _OTHER_MODES.get(mode) or describe_mode(mode)
+        yield standard if mode <= _STANDARD_MODES else f"bit {mode - 1}"
 
 
 def unit_words(code: int) -> str:
