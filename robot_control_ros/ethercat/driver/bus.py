@@ -50,11 +50,7 @@ class Master:
     # --- set-up ---
 
     def open(self) -> None:
-        """Open the interface.
-
-        Raises:
-            ConfigError: there is no such interface, or it isn't permitted.
-        """
+        """Open the interface; a ConfigError where there is no such one, or it isn't permitted."""
         known = interface_names()
         if self.interface not in known:
             message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
@@ -79,11 +75,7 @@ class Master:
         self._master.close()
 
     def scan(self) -> list[FoundSlave]:
-        """What is on the bus; all slaves are in PRE-OP then.
-
-        Raises:
-            HardwareFault: no slave answers.
-        """
+        """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
         if self._master.config_init(release_gil=True) <= 0:
             raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
         self.access.slaves = slaves = list(self._master.slaves)

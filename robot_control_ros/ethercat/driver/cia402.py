@@ -213,11 +213,7 @@ class DriveStateMachine:
     # --- requests ---
 
     def enable(self, mode: Mode) -> None:
-        """Ask for operation enabled in a mode. In a fault this does nothing: it has to be reset first.
-
-        Raises:
-            ConfigError: the mode is none.
-        """
+        """Ask for operation enabled in a mode. In a fault this does nothing: it has to be reset first."""
         self.change_mode(mode)
         self.failure = ""
         if self.state in FAULTS:
@@ -226,11 +222,7 @@ class DriveStateMachine:
         self._goal, self._was_enabled, self._waiting = _Goal.ENABLED, False, None
 
     def change_mode(self, mode: Mode) -> None:
-        """Ask for another mode; commands count when the drive shows it.
-
-        Raises:
-            ConfigError: the mode is none.
-        """
+        """Ask for another mode; commands count when the drive shows it. A ConfigError refuses Mode.NONE."""
         if mode is Mode.NONE:
             valid = tuple(each for each in Mode if each is not Mode.NONE)
             message = f"mode of operation {describe_mode(mode)}: must be one of: {', '.join(map(describe_mode, valid))}"

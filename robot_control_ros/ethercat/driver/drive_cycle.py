@@ -72,11 +72,7 @@ def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Seque
 
 
 def check_command(command: Command, n: int) -> None:
-    """Refuse one that isn't (n,) finite numbers.
-
-    Raises:
-        ConfigError: names the numbers.
-    """
+    """Refuse one that isn't (n,) finite numbers, by a ConfigError."""
     for part in (command.values, command.velocity, command.feedforward):
         if part is not None and not (part.shape == (n,) and math.isfinite(part.dot(part))):
             raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)

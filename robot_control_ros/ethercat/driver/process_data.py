@@ -44,11 +44,7 @@ class Axis:
     tx: Image
 
     def check_sizes(self, output_size: int, input_size: int) -> None:
-        """Compare the sizes that the bus has mapped with the layout's.
-
-        Raises:
-            ConfigError: they differ.
-        """
+        """Compare the sizes [bytes] that the bus has mapped with the layout's; a ConfigError where they differ."""
         mapped, here = (output_size, input_size), (self.rx.size, self.tx.size)
         if mapped != here:
             raise ConfigError(
@@ -141,11 +137,7 @@ class ProcessData:
         self._unmapped_codes[i] = self.error_codes[i] = code
 
     def read(self, inputs: Sequence[bytes]) -> None:
-        """Take what the drives sent, one after the other.
-
-        Raises:
-            ValueError: not as many bytes as they send.
-        """
+        """Take what the drives sent, one after the other; a ValueError where it isn't as many bytes as they send."""
         joined = b"".join((*inputs, b"\0"))
         if len(joined) != self._input_size + 1:
             raise ValueError(f"{len(joined) - 1} bytes from the drives: must be {self._input_size}")

@@ -87,7 +87,6 @@ class DriveSlave(Slave):
 
     @property
     def kind(self) -> str:
-        """What its product is called."""
         return self.drive.products.get(self.product, self.drive.description)
 
     @property
@@ -96,11 +95,7 @@ class DriveSlave(Slave):
         return Axis(self.scale, self.drive.rx_image, self.drive.tx_image)
 
     def check_rated_torque(self, answer: int) -> None:
-        """Compare the drive's 0x6076 with the topology: torques are thousandths of it.
-
-        Raises:
-            ConfigError: they differ by more than data sheets round.
-        """
+        """Refuse a drive's 0x6076 that isn't the topology's, but for rounding: torques are thousandths of it."""
         unit = self.drive.rated_torque_unit
         if abs(answer * unit - self.rated_torque) > _RATED_TORQUE_TOLERANCE * self.rated_torque + unit / 2:
             raise ConfigError(
@@ -199,11 +194,7 @@ class Topology:
         return tuple(slave for slave in self.slaves if isinstance(slave, DriveSlave))
 
     def in_order_of(self, joints: Sequence[str]) -> tuple[DriveSlave, ...]:
-        """The slaves that move a robot's joints, in its order.
-
-        Raises:
-            ConfigError: the topology's joints aren't just these.
-        """
+        """The slaves that move a robot's joints, in its order; a ConfigError where they move others, or not all."""
         by_joint = {slave.name: slave for slave in self.drives}
         missing = [joint for joint in joints if joint not in by_joint]
         unknown = [joint for joint in by_joint if joint not in joints]

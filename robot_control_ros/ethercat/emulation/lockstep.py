@@ -43,11 +43,7 @@ class LockstepDrives:
         """Nothing to open."""
 
     def read(self) -> RobotState:
-        """One cycle later (the first time: now).
-
-        Raises:
-            HardwareFault: the physics diverged.
-        """
+        """One cycle later (the first time: now); a HardwareFault where the physics diverged."""
         if self._begun:
             self._advance()
         self._begun = True
@@ -57,11 +53,7 @@ class LockstepDrives:
         return RobotState(self._arm.time, q, v, self._torque())
 
     def write(self, command: Command) -> None:
-        """Take torques, which act one cycle later.
-
-        Raises:
-            ConfigError: no torques.
-        """
+        """Take torques, which act one cycle later; a ConfigError refuses others."""
         if command.mode is not CommandMode.EFFORT:
             message = f"{command.mode.value} command: takes effort only"
             raise ConfigError(message, name="command", value=command.mode, bound=CommandMode.EFFORT)

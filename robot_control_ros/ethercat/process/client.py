@@ -108,11 +108,7 @@ class BusClient:
             time.sleep(POLL)
 
     def check(self) -> None:
-        """See that the process lives.
-
-        Raises:
-            HardwareFault: it doesn't; says why.
-        """
+        """See that the process lives; a HardwareFault says why it doesn't."""
         if self._process.poll() is not None:
             reason = self.report().get("error", f"exit status {self._process.returncode}; see its messages above")
             raise HardwareFault(f"the bus's process has ended: {reason}")

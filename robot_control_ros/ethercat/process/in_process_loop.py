@@ -132,11 +132,7 @@ class InProcessLoop:
         return self._command
 
     def send_telemetry(self) -> None:
-        """Report to the controller, where it is time to: can wait until the outputs are ready.
-
-        Raises:
-            Exception: whatever a law raises; it is no longer active then.
-        """
+        """Report to the controller, where it is time to, after the outputs are ready; raises as :meth:`tick`."""
         loop = self.loop
         if loop is None or not self.active or loop.state is None:
             return

@@ -109,10 +109,9 @@ class BetweenCycles:
         self._actions.append(action)
 
     def call(self, action: Callable[[], Any]) -> Any:
-        """Have an action done, from another thread than the cycle's; returns its result, and raises its error.
+        """Have an action done, from another thread than the cycle's; returns its result, or raises its error.
 
-        Raises:
-            HardwareFault: the cycle doesn't run.
+        A HardwareFault says that the cycle doesn't run.
         """
         future: Future[Any] = Future()
 

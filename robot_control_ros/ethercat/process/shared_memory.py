@@ -53,11 +53,7 @@ class Latest:
         self.capacity = half - _HEAD.size
 
     def put(self, record: bytes) -> None:
-        """Make it the newest.
-
-        Raises:
-            ConfigError: it is too long.
-        """
+        """Make it the newest; a ConfigError where it is too long."""
         if len(record) > self.capacity:
             message = f"a record of {len(record)} bytes: must be at most {self.capacity}"
             raise ConfigError(message, name="record", value=len(record), bound=self.capacity)

@@ -110,11 +110,7 @@ class TimingRecorder:
         self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
 
     def collect(self) -> None:
-        """Take what is new; call it before a ring's cycles have passed.
-
-        Raises:
-            HardwareFault: they have.
-        """
+        """Take what is new; a HardwareFault where more than a ring's cycles have passed since."""
         cycles = self._timing.count
         ring = self._timing.samples()
         if self._timing.count - self._taken > SIZE:
