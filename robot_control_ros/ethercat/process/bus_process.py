@@ -23,8 +23,7 @@ from ..driver.cia402 import FAULTS
 from ..driver.ethercat_plant import EthercatPlant
 from ..driver.supervisor import Action, SupervisorLimits
 from ..driver.topology import load_topology
-from .bus_monitor import BusMonitor
-from .bus_requests import BusRequests
+from .bus_monitor import BusMonitor, BusRequests
 from .client import BusSettings
 from .pacing import Timing
 from .protocol import OWNER, BusStatus, open_memory

@@ -86,7 +86,7 @@ def _motor(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
     if gear := ratio(read, GEAR_RATIO):
         yield f"gear (0x{GEAR_RATIO:04X})", "{} revolutions of the motor per {} of the shaft".format(*gear)
     if (unit_code := _number(read, VELOCITY_UNIT)) is not None:
-        yield f"velocity unit (0x{VELOCITY_UNIT:04X})", unit_words(unit_code)
+        yield f"velocity unit (0x{VELOCITY_UNIT:04X})", describe_unit(unit_code)
 
 
 def _state(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
@@ -119,7 +119,7 @@ def _modes(supported: int) -> Iterator[str]:
         yield standard if mode <= _STANDARD_MODES else f"bit {mode - 1}"
 
 
-def unit_words(code: int) -> str:
+def describe_unit(code: int) -> str:
     """A unit in the manner of 0x60A9: power of ten, numerator, denominator, each a byte."""
     power = int.from_bytes(bytes((code >> 24,)), "little", signed=True)
     above, below = (_UNITS.get(code >> shift & 0xFF, f"unit 0x{code >> shift & 0xFF:02X}") for shift in (16, 8))
