@@ -88,11 +88,8 @@ class SlaveStates:
     def problems(self) -> list[str]:
         """Why slaves don't take part in the process data; empty where all do."""
         silent = [i for i, status in enumerate(self.statuses) if not status.state]
-        problems = [
-            f"{self.name(i)} {status}"
-            for i, status in enumerate(self.statuses)
-            if not status.operational and i not in silent
-        ]
+        answering = [(i, status) for i, status in enumerate(self.statuses) if status.state]
+        problems = [f"{self.name(i)} {status}" for i, status in answering if not status.operational]
         if not silent:
             return problems
         lost = f"lost: {', '.join(self.name(i) for i in silent)}"

@@ -161,10 +161,7 @@ class Master:
         return [f"{slave} {status}: must be in AL state {state}" for slave, status in pairs if status.state != state]
 
     def operate(self, exchange: Callable[[], object]) -> None:
-        """Bring all slaves from SAFE-OP to OP.
-
-        Args:
-            exchange: one exchange of process data, at its time; slaves go to OP only where they come.
+        """Bring all slaves from SAFE-OP to OP, by exchanges of process data: slaves go there only where these come.
 
         Raises:
             HardwareFault: a slave doesn't change its state; names it, and its error.
@@ -182,11 +179,7 @@ class Master:
     # --- the cycle ---
 
     def exchange(self, budget: float) -> int:
-        """Send outputs, receive inputs; returns the working counter, negative where no frame came back.
-
-        Args:
-            budget: longest wait [s].
-        """
+        """Send outputs, receive inputs within a budget [s]; returns the working counter, negative without a frame."""
         with self.access.wire:
             self._master.send_processdata()
             microseconds = round(budget * 1e6)

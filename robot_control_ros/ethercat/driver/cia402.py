@@ -251,12 +251,7 @@ class DriveStateMachine:
     # --- the cycle ---
 
     def step(self, time: float, status_word: int, mode_display: int, error_code: int = 0) -> int:
-        """The next control word.
-
-        Args:
-            time: of this cycle, by a clock that doesn't go back [s].
-            status_word, mode_display, error_code: 0x6041, 0x6061, 0x603F.
-        """
+        """The next control word, from a time that doesn't go back [s], and 0x6041, 0x6061 and 0x603F."""
         self.state = state = _STATES[status_word & 0x7F]
         self.targets = TargetSource.HALT if state is State.OPERATION_ENABLED else TargetSource.FOLLOW
         self.waits_for = ""

@@ -24,9 +24,6 @@ class FrozenPosition:
 
     How far a drive must have moved since its position last changed is what its own velocity says, where that is more
     than noise, or how far its target position has gone, whichever is more.
-
-    Args:
-        names: of the drives.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -40,13 +37,9 @@ class FrozenPosition:
         self._moved, self._targets = [0.0] * n, [math.nan] * n
 
     def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
-        """What is wrong; empty where nothing is.
+        """What is wrong, `dt` [s] after the last step; empty where nothing is.
 
-        Args:
-            dt: since the last step [s].
-            counts: positions as they came from the drives.
-            v: velocities [rad/s].
-            targets: positions commanded [rad]; None in other modes.
+        It compares position counts of the drives, their velocities [rad/s], and target positions [rad], if any.
         """
         for i, count in enumerate(counts):
             target = math.nan if targets is None else targets[i]
@@ -197,11 +190,7 @@ class DriveCycle:
                 machine.disable()
 
     def command(self, command: Command, time: float) -> None:
-        """Take a command.
-
-        Args:
-            command: the newest.
-            time: when it was given, by the clock of :meth:`sense` [s]; one older than the last is left alone.
+        """Take a command and its time, by the clock of :meth:`sense` [s]; one older than the last is left alone.
 
         Raises:
             ConfigError: not of the joints' number, not finite, or of a mode that not all drives have; the last stays.

@@ -119,8 +119,7 @@ class DriveConfig:
 def interpolation_writes(period: float) -> list[SdoWrite]:
     """Interpolation time (0x60C2) of a cycle: value x 10^index seconds.
 
-    Raises:
-        ConfigError: the period [s] isn't up to 255 of one power of ten.
+    A ConfigError refuses a period [s] that isn't up to 255 of one power of ten.
     """
     for exponent in range(0, -7, -1):
         value = round(period / 10.0**exponent) if math.isfinite(period) else 0

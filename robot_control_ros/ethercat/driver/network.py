@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _GET_FLAGS = 0x8913  # SIOCGIFFLAGS
-_UP, _RUNNING = 0x1, 0x40  # IFF_UP, IFF_RUNNING
+_LINKED = 0x1 | 0x40  # IFF_UP | IFF_RUNNING
 _REQUEST = "16sH14x"  # struct ifreq: name, flags
 
 
@@ -28,8 +28,7 @@ def has_carrier(interface: str) -> bool:
             answer = fcntl.ioctl(control, _GET_FLAGS, struct.pack(_REQUEST, interface.encode(), 0))
         except OSError:  # it is gone
             return False
-    flags = int(struct.unpack(_REQUEST, answer)[1])
-    return flags & (_UP | _RUNNING) == _UP | _RUNNING
+    return int(struct.unpack(_REQUEST, answer)[1]) & _LINKED == _LINKED
 
 
 def open_sockets() -> set[int]:

@@ -229,8 +229,8 @@ class Supervisor:
 
     def emergency(self, position: int, code: int, register: int, vendor_codes: Mapping[int, str] | None = None) -> None:
         """Keep a slave's emergency message. Their status words show what it means for the drives."""
-        message = f"emergency {describe_error(code, vendor_codes)} (error register 0x{register:02X})"
-        self.note(f"{self.slaves.name(position)}: {message}")
+        error = f"{describe_error(code, vendor_codes)} (error register 0x{register:02X})"
+        self.note(f"{self.slaves.name(position)}: emergency {error}")
 
     def update_link(self, up: bool) -> None:
         """Whether the network interface has a carrier."""

@@ -237,10 +237,7 @@ class Topology:
 
 
 def load_topology(name: str) -> Topology:
-    """Read a topology and its drives.
-
-    Args:
-        name: a robot's, of those the package brings, or the path of a YAML file; its drive files may be beside it.
+    """Read a topology, a robot's or a YAML file by its path, and its drives, which may be files beside it.
 
     Raises:
         ConfigError: unknown topology or drive, a missing, unknown or unusable entry; lists the valid ones.

@@ -114,11 +114,9 @@ class LockstepDrives:
         """Nothing to close."""
 
     def _advance(self) -> None:
-        n, held = len(self._servos), self._acting is None
-        if self._acting is not None:
-            for servo, torque in zip(self._servos, self._acting, strict=True):
-                servo.drive(torque, self._period)
-        self._arm.advance(self._torque().tolist(), [held] * n, self._period)
+        for servo, torque in zip(self._servos, self._acting or (), strict=False):
+            servo.drive(torque, self._period)
+        self._arm.advance(self._torque().tolist(), [self._acting is None] * len(self._servos), self._period)
 
     def _torque(self) -> Array:
         return np.array([servo.torque for servo in self._servos])

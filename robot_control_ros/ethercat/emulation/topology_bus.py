@@ -53,9 +53,9 @@ def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> B
     for entry in topology.slaves:
         if isinstance(entry, DriveSlave):
             slave, drives[entry.name] = _drive(entry, mechanics.inertia[joints.index(entry.name)])
-            slaves.append(slave)
         else:
-            slaves.append(_coupler(entry))
+            slave = _coupler(entry)
+        slaves.append(slave)
     return Bus(slaves, Machine([drives[joint] for joint in joints], mechanics))
 
 

@@ -36,12 +36,7 @@ if TYPE_CHECKING:  # it loads all that laws need
 
 
 class BusProcess:
-    """Cycle after cycle, until the end of the wake socket or SIGTERM.
-
-    Args:
-        settings: see there.
-        wake: file descriptor of a socket that gets a byte per cycle; its other end's close ends the process.
-    """
+    """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that gets a byte per cycle."""
 
     def __init__(self, settings: BusSettings, wake: int) -> None:
         memory = open_memory(Path(settings.memory))

@@ -95,11 +95,7 @@ class BusClient:
             )
 
     def wait_until_ready(self) -> None:
-        """Until the bus is in OP and cycles run.
-
-        Raises:
-            HardwareFault: it isn't within 30 s, or the process has ended; says why.
-        """
+        """Until the bus is in OP and cycles run; a HardwareFault after 30 s, or where the process has ended."""
         until = time.monotonic() + START_TIMEOUT
         while not self._status.number:
             self.check()

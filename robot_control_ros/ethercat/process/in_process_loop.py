@@ -71,12 +71,7 @@ def warm_up(robot: str, profile: str) -> None:
 
 
 class InProcessLoop:
-    """The loop and its line to the controller.
-
-    Args:
-        memory: shared with the controller.
-        period: of the cycle [s].
-        between: where calls take effect.
+    """The loop and its line to the controller, by the memory that both share; `period` is the cycle's [s].
 
     Attributes:
         active: whether it commands the drives.
@@ -110,9 +105,7 @@ class InProcessLoop:
     def tick(self, state: RobotState, running: bool) -> Command | None:
         """The command for a fresh state; None where there is none.
 
-        Args:
-            state: of this cycle.
-            running: whether the drives do what is commanded; else the loop rests where the robot is.
+        Where the drives aren't running, they don't do what is commanded: the loop rests where the robot is.
 
         Raises:
             Exception: whatever a law raises; it is no longer active then.

@@ -76,11 +76,7 @@ class ClockFollower:
         self.error = math.nan  # s, of the last phase
 
     def correction(self, clock: int) -> float:
-        """What the next cycle has to be later [s].
-
-        Args:
-            clock: of the reference, with the last frame [ns].
-        """
+        """How much later the next cycle has to be [s], by the reference's `clock` with the last frame [ns]."""
         error = (clock - self._shift) % self._period
         error -= self._period if error > self._period // 2 else 0
         self.error = error * 1e-9

@@ -58,10 +58,7 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
 
 
 def spare_processor() -> int:
-    """Keep this thread, and all it starts, off one processor of several, for who must keep time; returns which.
-
-    With one processor only nothing is changed, and it is ANY.
-    """
+    """Keep this thread, and all it starts, off one processor, which is returned; ANY where there is only one."""
     *others, spared = sorted(os.sched_getaffinity(0))
     if not others:
         return ANY

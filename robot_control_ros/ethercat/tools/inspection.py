@@ -35,11 +35,10 @@ def is_drive(read: Read) -> bool:
 
 def fitting_drive(found: FoundSlave, read: Read) -> DriveConfig | None:
     """The package's drive file for a slave: its vendor's, or that of no vendor; None where it is no drive."""
-    drives = [load_drive(name) for name in drive_names()]
-    for drive in drives:
+    for drive in map(load_drive, drive_names()):
         if drive.vendor == found.vendor and (not drive.products or found.product in drive.products):
             return drive
-    return next((drive for drive in drives if drive.name == GENERIC), None) if is_drive(read) else None
+    return load_drive(GENERIC) if is_drive(read) else None
 
 
 def describe(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
