@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from pickle import loads
 
 import numpy as np
 import pytest
@@ -28,7 +27,8 @@ from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 from robot_control_ros.ethercat.driver.supervisor import Action
 from robot_control_ros.ethercat.process import pacing
-from robot_control_ros.ethercat.process.protocol import memory_path, open_memory
+from robot_control_ros.ethercat.process.protocol import BusStatus, memory_path, open_memory
+from robot_control_ros.ethercat.process.rpc import decode
 from robot_control_ros.ethercat.process.shared_memory import Latest
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, seconds
 from robot_control_ros.robot.configuration import load_robot
@@ -91,7 +91,7 @@ class Drives:
     @property
     def status(self):
         """Of the last cycle, from the shared memory."""
-        return loads(self._status.get()[1])
+        return BusStatus.decode(self._status.get()[1])
 
     @property
     def q(self):
@@ -117,7 +117,7 @@ class Drives:
         event()
         enabled = {action.value for action in ENABLED}
         while True:
-            turns = loads(self._report.get()[1])["turns"]
+            turns = decode(self._report.get()[1])["turns"]
             stops = [at for at, action, _ in turns if at >= began and action not in enabled]
             if stops:
                 return stops[0] - began

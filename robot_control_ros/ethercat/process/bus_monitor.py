@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pickle import dumps
 from typing import Any
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
@@ -18,7 +17,7 @@ from ..driver.ethercat_plant import EthercatPlant
 from ..driver.pdo import ERROR_CODE
 from ..driver.topology import DriveSlave
 from .realtime import step_back
-from .rpc import BetweenCycles, RpcServer
+from .rpc import BetweenCycles, RpcServer, encode
 from .shared_memory import Latest, SharedFile
 
 REPORT_PERIOD = 0.1  # s
@@ -170,7 +169,7 @@ class BusMonitor:
 
     def report(self, report: Mapping[str, Any]) -> None:
         """Put a report where the owner reads it."""
-        self._report.put(dumps(report))
+        self._report.put(encode(report))
 
 
 class BusRequests:

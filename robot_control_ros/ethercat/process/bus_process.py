@@ -14,7 +14,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from pickle import dumps, loads
 from typing import TYPE_CHECKING
 
 from ...core.errors import ConfigError, RobotControlError
@@ -26,9 +25,9 @@ from ..driver.topology import load_topology
 from .bus_monitor import BusMonitor, BusRequests
 from .client import BusSettings
 from .pacing import Timing
-from .protocol import OWNER, BusStatus, open_memory
+from .protocol import OWNER, BusStatus, decode_command, open_memory
 from .realtime import prepare
-from .rpc import BetweenCycles, RpcServer
+from .rpc import BetweenCycles, RpcServer, encode
 from .shared_memory import Latest
 
 if TYPE_CHECKING:  # it loads all that laws need
@@ -117,7 +116,7 @@ class BusProcess:
             loop.active = False
             cycle.supervisor.trip(failure)
         active = loop is not None and loop.active
-        self._status.put(dumps(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
+        self._status.put(encode(BusStatus.of(cycle, stamp, fresh, active, plant.overruns)))
         self._wake_up()
         if loop is not None:
             try:
@@ -138,7 +137,7 @@ class BusProcess:
                 number, record = self._commands.get()
                 if number:
                     self._taken = number
-                    cycle.command(*loads(record))
+                    cycle.command(*decode_command(record))
         except ConfigError as error:
             if str(error) != self._refused:
                 self._refused = str(error)

@@ -12,15 +12,14 @@ import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from pickle import dumps, loads
-from typing import Any, cast
+from typing import Any
 
 from ...core.errors import HardwareFault
 from ...core.types import Command
 from .pacing import Timing
-from .protocol import OWNER, BusStatus, lock_bus, memory_path, open_memory
+from .protocol import OWNER, BusStatus, encode_command, lock_bus, memory_path, open_memory
 from .realtime import ANY
-from .rpc import RpcClient
+from .rpc import RpcClient, decode
 from .shared_memory import Latest
 
 START_TIMEOUT = 30.0  # s for the bus to be in OP
@@ -122,16 +121,17 @@ class BusClient:
     def status(self) -> BusStatus | None:
         """The newest; None where there is none yet."""
         number, record = self._status.get()
-        return cast(BusStatus, loads(record)) if number else None
+        return BusStatus.decode(record) if number else None
 
     def report(self) -> dict[str, Any]:
         """The newest report, see :class:`.bus_monitor.BusMonitor`; empty where there is none yet."""
         number, record = self._report.get()
-        return dict(loads(record)) if number else {}
+        report: dict[str, Any] = decode(record) if number else {}
+        return report
 
     def command(self, command: Command) -> None:
         """Hand a command over."""
-        self._commands.put(dumps((command, time.monotonic())))
+        self._commands.put(encode_command(command, time.monotonic()))
 
     def request(self, name: str, **arguments: Any) -> str:
         """Ask for enable, disable, quick_stop, reset_fault, read_sdo or write_sdo; returns its message.

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pickle import dumps, loads
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ from ...control.controller import LoopReport
 from ...control.loop import ControlLoop
 from ...core.errors import ConfigError, RobotControlError
 from ...core.gains import ParameterSet
-from ...core.types import Command, RobotState, Wrench
+from ...core.types import Command, Reference, RobotState, Wrench
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import load_robot
 from ...robot.model import RobotModel
-from .protocol import CONTROLLER
-from .rpc import BetweenCycles, RpcServer
+from .protocol import CONTROLLER, read_command, read_state, read_wrench
+from .rpc import BetweenCycles, RpcServer, decode, encode
 from .shared_memory import Latest, SharedFile
 
 TELEMETRY_RATE = 200.0  # Hz
@@ -57,6 +56,15 @@ class LoopTelemetry:
     trajectory: int
     running: bool
     times: dict[str, float]
+
+    @classmethod
+    def decode(cls, record: bytes) -> LoopTelemetry:
+        """What :func:`.rpc.encode` made of one."""
+        given = decode(record)
+        report = given["report"]
+        report |= {"state": read_state(report["state"]), "reference": Reference(**report["reference"])}
+        given |= {"report": LoopReport(**report), "command": read_command(given["command"])}
+        return cls(**given)
 
 
 def warm_up(robot: str, profile: str) -> None:
@@ -139,7 +147,7 @@ class InProcessLoop:
             report = replace(report, reference=replace(report.reference, path=None))
             number = self._trajectory_number(loop)
             telemetry = LoopTelemetry(report, self._command, self._refusal, number, self._running, self._times)
-            self._telemetry.put(dumps(telemetry))
+            self._telemetry.put(encode(telemetry))
         except Exception:
             self.active = False
             raise
@@ -160,7 +168,7 @@ class InProcessLoop:
         """The sensor's last sample, stamped by the controller with the joint states' clock."""
         if self._pulse.number != self._taken:
             self._taken, record = self._pulse.get()
-            given: Wrench | None = loads(record) if record else None
+            given = read_wrench(decode(record)) if record else None
             if given is not None and (given.time is None or self._wrench is None or given.time != self._wrench.time):
                 self._wrench = given
         return self._wrench

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from ...core.types import Array, RobotState
+from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..driver.drive_cycle import DriveCycle
 from ..driver.supervisor import Action
 from .pacing import TIMING_BYTES
+from .rpc import decode, encode
 from .shared_memory import SharedFile, lock
 
 OWNER, CONTROLLER = "owner", "controller"  # channels: of the process that drives belong to, and of one whose law runs
@@ -50,18 +50,17 @@ class BusStatus:
     """One cycle.
 
     Attributes:
-        time: by the wall [s].
-        joints: (4, n) in the last fresh cycle: angles [rad], velocities [rad/s], torques [N·m], following errors [rad].
+        state: of the joints in the last fresh cycle, stamped with wall time.
         cycle: number.
-        fresh: whether they are this cycle's.
+        fresh: whether the state is this cycle's.
         action: what the drives shall do.
         in_process: whether a loop in the bus's process commands them.
         working_counter, lost_frames, bad_counters, late_frames, overruns: of the exchange; counted since the beginning.
+        following_error: (n,) [rad].
         status_words, modes: (n,) 0x6041, 0x6061.
     """
 
-    time: float
-    joints: Array
+    state: RobotState
     cycle: int
     fresh: bool
     action: Action
@@ -71,6 +70,7 @@ class BusStatus:
     bad_counters: int
     late_frames: int
     overruns: int
+    following_error: Array
     status_words: list[int]
     modes: list[int]
 
@@ -79,8 +79,7 @@ class BusStatus:
         """The present one; `time` [s] by the wall."""
         frames, data = drives.supervisor.frames, drives.data
         return cls(
-            time=time,
-            joints=np.array((data.q, data.v, data.effort, data.following_error)),
+            state=drives.state(time),
             cycle=frames.cycles,
             fresh=fresh,
             action=drives.supervisor.action,
@@ -90,16 +89,40 @@ class BusStatus:
             bad_counters=frames.bad_counters,
             late_frames=frames.late_frames,
             overruns=overruns,
+            following_error=data.following_error,
             status_words=data.status_words,
             modes=data.mode_displays,
         )
 
-    @property
-    def state(self) -> RobotState:
-        """Of the joints, stamped with wall time."""
-        return RobotState(self.time, *self.joints[:3])
+    @classmethod
+    def decode(cls, record: bytes) -> BusStatus:
+        """What :func:`.rpc.encode` made of one."""
+        given = decode(record)
+        given |= {"state": read_state(given["state"]), "action": Action(given["action"])}
+        return cls(**given)
 
-    @property
-    def following_error(self) -> Array:
-        """(n,) [rad]; 0 where the drives don't report it."""
-        return np.asarray(self.joints[3])
+
+def encode_command(command: Command, time: float) -> bytes:
+    """A command and when it was given [s, by time.monotonic()]."""
+    return encode((command, time))
+
+
+def decode_command(record: bytes) -> tuple[Command, float]:
+    """The inverse."""
+    command, time = decode(record)
+    return read_command(command), time
+
+
+def read_command(given: dict[str, Any]) -> Command:
+    """A command that was decoded."""
+    return Command(**{**given, "mode": CommandMode(given["mode"])})
+
+
+def read_wrench(given: dict[str, Any] | None) -> Wrench | None:
+    """A sensor's sample that was decoded."""
+    return None if given is None else Wrench(**given)
+
+
+def read_state(given: dict[str, Any]) -> RobotState:
+    """A state that was decoded."""
+    return RobotState(**{**given, "wrench": read_wrench(given["wrench"])})

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import asdict
 from pathlib import Path
-from pickle import dumps, loads
 
 from ...control.controller import LoopReport, check_takeover, known_state, tip_error
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
@@ -20,7 +18,7 @@ from ...robot.model import RobotDynamics, RobotModel
 from ...sensing.wrench import WrenchPipeline
 from .in_process_loop import NOT_ENABLED, LoopTelemetry
 from .protocol import CONTROLLER, open_memory
-from .rpc import RpcClient
+from .rpc import RpcClient, decode, encode
 from .shared_memory import Latest, lock
 
 REPLY_TIMEOUT = 5.0  # s for an answer: a law that is used for the first time has to be made
@@ -43,7 +41,7 @@ class LoopConnection:
         self._memory = open_memory(path)
         try:
             number, report = Latest(self._memory.region("report")).get()
-            if number and not loads(report).get("in_process", True):
+            if number and not decode(report).get("in_process", True):
                 raise ConfigError("the bus's process takes no loop: start the node ethercat with in_process:=true")
             self._lock = lock(f"{path}.controller", "a controller's loop runs in the bus's process already")
         except ConfigError:
@@ -65,7 +63,7 @@ class LoopConnection:
         if self._telemetry.number != self._taken:
             self._taken, record = self._telemetry.get()
             if record:
-                self._newest = loads(record)
+                self._newest = LoopTelemetry.decode(record)
         return self._newest
 
     def forget(self) -> None:
@@ -74,7 +72,7 @@ class LoopConnection:
 
     def pulse(self, wrench: Wrench | None) -> None:
         """Show that the controller lives, and what its sensor has measured."""
-        self._last_pulse = dumps(wrench)
+        self._last_pulse = encode(wrench)
         self._pulse.put(self._last_pulse)
 
     def _repeat_pulse(self) -> None:
@@ -192,9 +190,9 @@ class RemoteLoop:
                 profile=robot.profile_name,
                 description=robot.urdf() if description is None else description,
                 law=law.name,
-                gains=asdict(self._sent["set_gains"]),
-                wrench=asdict(self._sent["set_wrench"]),
-                workspace=asdict(self._sent["set_workspace"]),
+                gains=self._sent["set_gains"],
+                wrench=self._sent["set_wrench"],
+                workspace=self._sent["set_workspace"],
                 gain_time_constant=gain_time_constant,
             )
         except RobotControlError:
@@ -272,7 +270,7 @@ class RemoteLoop:
         for call, tuned in self._tuned().items():
             if tuned.target is not self._sent[call]:
                 tuned.finish()
-                self._connection.call(call, asdict(tuned.target))
+                self._connection.call(call, tuned.target)
                 self._sent[call] = tuned.target
 
     def reset(self) -> None:
@@ -304,5 +302,5 @@ class RemoteLoop:
 
     def switch_law(self, running: RunningLaw) -> None:
         self.check_switch(running)
-        self._connection.call("switch_law", running.name, asdict(running.gains.target))
+        self._connection.call("switch_law", running.name, running.gains.target)
         self.running, self._sent["set_gains"] = running, running.gains.target

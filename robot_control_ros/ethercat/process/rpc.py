@@ -1,29 +1,93 @@
-"""Calls between processes: a name and arguments, then a result or an error. What is shared is pickled."""
+"""Messages between processes as plain data, and calls made of them: a name and arguments, then a result or an error."""
 
 from __future__ import annotations
 
+import json
+import struct
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import suppress
-from pickle import dumps, loads
+from dataclasses import is_dataclass
+from enum import Enum
 from typing import Any
 
-from ...core.errors import ConfigError, HardwareFault, ModelError, StaleStateError
+import numpy as np
+
+from ...core.errors import ConfigError, HardwareFault, ModelError, RobotControlError, StaleStateError
 from .shared_memory import Latest, SharedFile
 
 POLL = 0.0005  # s between two looks for an answer
 CYCLE_TIMEOUT = 1.0  # s for the cycle to do an action
-_ERRORS = (ConfigError, HardwareFault, ModelError, StaleStateError)
+_HEAD = struct.Struct("=I")  # length of the JSON text
+_ARRAY = "ndarray"  # key of a placeholder in the JSON text: type and shape of an array
+_ERRORS = {error.__name__: error for error in (ConfigError, HardwareFault, ModelError, StaleStateError)}
 
 
-def _error_record(number: int, name: str, error: Exception) -> bytes:
-    """An error with its fields; one of another type, or that can't be sent, as a ConfigError that names the call."""
-    if type(error) in _ERRORS:
-        with suppress(Exception):
-            return dumps((number, None, error))
-    return dumps((number, None, ConfigError(f"{name}: {type(error).__name__}: {error}")))
+def encode(message: Any) -> bytes:
+    """A message as bytes: JSON, and behind it the numbers of its arrays.
+
+    Args:
+        message: of what JSON has, arrays, enumerations (become their values) and dataclasses (become dictionaries).
+
+    Raises:
+        TypeError: it holds something else.
+    """
+    arrays: list[bytes] = []
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value.tobytes())
+            return {_ARRAY: (value.dtype.str, value.shape)}
+        if is_dataclass(value):
+            return {name: getattr(value, name) for name in value.__dataclass_fields__}
+        if isinstance(value, Enum):
+            return value.value
+        if isinstance(value, np.generic):
+            return value.item()
+        raise TypeError(f"{type(value).__name__} can't be sent to another process")
+
+    text = json.dumps(message, default=plain).encode()
+    return b"".join((_HEAD.pack(len(text)), text, *arrays))
+
+
+def decode(data: bytes) -> Any:
+    """The inverse of :func:`encode`, but for enumerations and dataclasses, which the reader has to make again."""
+    at = _HEAD.size + _HEAD.unpack_from(data)[0]
+    text = data[_HEAD.size : at]
+
+    def filled(value: dict[str, Any]) -> Any:
+        nonlocal at
+        if _ARRAY not in value:
+            return value
+        kind, shape = value[_ARRAY]
+        array = np.ndarray(shape, kind, data, at)
+        at += array.nbytes
+        return array.copy()
+
+    return json.loads(text, object_hook=filled)
+
+
+def _plain_error(error: Exception, name: str) -> dict[str, Any]:
+    """An error with its fields; one that isn't of this package as a ConfigError that names the call."""
+    if not isinstance(error, RobotControlError):
+        return {"type": "ConfigError", "message": f"{name}: {type(error).__name__}: {error}"}
+    fields = {"value": error.value, "bound": error.bound}
+    try:
+        encode(fields)
+    except TypeError:
+        fields = {key: str(field) for key, field in fields.items()}
+    return {"type": type(error).__name__, "message": str(error), "name": error.name, **fields}
+
+
+def _made_error(given: dict[str, Any]) -> RobotControlError:
+    bound = given.get("bound")
+    return _ERRORS.get(given["type"], ConfigError)(
+        given["message"],
+        name=given.get("name", ""),
+        value=given.get("value"),
+        bound=tuple(bound) if isinstance(bound, list) else bound,
+    )
 
 
 class RpcClient:
@@ -50,15 +114,15 @@ class RpcClient:
         """
         self._number += 1
         before = self._answer.number
-        self._call.put(dumps((self._number, name, arguments, options)))
+        self._call.put(encode((self._number, name, arguments, options)))
         until = time.monotonic() + self._timeout
         while time.monotonic() < until:
             if self._answer.number != before:
                 before, record = self._answer.get()
-                number, result, error = loads(record) if record else (0, None, None)
+                number, result, error = decode(record) if record else (0, None, None)
                 if number == self._number:
                     if error is not None:
-                        raise error
+                        raise _made_error(error)
                     return result
             self._waiting()
             time.sleep(POLL)
@@ -91,11 +155,11 @@ class RpcServer:
         if not taken:  # not all of it can be seen yet
             return
         self._taken = taken
-        number, name, arguments, options = loads(record)
+        number, name, arguments, options = decode(record)
         try:
-            self._answer.put(dumps((number, self._handle(name, *arguments, **options), None)))
+            self._answer.put(encode((number, self._handle(name, *arguments, **options), None)))
         except Exception as error:  # a user's law may raise anything, and the caller shall know
-            self._answer.put(_error_record(number, name, error))
+            self._answer.put(encode((number, None, _plain_error(error, name))))
 
 
 class BetweenCycles:

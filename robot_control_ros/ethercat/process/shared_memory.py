@@ -105,11 +105,7 @@ class SharedFile:
             raise ConfigError(f"shared memory {path}: {error.strerror}; does the bus's process run?") from error
         if create:
             os.ftruncate(self.descriptor, self._size)
-        there = os.fstat(self.descriptor)
-        if there.st_uid != os.getuid():  # its records are pickled
-            os.close(self.descriptor)
-            raise ConfigError(f"shared memory {path} belongs to another user", name=str(path), value=there.st_uid)
-        if (size := there.st_size) != self._size:
+        elif (size := os.fstat(self.descriptor).st_size) != self._size:
             os.close(self.descriptor)
             message = f"shared memory {path} has {size} bytes: must have {self._size}; of another version?"
             raise ConfigError(message, name=str(path), value=size, bound=self._size)
