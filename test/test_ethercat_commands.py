@@ -30,7 +30,7 @@ from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
 from robot_control_ros.ethercat.emulation.program import emulated_bus
 from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, Timing
 from robot_control_ros.ethercat.process.protocol import lock_bus, memory_path
-from robot_control_ros.ethercat.tools.inspection import unit_words
+from robot_control_ros.ethercat.tools.inspection import describe_unit
 from robot_control_ros.ethercat.tools.jitter import Jitter, TimingRecorder
 
 INTERFACE = "fake0"
@@ -229,8 +229,8 @@ def test_a_position_that_is_not_there_is_refused(run, master, position):
 
 
 def test_units_that_nobody_knows_are_numbers():
-    assert unit_words(0x00B50300) == "0x00B50300: increments per s"
-    assert unit_words(0x06FF0300) == "0x06FF0300: 10^6 unit 0xFF per s"
+    assert describe_unit(0x00B50300) == "0x00B50300: increments per s"
+    assert describe_unit(0x06FF0300) == "0x06FF0300: 10^6 unit 0xFF per s"
 
 
 # --- read and write ---

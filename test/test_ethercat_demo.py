@@ -14,7 +14,7 @@ from ros_support import Child, ros_environment
 from ethercat_emulator.network.veth import why_no_namespace
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.ethercat.driver.topology import load_topology
-from robot_control_ros.ethercat.emulation.lockstep import LockstepDrives
+from robot_control_ros.ethercat.emulation.arm import LockstepDrives
 from robot_control_ros.experiments.reproduce.contour_benchmark import ur5_rectangle
 from robot_control_ros.references.contours import ContourMove
 from robot_control_ros.references.time_scaling import Chain, Trapezoid

@@ -210,9 +210,9 @@ def test_a_fixed_mapping_can_not_be_written():
     plan, joints = topology("mixed")
     master = Master(bus_of(plan, joints, Still(len(joints))))
     master.preop(1)
-    assert download(master, 1, SdoWrite(0x1600, 0, "u8", 0)) == 0x80
+    assert download(master, 1, SdoWrite(0x1600, "u8", 0)) == 0x80
     master.preop(2)
-    assert download(master, 2, SdoWrite(0x1600, 0, "u8", 0)) == 0x60
+    assert download(master, 2, SdoWrite(0x1600, "u8", 0)) == 0x60
 
 
 def download(master: Master, slave: int, write: SdoWrite) -> int:

@@ -9,11 +9,11 @@ from robot_control_ros.ethercat.driver.pdo import TYPES, Entry, Image, Pdo
 
 
 def entry(index, kind, sub_index=0):
-    return Entry(index, sub_index, kind, 1 if kind == "bool" else TYPES[kind])
+    return Entry(index, kind, 1 if kind == "bool" else TYPES[kind], sub_index)
 
 
 def pad(bits):
-    return Entry(0, 0, "pad", bits)
+    return Entry(0, "pad", bits)
 
 
 def image(*entries):

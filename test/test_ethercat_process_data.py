@@ -28,7 +28,7 @@ def image(*entries):
 
 def entry(index):
     kind = OBJECT_TYPES[index]
-    return Entry(index, 0, kind, TYPES[kind])
+    return Entry(index, kind, TYPES[kind])
 
 
 def axis(scale=ELBOW):
@@ -190,7 +190,7 @@ def layouts(objects, needed):
     def made(order, between):
         entries = []
         for index, bits in zip(order, between, strict=False):
-            entries += [Entry(0, 0, "pad", bits)] if bits else []
+            entries += [Entry(0, "pad", bits)] if bits else []
             entries.append(entry(index))
         return entries
 

@@ -186,8 +186,8 @@ def test_a_lost_first_slave_points_to_the_master_and_one_in_the_middle_to_itself
 
 def test_a_power_cycled_slave_is_recovered_step_by_step_on_request(bus):
     bus.run(3, counter=15)
-    bus.supervisor.update_al([OK, OK, OK, OK, AlStatus(0x01, addressed=False), OK])
-    assert "slave 4 (wrist_2) has lost its address: power-cycled" in bus.supervisor.causes
+    bus.supervisor.update_al([OK, OK, OK, OK, AlStatus(0), OK])
+    assert "lost: slave 4 (wrist_2)" in bus.supervisor.causes
     seen = []
     for state in (0x01, 0x02, 0x04, 0x08):
         seen += bus.supervisor.slaves.recovery()
@@ -356,7 +356,7 @@ def test_slaves_that_move_no_joint_are_named_by_their_place_on_the_bus():
 EVENTS = st.one_of(
     st.sampled_from([-1, 0, 9, 15, 16, ALL]).map(lambda n: ("counter", n)),
     st.sampled_from(list(State)).map(lambda s: ("state", s)),
-    st.sampled_from([AlStatus(0x14, 0x1B), AlStatus(0), OK, AlStatus(1, addressed=False)]).map(lambda a: ("al", a)),
+    st.sampled_from([AlStatus(0x14, 0x1B), AlStatus(0), OK, AlStatus(1)]).map(lambda a: ("al", a)),
     st.booleans().map(lambda up: ("link", up)),
     st.sampled_from([0.0, 0.01, 0.03, math.inf]).map(lambda age: ("age", age)),
     st.booleans().map(lambda late: ("late", late)),
@@ -399,7 +399,7 @@ def test_once_stopped_no_event_enables_again(events, started):
 
 
 def test_a_frozen_position_is_found_by_the_velocity_or_the_target():
-    check = FrozenPosition(("a", "b"), limit=0.05)
+    check = FrozenPosition(("a", "b"))
     for _ in range(49):
         assert check.step(CYCLE, [5, 7], [0.0, 1.0]) == ""
     assert [check.step(CYCLE, [5, 7], [0.0, 1.0]) for _ in range(5)][-1].startswith(
@@ -417,8 +417,8 @@ def test_moving_or_resting_positions_are_not_frozen():
 
 
 def test_a_command_that_jumps_is_named():
-    assert describe_jump(("a", "b"), [0.0, 1.0], [0.04, 1.0], 0.05) == ""
-    assert describe_jump(("a", "b"), [0.0, 1.0], [0.04, 1.2], 0.05) == (
+    assert describe_jump(("a", "b"), [0.0, 1.0], [0.04, 1.0]) == ""
+    assert describe_jump(("a", "b"), [0.0, 1.0], [0.04, 1.2]) == (
         "b: the command jumps from 1 rad to 1.2 rad (limit 0.05 rad)"
     )
-    assert "a: the command jumps from 0 rad to nan rad" in describe_jump(("a",), [0.0], [math.nan], 0.05)
+    assert "a: the command jumps from 0 rad to nan rad" in describe_jump(("a",), [0.0], [math.nan])

@@ -104,23 +104,23 @@ def test_the_ur5_topology_reaches_the_arms_torques():
 
 def test_mapping_writes_empty_before_they_fill(tmp_path):
     assert drive(tmp_path).mapping_writes()[:6] == [
-        SdoWrite(0x1C12, 0, "u8", 0),
-        SdoWrite(0x1600, 0, "u8", 0),
-        SdoWrite(0x1600, 1, "u32", 0x60400010),
-        SdoWrite(0x1600, 2, "u32", 0x60600008),
-        SdoWrite(0x1600, 3, "u32", 0x60710010),
-        SdoWrite(0x1600, 0, "u8", 3),
+        SdoWrite(0x1C12, "u8", 0),
+        SdoWrite(0x1600, "u8", 0),
+        SdoWrite(0x1600, "u32", 0x60400010, 1),
+        SdoWrite(0x1600, "u32", 0x60600008, 2),
+        SdoWrite(0x1600, "u32", 0x60710010, 3),
+        SdoWrite(0x1600, "u8", 3),
     ]
     assert drive(tmp_path).mapping_writes()[6:9] == [
-        SdoWrite(0x1C12, 1, "u16", 0x1600),
-        SdoWrite(0x1C12, 0, "u8", 1),
-        SdoWrite(0x1C13, 0, "u8", 0),
+        SdoWrite(0x1C12, "u16", 0x1600, 1),
+        SdoWrite(0x1C12, "u8", 1),
+        SdoWrite(0x1C13, "u8", 0),
     ]
 
 
 def test_an_sdo_as_bytes():
-    assert SdoWrite(0x60C2, 2, "i8", -3).data() == b"\xfd"
-    assert SdoWrite(0x60A9, 0, "u32", 0x00B44700).data() == bytes.fromhex("0047b400")
+    assert SdoWrite(0x60C2, "i8", -3, 2).data() == b"\xfd"
+    assert SdoWrite(0x60A9, "u32", 0x00B44700).data() == bytes.fromhex("0047b400")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def entries(direction, *changed):
         (entries("rx", {"index": 0x607A, "type": "u32"}), "type = 'u32': object 0x607A of CiA 402 is i32"),
         (
             entries("rx", {"index": 0x607A, "type": "i32", "sub": 1}),
-            r"unknown \['sub'\]; entries: index, type, sub_index, bits",
+            r"unknown \['sub'\]; entries: index, type, bits, sub_index",
         ),
         (entries("rx", {"type": "pad"}), "bits is missing: it goes with type pad"),
         (entries("rx", {"type": "pad", "bits": 8, "index": 1}), "index has no meaning here: it goes with type i8, u8"),

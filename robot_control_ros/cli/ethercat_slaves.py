@@ -230,7 +230,7 @@ def _write(options: argparse.Namespace) -> int:
 
     index, sub_index = _object(options.object)
     kind = choice("--type", options.type, TYPES)
-    write = SdoWrite(index, sub_index, kind, whole(f"value of {kind}", options.value, *bounds(kind)))
+    write = SdoWrite(index, kind, whole(f"value of {kind}", options.value, *bounds(kind)), sub_index)
     with _bus(options.interface) as (master, found):
         master.access.write_sdo(_position(options.position, found), write)
     print(f"written: {write}, {_describe_value(write.data(), kind)}")

@@ -16,7 +16,7 @@ from ..control.loop import ControlLoop
 from ..core.errors import ConfigError
 from ..core.types import Array
 from ..ethercat.driver.topology import Topology
-from ..ethercat.emulation.lockstep import LockstepDrives
+from ..ethercat.emulation.arm import LockstepDrives
 from ..references import JointPath
 from ..references.contours import Polyline, TimedContour
 from ..references.time_scaling import Chain, Trapezoid

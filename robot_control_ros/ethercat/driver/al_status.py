@@ -54,26 +54,17 @@ class Recovery(Enum):
 
 @dataclass(frozen=True)
 class AlStatus:
-    """What a slave says of its communication.
-
-    Attributes:
-        state: AL state with the error bit; 0 where it doesn't answer.
-        code: AL status code.
-        addressed: False where its station address is gone: it was without power.
-    """
+    """A slave's AL state with the error bit, 0 where it doesn't answer, and its AL status code."""
 
     state: int
     code: int = 0
-    addressed: bool = True
 
     @property
     def operational(self) -> bool:
         """Whether it takes part in the process data."""
-        return self.addressed and self.state == OP
+        return self.state == OP
 
     def __str__(self) -> str:
-        if not self.addressed:
-            return "has lost its address: power-cycled"
         if not self.state:
             return "doesn't answer"
         name = _AL_STATES.get(self.state & 0x0F, f"state 0x{self.state:02X}")
@@ -83,14 +74,7 @@ class AlStatus:
 
 
 class SlaveStates:
-    """The AL states of all slaves, as they were last read.
-
-    Args:
-        names: of the slaves, in the order of the bus.
-
-    Attributes:
-        statuses: one per slave; empty before the first reading.
-    """
+    """The AL states of all slaves, by name in the order of the bus, as last read; empty before the first reading."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
@@ -103,12 +87,9 @@ class SlaveStates:
 
     def problems(self) -> list[str]:
         """Why slaves don't take part in the process data; empty where all do."""
-        silent = [i for i, status in enumerate(self.statuses) if status.addressed and not status.state]
-        problems = [
-            f"{self.name(i)} {status}"
-            for i, status in enumerate(self.statuses)
-            if not status.operational and i not in silent
-        ]
+        silent = [i for i, status in enumerate(self.statuses) if not status.state]
+        answering = [(i, status) for i, status in enumerate(self.statuses) if status.state]
+        problems = [f"{self.name(i)} {status}" for i, status in answering if not status.operational]
         if not silent:
             return problems
         lost = f"lost: {', '.join(self.name(i) for i in silent)}"
@@ -124,7 +105,7 @@ class SlaveStates:
 
 
 def _next_step(status: AlStatus) -> Recovery:
-    if not status.addressed or not status.state:
+    if not status.state:
         return Recovery.RECOVER
     if status.state & AL_ERROR:
         return Recovery.ACKNOWLEDGE

@@ -27,10 +27,7 @@ _SYNC0 = 0x0300
 
 
 class Master:
-    """A network interface with slaves behind it.
-
-    Args:
-        interface: name of the network interface.
+    """A network interface, by its name, with slaves behind it.
 
     Attributes:
         access: to single slaves, beside the cycle.
@@ -47,17 +44,13 @@ class Master:
         self._descriptor = -1
         self.access = SlaveAccess(self._soem, self._master)
         self._sync = 0  # ns, cycle of SYNC0
-        self._topology: Topology | None = None
+        self._topology: Topology  # after configure
         self._refused: dict[int, ConfigError | HardwareFault] = {}
 
     # --- set-up ---
 
     def open(self) -> None:
-        """Open the interface.
-
-        Raises:
-            ConfigError: there is no such interface, or it isn't permitted.
-        """
+        """Open the interface; a ConfigError where there is no such one, or it isn't permitted."""
         known = interface_names()
         if self.interface not in known:
             message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
@@ -82,11 +75,7 @@ class Master:
         self._master.close()
 
     def scan(self) -> list[FoundSlave]:
-        """What is on the bus; all slaves are in PRE-OP then.
-
-        Raises:
-            HardwareFault: no slave answers.
-        """
+        """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
         if self._master.config_init(release_gil=True) <= 0:
             raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
         self.access.slaves = slaves = list(self._master.slaves)
@@ -149,7 +138,6 @@ class Master:
         slave.check_rated_torque(int.from_bytes(self.access.read_sdo(slave.position, RATED_TORQUE), "little"))
 
     def _configure_again(self, slave: DriveSlave, found: Any) -> None:
-        assert self._topology is not None
         try:
             self._configure_drive(slave, self._topology.cycle)
         except (ConfigError, HardwareFault) as error:  # SOEM can't pass it on
@@ -157,7 +145,6 @@ class Master:
 
     def _keep_time(self, slave: Slave) -> None:
         """What a slave loses when it is configured anew: its watchdog and its clock's pulses."""
-        assert self._topology is not None
         found, milliseconds = self.access.slaves[slave.position], 1e3 * self._topology.watchdog
         if found.output:
             self.access.transfer(f"{slave}: watchdog", lambda: found.set_watchdog("processdata", milliseconds))
@@ -165,21 +152,16 @@ class Master:
             found.dc_sync(True, self._sync)
 
     def _await(self, state: int) -> None:
-        if self._master.state_check(state, round(MAX_STATE_CHANGE * 1e6)) == state:
-            return
-        raise HardwareFault("; ".join(self._stragglers(state)))
+        if self._master.state_check(state, round(MAX_STATE_CHANGE * 1e6)) != state:
+            raise HardwareFault("; ".join(self._stragglers(state)))
 
     def _stragglers(self, state: int) -> list[str]:
-        assert self._topology is not None
         statuses = self.access.al_statuses()
-        late = [(slave, status) for slave, status in zip(self._topology.slaves, statuses, strict=True)]
-        return [f"{slave} {status}: must be in AL state {state}" for slave, status in late if status.state != state]
+        pairs = zip(self._topology.slaves, statuses, strict=True)
+        return [f"{slave} {status}: must be in AL state {state}" for slave, status in pairs if status.state != state]
 
     def operate(self, exchange: Callable[[], object]) -> None:
-        """Bring all slaves from SAFE-OP to OP.
-
-        Args:
-            exchange: one exchange of process data, at its time; slaves go to OP only where they come.
+        """Bring all slaves from SAFE-OP to OP, by exchanges of process data: slaves go there only where these come.
 
         Raises:
             HardwareFault: a slave doesn't change its state; names it, and its error.
@@ -197,11 +179,7 @@ class Master:
     # --- the cycle ---
 
     def exchange(self, budget: float) -> int:
-        """Send outputs, receive inputs; returns the working counter, negative where no frame came back.
-
-        Args:
-            budget: longest wait [s].
-        """
+        """Send outputs, receive inputs within a budget [s]; returns the working counter, negative without a frame."""
         with self.access.wire:
             self._master.send_processdata()
             microseconds = round(budget * 1e6)
@@ -247,7 +225,6 @@ class Master:
                 slave.recover(_RECONFIGURE)
             elif step is Recovery.RECONFIGURE:
                 if slave.reconfig(_RECONFIGURE):
-                    assert self._topology is not None
                     self._keep_time(self._topology.slaves[position])
                 if error := self._refused.pop(position, None):
                     raise error

@@ -29,6 +29,9 @@ class State(Enum):
     UNDEFINED = "undefined"  # not in the standard: the status word has a pattern of none of the others
 
 
+MODE_TIME = 0.05  # s, longest wait of an enabled drive for another mode: nobody controls it meanwhile
+RESET_TIME = 1.0  # s, longest wait for a fault to go away after a reset
+EDGE_TIME = 0.01  # s that bit 7 is low before it rises; longer than a frame or two may be lost
 FAULTS = (State.FAULT, State.FAULT_REACTION_ACTIVE)
 
 # Status word (0x6041): mask, pattern under the mask, state. No word has two of the patterns.
@@ -181,9 +184,6 @@ class DriveStateMachine:
     Args:
         vendor_codes: error codes of its vendor, by number.
         transition_time: longest wait for a transition, or for a mode before it is enabled [s].
-        mode_time: longest wait of an enabled drive for another mode [s]: nobody controls it meanwhile.
-        reset_time: longest wait for a fault to go away after a reset [s].
-        edge_time: how long bit 7 is low before it rises [s]; longer than a frame or two may be lost.
 
     Attributes:
         state: where the drive is.
@@ -194,17 +194,8 @@ class DriveStateMachine:
         failure: why it isn't enabled although it should be; empty after the next request.
     """
 
-    def __init__(
-        self,
-        vendor_codes: Mapping[int, str] | None = None,
-        *,
-        transition_time: float = 2.0,
-        mode_time: float = 0.05,
-        reset_time: float = 1.0,
-        edge_time: float = 0.01,
-    ) -> None:
-        self._transition_time, self._reset_time, self._edge_time = transition_time, reset_time, edge_time
-        self._mode_time = mode_time
+    def __init__(self, vendor_codes: Mapping[int, str] | None = None, *, transition_time: float = 2.0) -> None:
+        self._transition_time = transition_time
         self._vendor_codes = vendor_codes
         self.state = State.UNDEFINED
         self.mode = Mode.NONE
@@ -222,11 +213,7 @@ class DriveStateMachine:
     # --- requests ---
 
     def enable(self, mode: Mode) -> None:
-        """Ask for operation enabled in a mode. In a fault this does nothing: it has to be reset first.
-
-        Raises:
-            ConfigError: the mode is none.
-        """
+        """Ask for operation enabled in a mode. In a fault this does nothing: it has to be reset first."""
         self.change_mode(mode)
         self.failure = ""
         if self.state in FAULTS:
@@ -235,11 +222,7 @@ class DriveStateMachine:
         self._goal, self._was_enabled, self._waiting = _Goal.ENABLED, False, None
 
     def change_mode(self, mode: Mode) -> None:
-        """Ask for another mode; commands count when the drive shows it.
-
-        Raises:
-            ConfigError: the mode is none.
-        """
+        """Ask for another mode; commands count when the drive shows it. A ConfigError refuses Mode.NONE."""
         if mode is Mode.NONE:
             valid = tuple(each for each in Mode if each is not Mode.NONE)
             message = f"mode of operation {describe_mode(mode)}: must be one of: {', '.join(map(describe_mode, valid))}"
@@ -268,12 +251,7 @@ class DriveStateMachine:
     # --- the cycle ---
 
     def step(self, time: float, status_word: int, mode_display: int, error_code: int = 0) -> int:
-        """The next control word.
-
-        Args:
-            time: of this cycle, by a clock that doesn't go back [s].
-            status_word, mode_display, error_code: 0x6041, 0x6061, 0x603F.
-        """
+        """The next control word, from a time that doesn't go back [s], and 0x6041, 0x6061 and 0x603F."""
         self.state = state = _STATES[status_word & 0x7F]
         self.targets = TargetSource.HALT if state is State.OPERATION_ENABLED else TargetSource.FOLLOW
         self.waits_for = ""
@@ -302,9 +280,9 @@ class DriveStateMachine:
         if self._reset_begin is None:
             self._reset_begin = time
         elapsed = time - self._reset_begin
-        if elapsed < self._edge_time:
+        if elapsed < EDGE_TIME:
             return ControlWord.DISABLE_VOLTAGE
-        if elapsed <= self._edge_time + self._reset_time:
+        if elapsed <= EDGE_TIME + RESET_TIME:
             return ControlWord.FAULT_RESET
         self._reset_asked, self._resets_failed = False, ", which stays after a reset"
         self.failure, self.waits_for = fault + self._resets_failed, ""
@@ -333,7 +311,7 @@ class DriveStateMachine:
             self.targets = TargetSource.COMMAND
             return ControlWord.ENABLE_OPERATION
         self.targets = TargetSource.KEEP
-        return self._await_mode(time, mode_display, ControlWord.ENABLE_OPERATION, self._mode_time)
+        return self._await_mode(time, mode_display, ControlWord.ENABLE_OPERATION, MODE_TIME)
 
     def _stop(self, time: float) -> ControlWord:
         if self.state is State.OPERATION_ENABLED and self._overdue(time, State.QUICK_STOP_ACTIVE):

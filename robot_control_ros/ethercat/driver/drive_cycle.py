@@ -15,6 +15,7 @@ from .supervisor import Action, Supervisor, SupervisorLimits
 from .topology import Topology
 
 AT_REST = 0.02  # rad/s: a velocity signal's offset and noise at rest, at most
+FROZEN = 0.05  # rad that a drive must have moved without a change of its measured position
 JUMP = 0.05  # rad, that a position command may be from where the joint is at first, and from the last one
 
 
@@ -23,14 +24,10 @@ class FrozenPosition:
 
     How far a drive must have moved since its position last changed is what its own velocity says, where that is more
     than noise, or how far its target position has gone, whichever is more.
-
-    Args:
-        names: of the drives.
-        limit: so far without a change is too far [rad].
     """
 
-    def __init__(self, names: Sequence[str], limit: float = 0.05) -> None:
-        self._names, self._limit = tuple(names), limit
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
         self.reset()
 
     def reset(self) -> None:
@@ -40,13 +37,9 @@ class FrozenPosition:
         self._moved, self._targets = [0.0] * n, [math.nan] * n
 
     def step(self, dt: float, counts: Sequence[int], v: Sequence[float], targets: Sequence[float] | None = None) -> str:
-        """What is wrong; empty where nothing is.
+        """What is wrong, `dt` [s] after the last step; empty where nothing is.
 
-        Args:
-            dt: since the last step [s].
-            counts: positions as they came from the drives.
-            v: velocities [rad/s].
-            targets: positions commanded [rad]; None in other modes.
+        It compares position counts of the drives, their velocities [rad/s], and target positions [rad], if any.
         """
         for i, count in enumerate(counts):
             target = math.nan if targets is None else targets[i]
@@ -56,28 +49,23 @@ class FrozenPosition:
             if abs(v[i]) > AT_REST:
                 self._moved[i] += v[i] * dt
             moved, commanded = abs(self._moved[i]), abs(target - self._targets[i])
-            if moved > self._limit or commanded > self._limit:
+            if moved > FROZEN or commanded > FROZEN:
                 far = moved if math.isnan(commanded) else max(moved, commanded)
                 return f"{self._names[i]}: its measured position is frozen at {count} counts, {far:.3g} rad behind"
         return ""
 
 
-def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float], limit: float) -> str:
-    """Why position commands [rad] would make an arm jump; empty where all are within the limit [rad]."""
-    far = [
-        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {limit:g} rad)"
+def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Sequence[float]) -> str:
+    """Why position commands [rad] would make an arm jump; empty where all are within JUMP."""
+    return "; ".join(
+        f"{name}: the command jumps from {q:.4g} rad to {target:.4g} rad (limit {JUMP:g} rad)"
         for name, q, target in zip(names, start, commanded, strict=True)
-        if not abs(target - q) <= limit
-    ]
-    return "; ".join(far)
+        if not abs(target - q) <= JUMP
+    )
 
 
 def check_command(command: Command, n: int) -> None:
-    """Refuse one that isn't (n,) finite numbers.
-
-    Raises:
-        ConfigError: names the numbers.
-    """
+    """Refuse one that isn't (n,) finite numbers, by a ConfigError."""
     for part in (command.values, command.velocity, command.feedforward):
         if part is not None and not (part.shape == (n,) and math.isfinite(part.dot(part))):
             raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)
@@ -91,8 +79,7 @@ class DriveCycle:
     Args:
         topology: of the bus.
         joints: the robot's, in its order.
-        expected_working_counter: of one exchange.
-        limits: of the supervisor.
+        expected_working_counter, limits: see :class:`.supervisor.Supervisor`.
 
     Attributes:
         positions: of the joints' slaves on the bus.
@@ -185,8 +172,7 @@ class DriveCycle:
             return
         data, command = self.data, self._command
         targets = command.values.tolist() if command is not None and self.mode is Mode.POSITION else None
-        frozen = self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets)
-        if frozen:
+        if frozen := self._frozen.step(self._elapsed, data.position_counts, data.v.tolist(), targets):
             self.supervisor.trip(frozen)
 
     def _enter(self, action: Action) -> None:
@@ -204,11 +190,7 @@ class DriveCycle:
                 machine.disable()
 
     def command(self, command: Command, time: float) -> None:
-        """Take a command.
-
-        Args:
-            command: the newest.
-            time: when it was given, by the clock of :meth:`sense` [s]; one older than the last is left alone.
+        """Take a command and its time, by the clock of :meth:`sense` [s]; one older than the last is left alone.
 
         Raises:
             ConfigError: not of the joints' number, not finite, or of a mode that not all drives have; the last stays.
@@ -216,8 +198,9 @@ class DriveCycle:
         mode = MODES[command.mode]
         if mode not in self._modes:
             valid = tuple(each.value for each, number in MODES.items() if number in self._modes)
-            missing = f"command {command.mode.value}: not all drives map {describe_mode(mode)}"
-            message = f"{missing}; choices: {', '.join(valid)}"
+            message = (
+                f"command {command.mode.value}: not all drives map {describe_mode(mode)}; choices: {', '.join(valid)}"
+            )
             raise ConfigError(message, name="command", value=command.mode.value, bound=valid)
         check_command(command, len(self._zeros))
         if time < self._commanded_at:
@@ -260,7 +243,7 @@ class DriveCycle:
         self._last = command.values
         if np.abs(command.values - at).max() <= JUMP:
             return False
-        self.supervisor.trip(describe_jump(self._joints, at.tolist(), command.values.tolist(), JUMP))
+        self.supervisor.trip(describe_jump(self._joints, at.tolist(), command.values.tolist()))
         return True
 
     def reset_faults(self) -> None:

@@ -26,12 +26,19 @@ _ASSIGN = {"rx": 0x1C12, "tx": 0x1C13}
 
 @dataclass(frozen=True)
 class SdoWrite:
-    """A value to write into the object dictionary before the drive is operational."""
+    """A value to write into the object dictionary before the drive is operational.
 
-    index: int
-    sub_index: int
-    type: str
-    value: int
+    Raises:
+        ConfigError: the value is beyond its type.
+    """
+
+    index: int = entry(lower=1, upper=0xFFFF, doc="Of the object.")
+    type: str = entry(choices=TYPES, doc="Of the object.")
+    value: int = entry(lower=-(1 << 31), upper=MAX_ID, doc="What is written; the type bounds it.")
+    sub_index: int = entry(0, lower=0, upper=0xFF, doc="Of the object.")
+
+    def __post_init__(self) -> None:
+        whole("value", self.value, *pdo.bounds(self.type))
 
     def data(self) -> bytes:
         """As bytes, little endian."""
@@ -41,62 +48,25 @@ class SdoWrite:
         return f"0x{self.index:04X}:{self.sub_index} = {self.value} ({self.type})"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sdo:
-    index: int = entry(lower=1, upper=0xFFFF, doc="Of the object.")
-    sub_index: int = entry(0, lower=0, upper=0xFF, doc="Of the object.")
-    type: str = entry(choices=TYPES, doc="Of the object.")
-    value: int = entry(lower=-(1 << 31), upper=MAX_ID, doc="What is written; the type bounds it.")
-
-    def __post_init__(self) -> None:
-        whole("value", self.value, *pdo.bounds(self.type))
-
-    def write(self) -> SdoWrite:
-        return SdoWrite(self.index, self.sub_index, self.type, self.value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PdoEntry:
-    index: int = entry(lower=1, upper=0xFFFF, only_with=("type", (*TYPES, "bool")), doc="Of the object that is mapped.")
-    type: str = entry(choices=(*TYPES, "bool", "pad"), doc="Of the object; `pad` fills bits.")
-    sub_index: int = entry(0, lower=0, upper=0xFF, only_with=("type", (*TYPES, "bool")), doc="Of the object.")
-    bits: int = entry(lower=1, upper=255, only_with=("type", ("pad",)), doc="Length of the pad.")
-
-    def __post_init__(self) -> None:
-        expected = pdo.OBJECT_TYPES.get(self.index, self.type)
-        if self.type != expected:
-            message = f"type = {self.type!r}: object 0x{self.index:04X} of CiA 402 is {expected}"
-            raise ConfigError(message, name="type", value=self.type, bound=expected)
-
-    def mapped(self) -> Entry:
-        return Entry(self.index, self.sub_index, self.type, self.bits or TYPES.get(self.type, 1))
-
-
-def _pdos(given: Mapping[int, tuple[_PdoEntry, ...]]) -> tuple[Pdo, ...]:
-    return tuple(Pdo(index, tuple(each.mapped() for each in entries)) for index, entries in given.items())
+def _pdos(given: Mapping[int, tuple[Entry, ...]]) -> tuple[Pdo, ...]:
+    return tuple(Pdo(index, entries) for index, entries in given.items())
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriveConfig:
-    """A family of drives.
-
-    Attributes:
-        name: of the file.
-        rx_image, tx_image: layouts of all `rx` and all `tx`.
-        rated_torque_unit: what 0x6076 counts in [N·m].
-    """
+    """A family of drives, by the name of its file; the images are the layouts of all `rx` and all `tx`."""
 
     name: str
     description: str = entry(doc="The drives, for people.")
     rx: tuple[Pdo, ...] = entry(
-        of=Mapping[int, tuple[_PdoEntry, ...]],
+        of=Mapping[int, tuple[Entry, ...]],
         keys=range(0x1600, 0x1800),
         size=SOME,
         convert=_pdos,
         doc="PDOs from master to drive, by the index of their mapping.",
     )
     tx: tuple[Pdo, ...] = entry(
-        of=Mapping[int, tuple[_PdoEntry, ...]],
+        of=Mapping[int, tuple[Entry, ...]],
         keys=range(0x1A00, 0x1C00),
         size=SOME,
         convert=_pdos,
@@ -116,12 +86,7 @@ class DriveConfig:
     counts_per_revolution: int | None = entry(
         None, lower=1, upper=MAX_ID, doc="Of the encoder; left out where the topology says it."
     )
-    sdo: tuple[SdoWrite, ...] = entry(
-        (),
-        of=tuple[_Sdo, ...],
-        convert=lambda given: tuple(each.write() for each in given),
-        doc="What is written before the drive is operational.",
-    )
+    sdo: tuple[SdoWrite, ...] = entry((), doc="What is written before the drive is operational.")
     interpolation_time: bool = entry(True, doc="Whether the drive takes the cycle's time as object 0x60C2.")
     assign_activate: int = entry(
         0, lower=0, upper=0xFFFF, doc="Distributed clocks (registers 0x0980 and 0x0981); 0 for none."
@@ -141,26 +106,25 @@ class DriveConfig:
         writes: list[SdoWrite] = []
         for direction, pdos in (("rx", self.rx), ("tx", self.tx)):
             assign = _ASSIGN[direction]
-            writes.append(SdoWrite(assign, 0, "u8", 0))
+            writes.append(SdoWrite(assign, "u8", 0))
             for each in pdos:
-                writes.append(SdoWrite(each.index, 0, "u8", 0))
-                writes += [SdoWrite(each.index, i, "u32", e.mapping) for i, e in enumerate(each.entries, 1)]
-                writes.append(SdoWrite(each.index, 0, "u8", len(each.entries)))
-            writes += [SdoWrite(assign, i, "u16", each.index) for i, each in enumerate(pdos, 1)]
-            writes.append(SdoWrite(assign, 0, "u8", len(pdos)))
+                writes.append(SdoWrite(each.index, "u8", 0))
+                writes += [SdoWrite(each.index, "u32", e.mapping, i) for i, e in enumerate(each.entries, 1)]
+                writes.append(SdoWrite(each.index, "u8", len(each.entries)))
+            writes += [SdoWrite(assign, "u16", each.index, i) for i, each in enumerate(pdos, 1)]
+            writes.append(SdoWrite(assign, "u8", len(pdos)))
         return writes
 
 
 def interpolation_writes(period: float) -> list[SdoWrite]:
     """Interpolation time (0x60C2) of a cycle: value x 10^index seconds.
 
-    Raises:
-        ConfigError: the period [s] isn't up to 255 of one power of ten.
+    A ConfigError refuses a period [s] that isn't up to 255 of one power of ten.
     """
     for exponent in range(0, -7, -1):
         value = round(period / 10.0**exponent) if math.isfinite(period) else 0
         if 1 <= value <= 255 and math.isclose(value * 10.0**exponent, period, rel_tol=1e-9):
-            return [SdoWrite(0x60C2, 1, "u8", value), SdoWrite(0x60C2, 2, "i8", exponent)]
+            return [SdoWrite(0x60C2, "u8", value, 1), SdoWrite(0x60C2, "i8", exponent, 2)]
     raise ConfigError(
         f"cycle = {period!r} s: must be a whole number up to 255 of microseconds, tens of them, …, seconds",
         name="cycle",
@@ -177,8 +141,7 @@ def load_drive(name: str, beside: Path | None = None) -> DriveConfig:
     """Read a drive file.
 
     Args:
-        name: one of the package's, or the path of a YAML file.
-        beside: folder that relative paths start from.
+        name: one of the package's, or the path of a YAML file, which starts from the folder `beside`.
 
     Raises:
         ConfigError: unknown drive, or a missing, unknown or unusable entry; lists the valid ones.
@@ -190,11 +153,11 @@ def load_drive(name: str, beside: Path | None = None) -> DriveConfig:
 
 
 def _image(path: Path, direction: str, pdos: tuple[Pdo, ...]) -> Image:
-    image = Image(f"{path}: {direction}", pdos)
-    for index in pdo.NEEDED[direction]:
+    image, needed = Image(f"{path}: {direction}", pdos), pdo.NEEDED[direction]
+    for index in needed:
         if image.place(index) is None:
-            needed = ", ".join(f"0x{each:04X}" for each in pdo.NEEDED[direction])
-            raise ConfigError(f"{path}: {direction}: object 0x{index:04X} is missing; needed: {needed}")
+            valid = ", ".join(f"0x{each:04X}" for each in needed)
+            raise ConfigError(f"{path}: {direction}: object 0x{index:04X} is missing; needed: {valid}", bound=needed)
     if direction == "rx" and not image.modes:
         targets = ", ".join(f"0x{target:04X}" for target in pdo.TARGETS.values())
         raise ConfigError(f"{path}: rx: no target is mapped; one or more of: {targets}")

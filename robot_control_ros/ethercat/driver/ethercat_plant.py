@@ -25,9 +25,7 @@ class EthercatPlant:
 
     Args:
         joints: the robot's, in its order.
-        topology: of the bus.
         interface: name of the network interface.
-        limits: of the supervisor.
         frame_timeout: longest wait for a frame [s]; by default half a cycle. Cycles that pass meanwhile are overruns.
         timing: where to note how the cycles were kept.
 
@@ -56,21 +54,13 @@ class EthercatPlant:
 
     @property
     def cycle(self) -> DriveCycle:
-        """Of the drives, when it is open.
-
-        Raises:
-            ConfigError: it isn't.
-        """
+        """Of the drives; a ConfigError where the plant isn't open."""
         if self._cycle is None:
             raise ConfigError("the bus is not open: open it first")
         return self._cycle
 
     def open(self) -> None:
-        """Bring the bus to OP, all drives disabled; cycles must follow without a pause.
-
-        Raises:
-            ConfigError, HardwareFault: see :meth:`prepare` and :meth:`operate`.
-        """
+        """:meth:`prepare` and :meth:`operate`: to OP, all drives disabled; cycles must follow without a pause."""
         self.prepare()
         self.operate()
 
@@ -135,20 +125,12 @@ class EthercatPlant:
         self.cycle.watch()
 
     def enable(self) -> None:
-        """Request that all drives are enabled; this takes a few cycles.
-
-        Raises:
-            ConfigError: they can't be enabled; the message names every reason.
-        """
+        """Request that all drives are enabled, in a few cycles; a ConfigError with all reasons against it."""
         if obstacles := self.cycle.supervisor.request_enable():
             raise ConfigError("not enabled: " + "; ".join(obstacles))
 
     def read(self) -> RobotState:
-        """The next sample; in cycles without one the drives hold their last targets.
-
-        Raises:
-            StaleStateError: too many had none.
-        """
+        """The next sample; the drives hold in a few cycles without one, then it is a StaleStateError."""
         for _ in range(self.cycle.supervisor.limits.bad_cycles):
             if self.sense():
                 return self.cycle.state(time.time())

@@ -8,10 +8,11 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _GET_FLAGS = 0x8913  # SIOCGIFFLAGS
-_UP, _RUNNING = 0x1, 0x40  # IFF_UP, IFF_RUNNING
+_LINKED = 0x1 | 0x40  # IFF_UP | IFF_RUNNING
 _REQUEST = "16sH14x"  # struct ifreq: name, flags
 
 
@@ -27,19 +28,16 @@ def has_carrier(interface: str) -> bool:
             answer = fcntl.ioctl(control, _GET_FLAGS, struct.pack(_REQUEST, interface.encode(), 0))
         except OSError:  # it is gone
             return False
-    flags = int(struct.unpack(_REQUEST, answer)[1])
-    return flags & (_UP | _RUNNING) == _UP | _RUNNING
+    return int(struct.unpack(_REQUEST, answer)[1]) & _LINKED == _LINKED
 
 
 def open_sockets() -> set[int]:
     """File descriptors of this process that are sockets."""
     found = set()
     for entry in Path("/proc/self/fd").iterdir():
-        try:
+        with suppress(OSError):  # the folder's own
             if os.readlink(entry).startswith("socket:"):
                 found.add(int(entry.name))
-        except OSError:  # the folder's own
-            continue
     return found
 
 

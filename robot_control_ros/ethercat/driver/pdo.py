@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ...core.errors import ConfigError
+from ...robot.schema import entry
 from .cia402 import Mode
 
 CONTROL_WORD, MODE, TARGET_TORQUE, TARGET_POSITION, TARGET_VELOCITY = 0x6040, 0x6060, 0x6071, 0x607A, 0x60FF
@@ -35,7 +37,6 @@ OBJECT_TYPES = {index: kind for index, (_, kind) in _OBJECTS.items()}
 
 # Bits. CiA 301's names: BOOLEAN, INTEGER8 … UNSIGNED32.
 TYPES = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32}
-SMALL_TYPES = ("bool", "pad")  # 1 bit, and any number of them
 
 # What no drive can do without.
 NEEDED = {"rx": (CONTROL_WORD, MODE), "tx": (STATUS_WORD, MODE_DISPLAY, ACTUAL_POSITION, ACTUAL_VELOCITY)}
@@ -49,18 +50,24 @@ def bounds(kind: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Entry:
-    """One object in a PDO.
+    """One object in a PDO, or a pad, whose index is 0.
 
-    Attributes:
-        index, sub_index: of the object; 0 for a pad.
-        type: one of TYPES or SMALL_TYPES.
-        bits: its length.
+    Raises:
+        ConfigError: the object's type in CiA 402 is another one.
     """
 
-    index: int
-    sub_index: int
-    type: str
-    bits: int
+    index: int = entry(lower=1, upper=0xFFFF, only_with=("type", (*TYPES, "bool")), doc="Of the object that is mapped.")
+    type: str = entry(choices=(*TYPES, "bool", "pad"), doc="Of the object; `pad` fills bits.")
+    bits: int = entry(lower=1, upper=255, only_with=("type", ("pad",)), doc="Length of the pad.")
+    sub_index: int = entry(0, lower=0, upper=0xFF, only_with=("type", (*TYPES, "bool")), doc="Of the object.")
+
+    def __post_init__(self) -> None:
+        expected = OBJECT_TYPES.get(self.index, self.type)
+        if self.type != expected:
+            message = f"type = {self.type!r}: object 0x{self.index:04X} of CiA 402 is {expected}"
+            raise ConfigError(message, name="type", value=self.type, bound=expected)
+        if self.type != "pad":
+            object.__setattr__(self, "bits", TYPES.get(self.type, 1))
 
     @property
     def mapping(self) -> int:
@@ -98,16 +105,16 @@ class Image:
     def __init__(self, where: str, pdos: Sequence[Pdo]) -> None:
         self._places: dict[tuple[int, int], int] = {}
         known, bit = set(), 0
-        for entry in (entry for pdo in pdos for entry in pdo.entries):
-            key = entry.index, entry.sub_index
-            if entry.type != "pad" and key in known:
-                raise ConfigError(f"{where}: {entry} is there twice")
+        for each in chain.from_iterable(pdo.entries for pdo in pdos):
+            key = each.index, each.sub_index
+            if each.type != "pad" and key in known:
+                raise ConfigError(f"{where}: {each} is there twice")
             known.add(key)
-            if entry.type in TYPES:
+            if each.type in TYPES:
                 if bit % 8:
-                    raise ConfigError(f"{where}: {entry} begins at bit {bit % 8} of a byte: pad the bits before it")
+                    raise ConfigError(f"{where}: {each} begins at bit {bit % 8} of a byte: pad the bits before it")
                 self._places[key] = bit // 8
-            bit += entry.bits
+            bit += each.bits
         if bit % 8:
             raise ConfigError(f"{where}: {bit} bits: must be whole bytes; pad the last one")
         self.size = bit // 8

@@ -37,23 +37,14 @@ _FILLED = (pdo.TARGET_POSITION, pdo.TARGET_VELOCITY, pdo.TARGET_TORQUE, pdo.VELO
 
 @dataclass(frozen=True)
 class Axis:
-    """One drive's process data behind a joint.
-
-    Attributes:
-        scale: of the joint.
-        rx, tx: layouts of what it takes, and of what it sends.
-    """
+    """One drive's process data behind a joint: the layouts of what it takes (rx), and of what it sends (tx)."""
 
     scale: Scale
     rx: Image
     tx: Image
 
     def check_sizes(self, output_size: int, input_size: int) -> None:
-        """Compare the sizes that the bus has mapped with the layout's.
-
-        Raises:
-            ConfigError: they differ.
-        """
+        """Compare the sizes [bytes] that the bus has mapped with the layout's; a ConfigError where they differ."""
         mapped, here = (output_size, input_size), (self.rx.size, self.tx.size)
         if mapped != here:
             raise ConfigError(
@@ -96,11 +87,8 @@ class ProcessData:
 
     :meth:`read` takes what the drives sent, :meth:`write` fills :attr:`outputs`, which the bus sends.
 
-    Args:
-        axes: one per joint.
-
     Attributes:
-        axes: the same.
+        axes: one per joint.
         outputs: bytes for each drive.
         q, v, effort: (n,) joint angles [rad], velocities [rad/s], torques [N·m]; an effort is NaN where 0x6077 isn't
             mapped. New arrays with each :meth:`read`.
@@ -132,8 +120,7 @@ class ProcessData:
     @property
     def position_counts(self) -> list[int]:
         """0x6064 of each drive."""
-        counts: list[int] = self._in.values[pdo.ACTUAL_POSITION].tolist()
-        return counts
+        return list(self._in.values[pdo.ACTUAL_POSITION].tolist())
 
     @property
     def following_error(self) -> Array:
@@ -150,11 +137,7 @@ class ProcessData:
         self._unmapped_codes[i] = self.error_codes[i] = code
 
     def read(self, inputs: Sequence[bytes]) -> None:
-        """Take what the drives sent, one after the other.
-
-        Raises:
-            ValueError: not as many bytes as they send.
-        """
+        """Take what the drives sent, one after the other; a ValueError where it isn't as many bytes as they send."""
         joined = b"".join((*inputs, b"\0"))
         if len(joined) != self._input_size + 1:
             raise ValueError(f"{len(joined) - 1} bytes from the drives: must be {self._input_size}")

@@ -63,13 +63,11 @@ class Scale:
         """Scale from a drive's units and what is between motor and joint.
 
         Args:
-            joint: for errors.
             counts_per_revolution: of the shaft that the encoder is on.
             velocity_unit: one of VELOCITY_UNITS, of that shaft.
             rated_torque: the motor's, to which thousandths refer: 0x6076 [N·m].
             gear_ratio: revolutions of the motor per revolution of the joint; losses in the gear aren't modelled.
             sign: 1, or -1 where the motor turns the other way.
-            offset: joint angle at count 0 [rad].
             encoder_on_joint: where positions and velocities are those of the joint's shaft, behind the gear.
         """
         turns = sign * (1.0 if encoder_on_joint else gear_ratio)
@@ -80,10 +78,10 @@ class Scale:
 
 
 class Scales:
-    """Those of a robot's joints: between counts and SI units, all joints at once.
+    """Those of a robot's joints, one each: between counts and SI units, all joints at once.
 
-    Args:
-        scales: one per joint.
+    Counts are whole numbers, and saturate: torques at 16 bits, others at 32. A value that isn't a finite number is
+    refused with a ConfigError.
 
     Attributes:
         position, offset, velocity, torque: (n,) see :class:`Scale`.
@@ -91,33 +89,20 @@ class Scales:
 
     def __init__(self, scales: Sequence[Scale]) -> None:
         self._joints = tuple(scale.joint for scale in scales)
-        self.position: Array = np.array([scale.position for scale in scales])
-        self.offset: Array = np.array([scale.offset for scale in scales])
-        self.velocity: Array = np.array([scale.velocity for scale in scales])
-        self.torque: Array = np.array([scale.torque for scale in scales])
+        self.position, self.offset, self.velocity, self.torque = np.array(
+            [(scale.position, scale.offset, scale.velocity, scale.torque) for scale in scales]
+        ).T.copy()
 
     def position_counts(self, angles: Array) -> Array:
-        """Counts (n,), whole numbers, of joint angles (n,) [rad]; they saturate at 32 bits.
-
-        Raises:
-            ConfigError: not a finite number.
-        """
+        """Counts (n,) of joint angles (n,) [rad]."""
         return self._whole("position", "rad", angles, (angles - self.offset) * self.position, _I32)
 
     def velocity_counts(self, velocities: Array) -> Array:
-        """The drives' units (n,), whole numbers, of joint velocities (n,) [rad/s]; they saturate at 32 bits.
-
-        Raises:
-            ConfigError: not a finite number.
-        """
+        """The drives' units (n,) of joint velocities (n,) [rad/s]."""
         return self._whole("velocity", "rad/s", velocities, velocities * self.velocity, _I32)
 
     def torque_counts(self, torques: Array) -> Array:
-        """Thousandths (n,) of the rated torques, whole numbers, of joint torques (n,) [N·m]; they saturate at 16 bits.
-
-        Raises:
-            ConfigError: not a finite number.
-        """
+        """Thousandths (n,) of the rated torques, of joint torques (n,) [N·m]."""
         return self._whole("torque", "N·m", torques, torques * self.torque, _I16)
 
     def _whole(self, quantity: str, unit: str, values: Array, counts: Array, largest: int) -> Array:

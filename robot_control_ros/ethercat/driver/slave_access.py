@@ -17,11 +17,7 @@ Emergency = Callable[[int, int, int], None]  # slave's position, error code, err
 
 
 class SlaveAccess:
-    """Talks to single slaves from one thread, while another one exchanges process data.
-
-    Args:
-        soem: the module pysoem.
-        master: pysoem's.
+    """Talks to single slaves from one thread, while another one exchanges process data, by the module pysoem.
 
     Attributes:
         slaves: pysoem's, in the order of the bus; empty before they are found.

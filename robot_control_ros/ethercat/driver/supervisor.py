@@ -50,11 +50,8 @@ class SupervisorLimits:
 class FrameCounter:
     """Whether frames come back in time, and changed by all slaves.
 
-    Args:
-        expected: the right working counter: 2 per slave with outputs, 1 per slave with inputs.
-
     Attributes:
-        expected: as given.
+        expected: the right working counter: 2 per slave with outputs, 1 per slave with inputs.
         working_counter: of the last exchange; negative where no frame came back.
         bad, good: bad or good exchanges in a row, up to the last one.
         cycles, lost_frames, bad_counters, late_frames: counted since the beginning.
@@ -66,12 +63,7 @@ class FrameCounter:
         self.cycles = self.lost_frames = self.bad_counters = self.late_frames = 0
 
     def count(self, working_counter: int, late: bool) -> None:
-        """Count an exchange.
-
-        Args:
-            working_counter: negative where no frame came back.
-            late: whether the frame came after its cycle.
-        """
+        """Count an exchange: a negative counter is a lost frame; a late frame came after its cycle."""
         self.cycles += 1
         self.working_counter = working_counter
         if working_counter == self.expected and not late:
@@ -111,13 +103,10 @@ class Supervisor:
 
     Args:
         names: of the slaves that move joints, in the order of the bus.
-        expected_working_counter: of one exchange of process data: 2 per slave with outputs, 1 per slave with inputs.
-        limits: see there.
+        expected_working_counter: of one exchange, see :class:`FrameCounter`.
         all_names: of all slaves, in the order of the bus, where some move no joint.
 
     Attributes:
-        frames: counts what came back from the bus.
-        slaves: AL states of all slaves, as they were last read.
         causes: why the drives were stopped, the first one first; empty after the next enabling.
         waits_for_commands: True where nothing holds a drive but its commands, in torque mode: enabling then needs fresh
             ones. False where drives hold by themselves until the first one.
@@ -184,7 +173,7 @@ class Supervisor:
         return action
 
     def _supervise(self, time: float, states: Sequence[State], failures: Sequence[str], command_age: float) -> None:
-        limits, running = self.limits, self._phase is _Phase.RUNNING
+        limits = self.limits
         if self.frames.bad >= limits.bad_cycles:
             return self.trip(f"{self.frames.bad} cycles in a row: {self.frames.describe()}")
         enabled = states.count(State.OPERATION_ENABLED) == len(self._names)
@@ -195,7 +184,7 @@ class Supervisor:
         self._commanded = self._commanded or command_age <= limits.stale_after
         if (self._commanded or self.waits_for_commands) and command_age > limits.stale_after:
             return self.trip(f"the last command is {command_age:.3g} s old (limit {limits.stale_after:g} s)")
-        if running:
+        if self._phase is _Phase.RUNNING:
             return None
         if enabled:
             self._enter(_Phase.RUNNING)
@@ -240,8 +229,8 @@ class Supervisor:
 
     def emergency(self, position: int, code: int, register: int, vendor_codes: Mapping[int, str] | None = None) -> None:
         """Keep a slave's emergency message. Their status words show what it means for the drives."""
-        message = f"emergency {describe_error(code, vendor_codes)} (error register 0x{register:02X})"
-        self.note(f"{self.slaves.name(position)}: {message}")
+        error = f"{describe_error(code, vendor_codes)} (error register 0x{register:02X})"
+        self.note(f"{self.slaves.name(position)}: emergency {error}")
 
     def update_link(self, up: bool) -> None:
         """Whether the network interface has a carrier."""
@@ -258,11 +247,7 @@ class Supervisor:
     # --- requests ---
 
     def request_enable(self) -> list[str]:
-        """Enable all drives, unless something stands against it.
-
-        Returns:
-            What stands against it; empty where they are being enabled.
-        """
+        """Enable all drives, unless something stands against it; returns what does, empty where nothing does."""
         obstacles = self._obstacles()
         if not obstacles and self._phase in (_Phase.DISABLED, _Phase.STOPPED):
             self.causes = []
@@ -308,27 +293,20 @@ class Supervisor:
         return f"{self._phase.value}: {'; '.join(self.causes)}. Enabled again only on request"
 
     def _not_enabled(self) -> str:
-        waiting = [
-            f"{name} is {state.value}"
-            for name, state in zip(self._names, self._states, strict=True)
-            if state is not State.OPERATION_ENABLED
-        ]
+        pairs = zip(self._names, self._states, strict=True)
+        waiting = [f"{name} is {state.value}" for name, state in pairs if state is not State.OPERATION_ENABLED]
         return ", ".join(waiting) or "all drives are enabled"
 
     def _obstacles(self) -> list[str]:
         if self._phase is _Phase.STOPPING:
             return ["the drives are still being stopped"]
         obstacles = [] if self._link else ["link down"]
-        frames = self.frames
-        if frames.good < self.limits.good_cycles:
-            few = f"only {frames.good} good cycles since the last bad one"
-            obstacles.append(frames.describe() if frames.bad else few)
+        if self.frames.good < self.limits.good_cycles:
+            few = f"only {self.frames.good} good cycles since the last bad one"
+            obstacles.append(self.frames.describe() if self.frames.bad else few)
         obstacles += self.slaves.problems()
-        obstacles += [
-            f"{name}: {state.value}; reset it first"
-            for name, state in zip(self._names, self._states, strict=True)
-            if state in FAULTS
-        ]
+        pairs = zip(self._names, self._states, strict=True)
+        obstacles += [f"{name}: {state.value}; reset it first" for name, state in pairs if state in FAULTS]
         if self.waits_for_commands and self._command_age > self.limits.stale_after:
             obstacles.append("no fresh command: start the controller first, because only its torque holds the arm")
         return obstacles

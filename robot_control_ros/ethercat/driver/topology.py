@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...core.errors import ConfigError
@@ -40,23 +40,20 @@ class FoundSlave:
         return f"vendor 0x{self.vendor:08X}, product 0x{self.product:08X}, revision 0x{self.revision:08X}{alias}{name}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Slave:
-    """One entry of the topology: a slave that moves no joint.
+    """One entry of the topology: a slave that moves no joint; a drive's name is its joint's.
 
     Attributes:
         position: on the bus, from 0.
-        name: its own, or the joint's.
-        vendor, product: identity.
-        revision, alias: the same; 0 where it isn't checked.
     """
 
-    position: int
-    name: str
-    vendor: int
-    product: int
-    revision: int
-    alias: int
+    name: str = entry(doc="Of a slave that moves no joint.")
+    vendor: int = entry(lower=1, upper=MAX_ID, doc="Identity.")
+    product: int = entry(lower=0, upper=MAX_ID, doc="Identity.")
+    revision: int = entry(0, lower=0, upper=MAX_ID, doc="Identity; 0 where it isn't checked.")
+    alias: int = entry(0, lower=0, upper=0xFFFF, doc="Identity; 0 where it isn't checked.")
+    position: int = 0
 
     def differs(self, found: FoundSlave) -> bool:
         """Whether a found slave isn't this one."""
@@ -80,15 +77,9 @@ class Slave:
         return f"slave {self.position} ({self.name})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DriveSlave(Slave):
-    """A slave that moves a joint.
-
-    Attributes:
-        drive: what it is.
-        scale: of its joint.
-        rated_torque: the motor's [N·m].
-    """
+    """A slave that moves a joint; `rated_torque` is the motor's [N·m]."""
 
     drive: DriveConfig
     scale: Scale
@@ -96,7 +87,6 @@ class DriveSlave(Slave):
 
     @property
     def kind(self) -> str:
-        """What its product is called."""
         return self.drive.products.get(self.product, self.drive.description)
 
     @property
@@ -105,11 +95,7 @@ class DriveSlave(Slave):
         return Axis(self.scale, self.drive.rx_image, self.drive.tx_image)
 
     def check_rated_torque(self, answer: int) -> None:
-        """Compare the drive's 0x6076 with the topology: torques are thousandths of it.
-
-        Raises:
-            ConfigError: they differ by more than data sheets round.
-        """
+        """Refuse a drive's 0x6076 that isn't the topology's, but for rounding: torques are thousandths of it."""
         unit = self.drive.rated_torque_unit
         if abs(answer * unit - self.rated_torque) > _RATED_TORQUE_TOLERANCE * self.rated_torque + unit / 2:
             raise ConfigError(
@@ -140,10 +126,6 @@ class _JointSlave:
     encoder: str = entry("motor", choices=ENCODERS, doc="The shaft that the encoder is on.")
 
     def slave(self, position: int, folder: Path) -> DriveSlave:
-        """
-        Raises:
-            ConfigError: no such drive, or one that is somebody else's; or a number that neither file has.
-        """
         try:
             drive = load_drive(self.drive, folder)
         except ConfigError as error:
@@ -161,8 +143,17 @@ class _JointSlave:
             offset=self.offset,
             encoder_on_joint=self.encoder == "joint",
         )
-        identity = self._vendor(drive), self._product(drive), self.revision, self.alias
-        return DriveSlave(position, self.joint, *identity, drive, scale, self.rated_torque)
+        return DriveSlave(
+            position=position,
+            name=self.joint,
+            vendor=self._vendor(drive),
+            product=self._product(drive),
+            revision=self.revision,
+            alias=self.alias,
+            drive=drive,
+            scale=scale,
+            rated_torque=self.rated_torque,
+        )
 
     def _vendor(self, drive: DriveConfig) -> int:
         vendor = self.vendor or drive.vendor
@@ -186,29 +177,11 @@ class _JointSlave:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OtherSlave:
-    name: str = entry(doc="Of a slave that moves no joint.")
-    vendor: int = entry(lower=1, upper=MAX_ID, doc="Identity.")
-    product: int = entry(lower=0, upper=MAX_ID, doc="Identity.")
-    revision: int = entry(0, lower=0, upper=MAX_ID, doc="Identity; 0 where it isn't checked.")
-    alias: int = entry(0, lower=0, upper=0xFFFF, doc="Identity; 0 where it isn't checked.")
-
-    def slave(self, position: int, folder: Path) -> Slave:
-        return Slave(position, self.name, self.vendor, self.product, self.revision, self.alias)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Topology:
-    """A bus.
-
-    Attributes:
-        path: of the file.
-    """
+    """A bus, and the file that describes it."""
 
     path: Path
-    slaves: tuple[Slave, ...] = entry(
-        of=tuple[_JointSlave | _OtherSlave, ...], size=SOME, doc="In the order of the bus."
-    )
+    slaves: tuple[Slave, ...] = entry(of=tuple[_JointSlave | Slave, ...], size=SOME, doc="In the order of the bus.")
     description: str = entry("", doc="The bus, for people.")
     cycle: float = entry(0.001, above=0.0, unit="s", doc="Time between two exchanges of process data.")
     watchdog: float = entry(
@@ -221,11 +194,7 @@ class Topology:
         return tuple(slave for slave in self.slaves if isinstance(slave, DriveSlave))
 
     def in_order_of(self, joints: Sequence[str]) -> tuple[DriveSlave, ...]:
-        """The slaves that move a robot's joints, in its order.
-
-        Raises:
-            ConfigError: the topology's joints aren't just these.
-        """
+        """The slaves that move a robot's joints, in its order; a ConfigError where they move others, or not all."""
         by_joint = {slave.name: slave for slave in self.drives}
         missing = [joint for joint in joints if joint not in by_joint]
         unknown = [joint for joint in by_joint if joint not in joints]
@@ -250,8 +219,7 @@ class Topology:
             problems.append(f"{names}: found nothing; the bus ends {last}: cable, or power?")
         for position, extra in enumerate(found[len(self.slaves) :], len(self.slaves)):
             problems.append(f"slave {position}: expected the end of the bus, found {extra}")
-        problems = [problem for problem in problems if problem]
-        if problems:
+        if problems := [problem for problem in problems if problem]:
             counts = f"{len(self.slaves)} expected, {len(found)} found"
             raise ConfigError(f"the bus isn't that of {self.path} (slaves: {counts}):\n  " + "\n  ".join(problems))
 
@@ -269,10 +237,7 @@ class Topology:
 
 
 def load_topology(name: str) -> Topology:
-    """Read a topology and its drives.
-
-    Args:
-        name: a robot's, of those the package brings, or the path of a YAML file; its drive files may be beside it.
+    """Read a topology, a robot's or a YAML file by its path, and its drives, which may be files beside it.
 
     Raises:
         ConfigError: unknown topology or drive, a missing, unknown or unusable entry; lists the valid ones.
@@ -283,13 +248,13 @@ def load_topology(name: str) -> Topology:
     slaves: tuple[Slave, ...] = values["slaves"]
     names, aliases = (slave.name for slave in slaves), (str(slave.alias) for slave in slaves if slave.alias)
     for what, counts in (("joint or name", Counter(names)), ("alias", Counter(aliases))):
-        twice = sorted(value for value, count in counts.items() if count > 1)
-        if twice:
+        if twice := sorted(value for value, count in counts.items() if count > 1):
             raise ConfigError(f"{path}: {what} {', '.join(twice)}: is there twice")
     return Topology(path=path, **values)
 
 
-def _slave(position: int, given: _JointSlave | _OtherSlave, path: Path) -> Slave:
-    name = given.joint if isinstance(given, _JointSlave) else given.name
-    with errors_at(f"{path}: slaves[{position}] ({name})"):
+def _slave(position: int, given: _JointSlave | Slave, path: Path) -> Slave:
+    if isinstance(given, Slave):
+        return replace(given, position=position)
+    with errors_at(f"{path}: slaves[{position}] ({given.joint})"):
         return given.slave(position, path.parent)

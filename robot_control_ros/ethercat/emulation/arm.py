@@ -1,4 +1,4 @@
-"""A whole arm as what the motors turn: the robot's description in MuJoCo."""
+"""A whole arm as what the motors turn: the robot's description in MuJoCo; and its drives without frames and clocks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core.types import Array
+from ethercat_emulator import Servo
+
+from ...core.errors import ConfigError
+from ...core.types import Array, Command, CommandMode, RobotState
 from ...robot.configuration import RobotConfig
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Scene
+from ..driver.topology import Topology
+from .topology_bus import bus_of
 
 MAX_STEP = 0.0015  # s, of the physics; what is longer is cut into equal steps
 
@@ -20,10 +25,6 @@ class MujocoArm:
 
     It begins at rest, where its scene or configuration puts it. Its time is the sum of all dt. Brakes are stiff: a
     joint stops within a few milliseconds and stays where it was when the brake closed.
-
-    Args:
-        robot: its configuration; the rotors' inertia is in it.
-        scene: what stands around it.
 
     Attributes:
         joints: names, in the order of position, velocity and torque.
@@ -54,15 +55,68 @@ class MujocoArm:
         self._sense()
 
     def push(self, link: str, force: Array, torque: Array) -> None:
-        """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until changed; zeros end it.
-
-        Raises:
-            ConfigError: numbers that aren't finite.
-            ModelError: unknown link; lists the links.
-        """
+        """Push a link at its origin, in base axes [N, N·m]; see :meth:`.MujocoPlant.push`."""
         self._plant.push(link, force, torque)
 
     def _sense(self) -> None:
         sample = self._plant.sample()
         self.position: list[float] = sample.q.tolist()
         self.velocity: list[float] = sample.v.tolist()
+
+
+class LockstepDrives:
+    """Enabled drives on a MuJoCo arm, deterministic, as a Plant that takes torques: what a bus is at best.
+
+    As on a bus that is never late, a command that answers a sample goes out with the next frame, so that it acts one
+    cycle after the sample; torques and encoders have the drives' resolution, and the current follows as it does there.
+    Before the first command acts, brakes hold the arm.
+
+    Raises:
+        ConfigError: the topology's joints aren't the robot's.
+    """
+
+    def __init__(self, robot: RobotConfig, topology: Topology) -> None:
+        self._arm, self._period = MujocoArm(robot), topology.cycle
+        machine = bus_of(topology, robot.joints, self._arm).machine
+        assert machine is not None
+        motors = [drive.settings.motor for drive in machine.drives]
+        self._servos = [Servo(motor) for motor in motors]
+        self._counts = np.array([motor.counts_per_radian for motor in motors])
+        self._speed = np.array([motor.velocity_per_radian for motor in motors])
+        self._per_mille = np.array([motor.torque_per_mille for motor in motors])
+        self._largest = np.array([1000.0 * motor.max_torque for motor in motors])
+        self._acting: list[float] | None = None
+        self._next: list[float] | None = None
+        self._begun = False
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def read(self) -> RobotState:
+        """One cycle later (the first time: now); a HardwareFault where the physics diverged."""
+        if self._begun:
+            self._advance()
+        self._begun = True
+        self._acting = self._next
+        q = np.round(np.array(self._arm.position) * self._counts) / self._counts
+        v = np.round(np.array(self._arm.velocity) * self._speed) / self._speed
+        return RobotState(self._arm.time, q, v, self._torque())
+
+    def write(self, command: Command) -> None:
+        """Take torques, which act one cycle later; a ConfigError refuses others."""
+        if command.mode is not CommandMode.EFFORT:
+            message = f"{command.mode.value} command: takes effort only"
+            raise ConfigError(message, name="command", value=command.mode, bound=CommandMode.EFFORT)
+        per_mille = np.clip(np.round(command.values / self._per_mille), -self._largest, self._largest)
+        self._next = (per_mille * self._per_mille).tolist()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _advance(self) -> None:
+        for servo, torque in zip(self._servos, self._acting or (), strict=False):
+            servo.drive(torque, self._period)
+        self._arm.advance(self._torque().tolist(), [self._acting is None] * len(self._servos), self._period)
+
+    def _torque(self) -> Array:
+        return np.array([servo.torque for servo in self._servos])

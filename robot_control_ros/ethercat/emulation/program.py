@@ -29,12 +29,7 @@ GRACE = 5.0  # s for the program to end
 def emulate(robot: str, interface: str, topology: str = "", faults: str = "", scene: str = "") -> None:
     """Hang an arm on an emulated bus until SIGINT or SIGTERM; call it in the main thread.
 
-    Args:
-        robot: name, or path of a YAML file.
-        interface: of the network, up, where the master is at the other end.
-        topology: name, or path of a YAML file; that of the robot's name by default.
-        faults: path of a socket that takes faults, one a line; none by default.
-        scene: what stands around the robot: name, or path of a YAML file.
+    Args: see :func:`add_arguments`; an empty text is the default.
 
     Raises:
         ConfigError: unknown robot, topology or scene; the topology isn't the robot's.
@@ -57,9 +52,7 @@ def emulate(robot: str, interface: str, topology: str = "", faults: str = "", sc
 def emulated_bus(robot: str, topology: str, interface: str, faults: str = "") -> Iterator[None]:
     """The emulated arm at an interface, as another process.
 
-    Args:
-        robot, topology, faults: see :func:`emulate`.
-        interface: where it listens.
+    Args: see :func:`add_arguments`.
 
     Raises:
         HardwareFault: it doesn't start; the message has its exit status.

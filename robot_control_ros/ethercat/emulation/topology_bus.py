@@ -22,7 +22,6 @@ from ethercat_emulator import (
 )
 
 from ...core.errors import ConfigError
-from ..driver.pdo import Pdo as DrivePdo
 from ..driver.scale import VELOCITY_UNITS
 from ..driver.topology import DriveSlave, Topology
 from ..driver.topology import Slave as Entry
@@ -42,7 +41,7 @@ def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> B
 
     Args:
         topology: of the bus.
-        joints: names, in the order of the mechanics.
+        joints: of the mechanics, in its order.
         mechanics: what the drives turn.
 
     Raises:
@@ -54,9 +53,9 @@ def bus_of(topology: Topology, joints: Sequence[str], mechanics: Mechanics) -> B
     for entry in topology.slaves:
         if isinstance(entry, DriveSlave):
             slave, drives[entry.name] = _drive(entry, mechanics.inertia[joints.index(entry.name)])
-            slaves.append(slave)
         else:
-            slaves.append(_coupler(entry))
+            slave = _coupler(entry)
+        slaves.append(slave)
     return Bus(slaves, Machine([drives[joint] for joint in joints], mechanics))
 
 
@@ -67,7 +66,10 @@ def _coupler(entry: Entry) -> Slave:
 
 def _drive(entry: DriveSlave, inertia: float) -> tuple[Slave, Drive]:
     config = entry.drive
-    pdos = [_pdo(each, fixed=not config.writable_mapping) for each in (*config.rx, *config.tx)]
+    pdos = [
+        Pdo(pdo.index, tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries), not config.writable_mapping)
+        for pdo in (*config.rx, *config.tx)
+    ]
     return drive_slave(
         DriveSettings(motor=_motor(entry, inertia), rated_torque_unit=config.rated_torque_unit),
         name=entry.kind,
@@ -81,10 +83,6 @@ def _drive(entry: DriveSlave, inertia: float) -> tuple[Slave, Drive]:
 
 def _identity(entry: Entry) -> Identity:
     return Identity(entry.vendor, entry.product, entry.revision, serial=entry.position + 1)
-
-
-def _pdo(pdo: DrivePdo, *, fixed: bool) -> Pdo:
-    return Pdo(pdo.index, tuple(Mapped(e.index, e.sub_index, e.bits) for e in pdo.entries), fixed)
 
 
 def _motor(entry: DriveSlave, inertia: float) -> Motor:

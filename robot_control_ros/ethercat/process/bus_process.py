@@ -22,26 +22,20 @@ from ..driver.cia402 import FAULTS
 from ..driver.ethercat_plant import EthercatPlant
 from ..driver.supervisor import Action, SupervisorLimits
 from ..driver.topology import load_topology
-from .bus_monitor import BusMonitor
-from .bus_requests import BusRequests
+from .bus_monitor import BusMonitor, BusRequests
 from .client import BusSettings
 from .pacing import Timing
 from .protocol import OWNER, BusStatus, decode_command, open_memory
 from .realtime import prepare
 from .rpc import BetweenCycles, RpcServer, encode
-from .shared_memory import Latest, SharedFile
+from .shared_memory import Latest
 
 if TYPE_CHECKING:  # it loads all that laws need
     from .in_process_loop import InProcessLoop
 
 
 class BusProcess:
-    """Cycle after cycle, until the end of the wake socket or SIGTERM.
-
-    Args:
-        settings: see there.
-        wake: file descriptor of a socket that gets a byte per cycle; its other end's close ends the process.
-    """
+    """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that gets a byte per cycle."""
 
     def __init__(self, settings: BusSettings, wake: int) -> None:
         memory = open_memory(Path(settings.memory))
@@ -66,18 +60,16 @@ class BusProcess:
         self._status, self._commands = Latest(memory.region("status")), Latest(memory.region("command"))
         self._between = BetweenCycles()
         servers = [RpcServer(memory, OWNER, BusRequests(self._plant, joints, self._between).do)]
-        self._loop = self._make_loop(memory) if settings.in_process else None
-        if self._loop is not None:
+        self._loop: InProcessLoop | None = None
+        if settings.in_process:
+            from .in_process_loop import InProcessLoop, warm_up
+
+            warm_up(settings.robot, settings.profile)
+            self._loop = InProcessLoop(memory, topology.cycle, self._between)
             servers.append(self._loop.server)
         self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)
         self._taken = 0
         self._refused = ""
-
-    def _make_loop(self, memory: SharedFile) -> InProcessLoop:
-        from .in_process_loop import InProcessLoop, warm_up
-
-        warm_up(self._settings.robot, self._settings.profile)
-        return InProcessLoop(memory, self._plant.topology.cycle, self._between)
 
     def run(self) -> None:
         """Until the end.

@@ -33,7 +33,6 @@ class BusSettings:
     """Options of the bus's process, as they go through its command line.
 
     Attributes:
-        interface: name of the network interface.
         topology: name or path.
         robot, profile: name of the robot, or path of its file, and its profile.
         memory: path of the shared memory; empty for that of the interface.
@@ -67,9 +66,6 @@ class BusSettings:
 class BusClient:
     """Starts the bus's process, and ends it; it ends by itself, stopping the drives, where this process ends.
 
-    Args:
-        settings: of the process.
-
     Attributes:
         path: of the shared memory.
         timing: how the cycles were kept.
@@ -98,11 +94,7 @@ class BusClient:
             )
 
     def wait_until_ready(self) -> None:
-        """Until the bus is in OP and cycles run.
-
-        Raises:
-            HardwareFault: it isn't within 30 s, or the process has ended; says why.
-        """
+        """Until the bus is in OP and cycles run; a HardwareFault after 30 s, or where the process has ended."""
         until = time.monotonic() + START_TIMEOUT
         while not self._status.number:
             self.check()
@@ -111,11 +103,7 @@ class BusClient:
             time.sleep(POLL)
 
     def check(self) -> None:
-        """See that the process lives.
-
-        Raises:
-            HardwareFault: it doesn't; says why.
-        """
+        """See that the process lives; a HardwareFault says why it doesn't."""
         if self._process.poll() is not None:
             reason = self.report().get("error", f"exit status {self._process.returncode}; see its messages above")
             raise HardwareFault(f"the bus's process has ended: {reason}")
@@ -161,13 +149,12 @@ class BusClient:
 
     def close(self) -> None:
         """End the process, which stops the drives first."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._wake.close()
         self._memory.close(remove=True)
         os.close(self._lock)

@@ -68,12 +68,7 @@ class LoopTelemetry:
 
 
 def warm_up(robot: str, profile: str) -> None:
-    """Run every law once, so that all they need is loaded: a first use would hold up the bus.
-
-    Args:
-        robot: name, or path of a YAML file.
-        profile: of it.
-    """
+    """Run every law once with a robot, so that all they need is loaded: a first use would hold up the bus."""
     config = load_robot(robot, profile)
     model, nothing = RobotModel.of(config), np.zeros(config.n)
     for name in law_names():
@@ -84,12 +79,7 @@ def warm_up(robot: str, profile: str) -> None:
 
 
 class InProcessLoop:
-    """The loop and its line to the controller.
-
-    Args:
-        memory: shared with the controller.
-        period: of the cycle [s].
-        between: where calls take effect.
+    """The loop and its line to the controller, by the memory that both share; `period` is the cycle's [s].
 
     Attributes:
         active: whether it commands the drives.
@@ -123,9 +113,7 @@ class InProcessLoop:
     def tick(self, state: RobotState, running: bool) -> Command | None:
         """The command for a fresh state; None where there is none.
 
-        Args:
-            state: of this cycle.
-            running: whether the drives do what is commanded; else the loop rests where the robot is.
+        Where the drives aren't running, they don't do what is commanded: the loop rests where the robot is.
 
         Raises:
             Exception: whatever a law raises; it is no longer active then.
@@ -145,11 +133,7 @@ class InProcessLoop:
         return self._command
 
     def send_telemetry(self) -> None:
-        """Report to the controller, where it is time to: can wait until the outputs are ready.
-
-        Raises:
-            Exception: whatever a law raises; it is no longer active then.
-        """
+        """Report to the controller, where it is time to, after the outputs are ready; raises as :meth:`tick`."""
         loop = self.loop
         if loop is None or not self.active or loop.state is None:
             return
@@ -231,8 +215,8 @@ class InProcessLoop:
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
         direct: dict[str, Callable[..., Any]] = {
-            "begin": lambda: self._begin(loop),
-            "stop": lambda: self._end(loop),
+            "begin": partial(self._begin, loop),
+            "stop": partial(self._end, loop),
             "set_feedforward_wrench": loop.motion.set_feedforward_wrench,
             "zero_wrench": loop.wrench.zero,
             "set_tare": loop.wrench.set_tare,

@@ -64,28 +64,24 @@ class ClockFollower:
     Args:
         period: of the cycle [s].
         shift: when in the period the frame shall be at the reference clock [s]; half of it by default.
-        largest: correction of one cycle [s].
     """
 
+    LARGEST = 2e-5  # s, correction of one cycle
     PROPORTIONAL, INTEGRAL = 0.02, 0.0001  # per cycle; damping ratio 1: integral = proportional² / 4
 
-    def __init__(self, period: float, shift: float | None = None, largest: float = 2e-5) -> None:
-        self._period, self._largest = round(period * 1e9), largest
+    def __init__(self, period: float, shift: float | None = None) -> None:
+        self._period = round(period * 1e9)
         self._shift = round((0.5 * period if shift is None else shift) * 1e9)
         self._drift = 0.0
         self.error = math.nan  # s, of the last phase
 
     def correction(self, clock: int) -> float:
-        """What the next cycle has to be later [s].
-
-        Args:
-            clock: of the reference, with the last frame [ns].
-        """
+        """How much later the next cycle has to be [s], by the reference's `clock` with the last frame [ns]."""
         error = (clock - self._shift) % self._period
         error -= self._period if error > self._period // 2 else 0
         self.error = error * 1e-9
         wanted = self.PROPORTIONAL * self.error + self._drift
-        correction = max(-self._largest, min(self._largest, wanted))
+        correction = max(-self.LARGEST, min(self.LARGEST, wanted))
         if correction == wanted:  # else the integral would wind up, for ever where the clock stands still
             self._drift += self.INTEGRAL * self.error
         return -correction

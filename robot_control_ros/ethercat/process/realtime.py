@@ -21,9 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare(priority: int, processor: int = ANY) -> list[str]:
-    """Real-time scheduling, wakeful processors, locked memory, no garbage collection.
-
-    Returns what isn't permitted, as messages.
+    """Real-time scheduling, wakeful processors, locked memory, no garbage collection; returns what isn't permitted.
 
     Call it when everything is allocated that will be needed.
 
@@ -52,24 +50,15 @@ def prepare(priority: int, processor: int = ANY) -> list[str]:
             warnings.append(
                 f"no real-time priority {priority} ({error}): raise the limit `rtprio`, or give CAP_SYS_NICE"
             )
-        try:
-            _stay_awake()
+        try:  # idle processors don't sleep as long as this process lives: waking takes its time
+            os.write(os.open(LATENCY, os.O_WRONLY), struct.pack("=i", 0))  # the request ends where the file is closed
         except OSError as error:
             warnings.append(f"processors may sleep between cycles ({error}): let this user write there")
     return warnings
 
 
-def _stay_awake() -> None:
-    """Keep idle processors from sleep states as long as this process lives: waking from them takes its time."""
-    descriptor = os.open(LATENCY, os.O_WRONLY)  # the request ends where it is closed
-    os.write(descriptor, struct.pack("=i", 0))
-
-
 def spare_processor() -> int:
-    """Keep this thread, and all it starts, off one processor of several, for who must keep time; returns which.
-
-    With one processor only nothing is changed, and it is ANY.
-    """
+    """Keep this thread, and all it starts, off one processor, which is returned; ANY where there is only one."""
     *others, spared = sorted(os.sched_getaffinity(0))
     if not others:
         return ANY

@@ -28,10 +28,7 @@ POLL = 0.0005  # s between two looks for one
 
 
 class LoopConnection:
-    """What goes to the loop in the bus's process, and comes from there.
-
-    Args:
-        path: of the memory shared with it.
+    """What goes to the loop in the bus's process, and comes from there, by the memory shared with it.
 
     Attributes:
         call: see :meth:`RpcClient.call`; it is done between two cycles.
@@ -145,7 +142,7 @@ class RemoteWrench:
 class RemoteLoop:
     """The proxy of a ControlLoop whose cycles happen in the bus's process, at the bus's rate.
 
-    :meth:`tick` gives what happened there last; what is asked for here is done there.
+    :meth:`tick` gives what happened there last, as all figures here; what is asked for here is done there.
 
     Args:
         robot, law, gain_time_constant: see :class:`~...control.loop.ControlLoop`; the rate is that of the joint states
@@ -211,7 +208,6 @@ class RemoteLoop:
         }
 
     def close(self) -> None:
-        """Leave the loop to another controller."""
         self._connection.close()
 
     # --- what happened there ---
@@ -237,8 +233,7 @@ class RemoteLoop:
         return self._telemetry.command
 
     def idle(self, state: RobotState) -> Command:
-        """As :meth:`tick`: the loop over there rests by itself while the drives don't run."""
-        return self.tick(state)
+        return self.tick(state)  # the loop over there rests by itself while the drives don't run
 
     def _take(self, telemetry: LoopTelemetry) -> None:
         self._telemetry, report = telemetry, telemetry.report
@@ -250,35 +245,22 @@ class RemoteLoop:
 
     @property
     def fault(self) -> str:
-        """Why the safe output is sent there, or what was refused; empty where all is well."""
         return "" if self._telemetry is None else self._telemetry.report.fault or self._telemetry.refusal
 
     def report(self) -> LoopReport:
-        """The last cycle that was reported.
-
-        Raises:
-            ConfigError: there was none.
-        """
         if self._telemetry is None:
             raise ConfigError("there has been no cycle yet")
         return self._telemetry.report
 
     def timing(self) -> dict[str, float]:
-        """How long the cycles over there take."""
         return {} if self._telemetry is None else self._telemetry.times
 
     def tip(self) -> Array:
-        """Pose (4, 4) of the tip in the base, as it was last reported.
-
-        Raises:
-            ConfigError: there is no fresh state, or the drives are not enabled.
-        """
         if self._telemetry is not None and not self._telemetry.running:
             raise ConfigError(NOT_ENABLED)
         return known_state(self.fault, self.state, self.kin, self.motion.trajectory)[1].pose
 
     def pose_error(self) -> Array:
-        """Reference minus pose (6,), as last reported; zeros where the reference has no pose."""
         return tip_error(self.reference, self.kin)
 
     # --- what shall happen there ---
@@ -316,11 +298,9 @@ class RemoteLoop:
         return None
 
     def check_switch(self, running: RunningLaw) -> None:
-        """Refuse a law that couldn't take over now; see :meth:`switch_law`."""
         check_takeover(running, self.state, self.wrench.reason)
 
     def switch_law(self, running: RunningLaw) -> None:
-        """Let another law take over there; see :meth:`~...control.loop.ControlLoop.switch_law`."""
         self.check_switch(running)
         self._connection.call("switch_law", running.name, running.gains.target)
         self.running, self._sent["set_gains"] = running, running.gains.target

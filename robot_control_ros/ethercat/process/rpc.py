@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any
@@ -173,26 +173,22 @@ class BetweenCycles:
         self._actions.append(action)
 
     def call(self, action: Callable[[], Any]) -> Any:
-        """Have an action done, from another thread than the cycle's; returns its result, and raises its error.
+        """Have an action done, from another thread than the cycle's; returns its result, or raises its error.
 
-        Raises:
-            HardwareFault: the cycle doesn't run.
+        A HardwareFault says that the cycle doesn't run.
         """
-        done, results, errors = threading.Event(), [], []
+        future: Future[Any] = Future()
 
         def act() -> None:
             try:
-                results.append(action())
+                future.set_result(action())
             except Exception as error:
-                errors.append(error)
-            done.set()
+                future.set_exception(error)
 
         self.add(act)
-        if not done.wait(CYCLE_TIMEOUT):
+        if wait((future,), CYCLE_TIMEOUT).not_done:
             raise HardwareFault(f"the cycle doesn't run: no end within {CYCLE_TIMEOUT:g} s", bound=CYCLE_TIMEOUT)
-        if errors:
-            raise errors[0]
-        return results[0]
+        return future.result()
 
     def run(self) -> None:
         """Do them; in the cycle's thread."""

@@ -22,10 +22,9 @@ _TRIES = 5
 
 
 def lock(path: str, held: str) -> int:
-    """A lock that is held as long as this process, or one that inherits it, lives; returns its file descriptor.
+    """The file descriptor of a lock that is held as long as this process, or one that inherits it, lives.
 
-    Raises:
-        ConfigError: another process holds it; says `held`.
+    A ConfigError says `held` where another process holds it.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -39,11 +38,7 @@ def lock(path: str, held: str) -> int:
 class Latest:
     """The newest record. One process writes, any number read; nobody waits.
 
-    Args:
-        memory: zeros at first; a multiple of 8 bytes.
-
-    Attributes:
-        capacity: bytes of the longest record.
+    The memory has a multiple of 8 bytes, zeros at first; `capacity` is the longest record's bytes.
     """
 
     def __init__(self, memory: memoryview) -> None:
@@ -53,11 +48,7 @@ class Latest:
         self.capacity = half - _HEAD.size
 
     def put(self, record: bytes) -> None:
-        """Make it the newest.
-
-        Raises:
-            ConfigError: it is too long.
-        """
+        """Make it the newest; a ConfigError where it is too long."""
         if len(record) > self.capacity:
             message = f"a record of {len(record)} bytes: must be at most {self.capacity}"
             raise ConfigError(message, name="record", value=len(record), bound=self.capacity)

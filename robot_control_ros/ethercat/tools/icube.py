@@ -30,15 +30,12 @@ _NAMES = {0x60C2: "interpolation time", **OBJECT_NAMES}
 
 
 def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:
-    """Slave files, <joint>.yaml, and BUS_FILE, which urdf/ros2_control/ethercat.xacro reads.
+    """Texts by file name: slaves, <joint>.yaml, and BUS_FILE, which urdf/ros2_control/ethercat.xacro reads.
 
     Args:
         robot: under the profile whose rate the controller manager has; the cycle is its inverse. The topology's own
             cycle is that of this package's driver.
         topology: of its bus; slaves that move no joint may be among the drives.
-
-    Returns:
-        Texts by file name.
 
     Raises:
         ConfigError: the topology's joints aren't the robot's, a rate that 0x60C2 can't express, or process data that
@@ -67,10 +64,7 @@ def icube_files(robot: RobotConfig, topology: Topology) -> dict[str, str]:
 
 
 def write_icube(robot: RobotConfig, topology: Topology, folder: Path) -> list[Path]:
-    """Write :func:`icube_files` into a folder, which is made if need be.
-
-    Returns:
-        What was written.
+    """Write :func:`icube_files` into a folder, which is made if need be; returns what was written.
 
     Raises:
         ConfigError: see :func:`icube_files`; nothing is written then.

@@ -35,20 +35,14 @@ def is_drive(read: Read) -> bool:
 
 def fitting_drive(found: FoundSlave, read: Read) -> DriveConfig | None:
     """The package's drive file for a slave: its vendor's, or that of no vendor; None where it is no drive."""
-    drives = [load_drive(name) for name in drive_names()]
-    for drive in drives:
+    for drive in map(load_drive, drive_names()):
         if drive.vendor == found.vendor and (not drive.products or found.product in drive.products):
             return drive
-    return next((drive for drive in drives if drive.name == GENERIC), None) if is_drive(read) else None
+    return load_drive(GENERIC) if is_drive(read) else None
 
 
 def describe(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
-    """All of it; what a slave lacks is left out.
-
-    Args:
-        read: of the slave.
-        drive: its file, for units and the vendor's error codes.
-    """
+    """All of it, in the units of its drive file, and with its vendor's error codes; what a slave lacks is left out."""
     for index, what in _TEXTS.items():
         if data := read(index, 0):
             yield f"{what} (0x{index:04X})", text(data)
@@ -91,7 +85,7 @@ def _motor(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
     if gear := ratio(read, GEAR_RATIO):
         yield f"gear (0x{GEAR_RATIO:04X})", "{} revolutions of the motor per {} of the shaft".format(*gear)
     if (unit_code := _number(read, VELOCITY_UNIT)) is not None:
-        yield f"velocity unit (0x{VELOCITY_UNIT:04X})", unit_words(unit_code)
+        yield f"velocity unit (0x{VELOCITY_UNIT:04X})", describe_unit(unit_code)
 
 
 def _state(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
@@ -119,15 +113,12 @@ def _entries(mapping: Sequence[int]) -> Iterator[str]:
 
 
 def _modes(supported: int) -> Iterator[str]:
-    for mode in range(1, 33):
-        if supported >> mode - 1 & 1:
-            if mode <= _STANDARD_MODES:
-                yield _OTHER_MODES.get(mode) or describe_mode(mode)
-            else:
-                yield f"bit {mode - 1}"
+    for mode in (bit + 1 for bit in range(32) if supported >> bit & 1):
+        standard = _OTHER_MODES.get(mode) or describe_mode(mode)
+        yield standard if mode <= _STANDARD_MODES else f"bit {mode - 1}"
 
 
-def unit_words(code: int) -> str:
+def describe_unit(code: int) -> str:
     """A unit in the manner of 0x60A9: power of ten, numerator, denominator, each a byte."""
     power = int.from_bytes(bytes((code >> 24,)), "little", signed=True)
     above, below = (_UNITS.get(code >> shift & 0xFF, f"unit 0x{code >> shift & 0xFF:02X}") for shift in (16, 8))

@@ -69,10 +69,8 @@ class Jitter:
 
     def percentiles(self) -> dict[str, tuple[float, ...]]:
         """By column, those of PERCENTILES, then the longest [s]."""
-        return {
-            name: tuple(np.percentile(row, (*PERCENTILES, 100.0)).tolist())
-            for name, row in zip(COLUMNS, self.samples, strict=True)
-        }
+        rows = np.percentile(self.samples, (*PERCENTILES, 100.0), axis=1).T
+        return {name: tuple(row.tolist()) for name, row in zip(COLUMNS, rows, strict=True)}
 
     def data(self) -> dict[str, Any]:
         """All but the samples, for JSON; times in s."""
@@ -89,11 +87,8 @@ class Jitter:
         for name, row, (style, grey) in zip(COLUMNS, self.samples, _LINES, strict=True):
             axes.plot(1e6 * np.sort(row), fractions, style, color=grey, label=name, drawstyle="steps-post")
         axes.axvline(1e6 * self.cycle, color="0.8", linewidth=3.0, zorder=0.5, label=f"cycle, {1e3 * self.cycle:g} ms")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_ylim(0.5 / self.cycles, 1.5)
-        axes.set_xlabel("time [µs]")
-        axes.set_ylabel("fraction of cycles that took longer")
+        axes.set(xscale="log", yscale="log", ylim=(0.5 / self.cycles, 1.5))
+        axes.set(xlabel="time [µs]", ylabel="fraction of cycles that took longer")
         axes.set_title(title, fontsize="medium")
         axes.grid(True, color="0.92")
         axes.legend(frameon=False)
@@ -106,22 +101,14 @@ _LINES = ((":", "0.0"), ("--", "0.0"), ("-", "0.55"), ("-", "0.0"))
 
 
 class TimingRecorder:
-    """The times of all cycles from now on, beyond what a ring holds.
-
-    Args:
-        timing: that another process fills.
-    """
+    """The times of all cycles from now on, beyond what the ring holds that another process fills."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing, self._taken = timing, timing.count
         self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
 
     def collect(self) -> None:
-        """Take what is new; call it before a ring's cycles have passed.
-
-        Raises:
-            HardwareFault: they have.
-        """
+        """Take what is new; a HardwareFault where more than a ring's cycles have passed since."""
         cycles = self._timing.count
         ring = self._timing.samples()
         if self._timing.count - self._taken > SIZE:
@@ -206,9 +193,7 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
         cycle=cycle,
         samples=samples.all(),
         missed=last.overruns - first.overruns,
-        lost_frames=last.lost_frames - first.lost_frames,
-        bad_counters=last.bad_counters - first.bad_counters,
-        late_frames=last.late_frames - first.late_frames,
+        **{name: getattr(last, name) - getattr(first, name) for name in ("lost_frames", "bad_counters", "late_frames")},
         priority=_real_time_priority(client.process_number),
         warnings=tuple(client.report().get("warnings", ())),
         trouble=trouble,
