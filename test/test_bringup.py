@@ -704,6 +704,21 @@ def test_a_driver_runs_with_its_default_law_and_takes_every_law_that_a_refusal_h
                 assert made(name, law=hint, **given).node("controller").parameters["law"] == hint
 
 
+@pytest.mark.parametrize(
+    ("name", "plugins"),
+    [
+        ("mock", ("joint_state_broadcaster", "forward_command_controller")),
+        ("icube", ("ethercat_driver", "joint_state_broadcaster", "forward_command_controller")),
+        (
+            "sim_ros2_control",
+            ("joint_state_topic_hardware_interface", "joint_state_broadcaster", "joint_trajectory_controller"),
+        ),
+    ],
+)
+def test_packages_that_the_manager_loads_plugins_of_are_looked_up_before_the_start(name, plugins):
+    assert made(name).plugins == plugins
+
+
 def test_a_rate_that_was_not_given_does_not_override_the_file_of_the_gains():
     assert "rate" not in made("sim").node("controller").parameters
     assert made("sim", rate="250").node("controller").parameters["rate"] == 250.0

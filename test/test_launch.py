@@ -559,6 +559,8 @@ def packages(launch_ros, tmp_path):
         packages.executable(package, name)
     for package, name in ((PACKAGE, "wait_active"), ("controller_manager", "spawner")):
         packages.executable(package, name, "exit 0")
+    for package in ("joint_state_broadcaster", "forward_command_controller"):
+        packages.package(package)
     yield packages
     packages.end()
 
