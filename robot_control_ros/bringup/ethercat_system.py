@@ -24,7 +24,7 @@ def drives(
     in_process: str = "false",
     realtime_priority: str = "40",
     cpu_affinity: str = "-1",
-    patient: str = "false",
+    emulated_bus: str = "false",
 ) -> System:
     """The bus, and a controller whose law runs in its own process, or in the bus's.
 
@@ -37,8 +37,8 @@ def drives(
         in_process: whether the law runs in the bus's process.
         realtime_priority: SCHED_FIFO priority of the bus's process; 0 for none.
         cpu_affinity: processor that the bus's process stays on; -1 for any.
-        patient: whether frames are waited for so long that a machine which stalls doesn't stop the drives; for an
-            emulated bus.
+        emulated_bus: whether frames have the long timeouts of an emulated bus, so that a stalling machine doesn't stop
+            the drives.
 
     Raises:
         ConfigError: unknown robot, law, topology or file, a robot without the profile, or a topology of another robot.
@@ -55,8 +55,9 @@ def drives(
         "cpu_affinity": number("cpu_affinity", cpu_affinity),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
-        **({name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()} if switch("patient", patient) else {}),
     }
+    if switch("emulated_bus", emulated_bus):
+        given |= {name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()}
     cycles = 1.0 / bus.cycle
     spec = controller(robot, law, gains, profile="ethercat", rate=HOSTED_RATE if hosted else cycles)
     if hosted:
@@ -77,7 +78,7 @@ ETHERCAT = Setup(
         ),
         Argument("realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."),
         Argument("cpu_affinity", "-1", "Processor that the bus's process stays on; -1 for any."),
-        Argument("patient", "false", "Wait for frames on a machine that stalls, as virtual ones do.", SWITCH),
+        Argument("emulated_bus", "false", "Give frames the long timeouts of an emulated bus.", SWITCH),
     ),
     drives,
 )

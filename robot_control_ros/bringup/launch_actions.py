@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from ..core.errors import ConfigError
 from . import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro, check_requirements
 
 GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
@@ -49,9 +51,27 @@ def describe(setup: Setup) -> LaunchDescription:
 
 def _start(context: LaunchContext, setup: Setup) -> list[Any]:
     given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in setup.arguments}
+    check_names(setup, context.launch_configurations)
     system = setup.make(**given)
     check_requirements(system)
     return _actions(system.stages)
+
+
+def check_names(setup: Setup, given: Iterable[str]) -> None:
+    """Refuse a misspelt launch argument. What is like none of ours may be for a launch file that this one includes.
+
+    Raises:
+        ConfigError: names the argument, the one that it resembles, and all that there are.
+    """
+    known = [argument.name for argument in setup.arguments]
+    for name in given:
+        near = [] if name in known else get_close_matches(name, known, 1)
+        if near:
+            raise ConfigError(
+                f"unknown launch argument {name!r}: did you mean {near[0]!r}? Arguments: {', '.join(known)}",
+                name=name,
+                bound=tuple(known),
+            )
 
 
 def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:

@@ -16,6 +16,7 @@ from ..simulation.scene import load_scene
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
 SWITCH = ("true", "false")
+SHARED = ("robot", "profile", "rate", "use_sim_time")  # parameters that the watchdog and the controller have both
 DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
 CONTROL = (
@@ -57,7 +58,7 @@ def control(
         spec = replace(spec, parameters={**spec.parameters, "forward_follows": True})
     specs = [replace(spec, vital=vital)]
     if switch("watchdog", watchdog):
-        shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
+        shared = {name: spec.parameters[name] for name in SHARED if name in spec.parameters}
         topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
         specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
     if switch("dashboard", dashboard):
@@ -75,7 +76,7 @@ def controller(
     parameters: dict[str, Value] = {
         "robot": portable(robot),
         "profile": profile,
-        "rate": rate,
+        **({"rate": rate} if rate else {}),  # what isn't given doesn't override the file of the gains
         "law": law,
         "description": description,
         "use_sim_time": system.simulated_time,

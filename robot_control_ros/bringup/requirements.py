@@ -24,7 +24,7 @@ def check_requirements(system: System) -> None:
         wanted = sorted({*packages, *programs.values()})
         debian = " ".join(f"ros-{distro}-{package.replace('_', '-')}" for package in wanted)
         raise ConfigError(
-            f"not installed here: {named}. Install them with: sudo apt install {debian}. "
+            f"not installed here: {named}. Install them with: sudo apt-get install {debian}. "
             "What is installed elsewhere is found after its setup.bash was sourced"
         )
     for check in system.checks:

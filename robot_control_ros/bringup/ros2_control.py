@@ -27,6 +27,7 @@ from .package_nodes import (
 from .system import Argument, NodeSpec, Setup, System, Value, Xacro, stages
 
 DRIVES = "config/ros2_control/ethercat"
+FORWARD_PLUGINS = ("joint_state_broadcaster", "forward_command_controller")  # packages of what is spawned
 DEFAULT_UPDATE_RATE = 100  # Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
 MANAGER_LIMIT = "60"  # s that a spawner waits for the controller manager; by default it waits for ever
 STATES, COMMANDS = "/robot/joint_states", "/robot/joint_commands"  # of a simulator behind ros2_control
@@ -68,6 +69,7 @@ def mock(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
         *in_front(config, mode, file, ours),
+        plugins=FORWARD_PLUGINS,
     )
 
 
@@ -113,6 +115,7 @@ def icube(
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         *in_front(config, mode, file, ours),
+        plugins=("ethercat_driver", *FORWARD_PLUGINS),
     )
 
 
@@ -133,6 +136,7 @@ def behind(
     if controller not in DRIVING:
         raise ConfigError(f"controller = {controller!r}; choices: {', '.join(DRIVING)}")
     config = load_robot(robot)
+    driving = "forward_command_controller" if controller.startswith("forward_") else controller
     description = xacro(
         config,
         hardware="topic",
@@ -149,6 +153,7 @@ def behind(
             spawner(file, "joint_state_broadcaster"),
         ],
         [spawner(file, controller)],
+        plugins=("joint_state_topic_hardware_interface", "joint_state_broadcaster", driving),
     )
 
 
