@@ -300,7 +300,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installation, package):
     assert expected - installation.names_in_wheel == set()
 
 
-@pytest.mark.parametrize("node", [*NODES, "wait_active", "robot_control"])
+@pytest.mark.parametrize("node", [*NODES, "wait_active", "robot_control", "ethercat-emulator"])
 def test_executables_of_the_nodes_are_installed(installation, node):
     executable = installation.prefix / "lib" / NAME / node
     assert os.access(executable, os.X_OK)
@@ -336,12 +336,13 @@ def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpre
     assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes.controller", "--ros-args", "a b"]
 
 
-def test_ros2_run_has_the_command_too(tmp_path):
+@pytest.mark.parametrize("name", ["robot_control", "ethercat-emulator"])
+def test_ros2_run_has_the_commands_too(tmp_path, name):
     settings = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     settings["PYTHONPATH"] = str(ROOT)
-    command = [ROOT / "scripts/robot_control", "--help"]
+    command = [ROOT / "scripts" / name, "--help"]
     ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("usage: robot_control")
+    assert ended.stdout.startswith(f"usage: {name}")
 
 
 def test_setup_py_installs_as_colcon_calls_it(tmp_path):
@@ -355,7 +356,11 @@ def test_setup_py_installs_as_colcon_calls_it(tmp_path):
     command += ["install", "--record", "../log", "--install-scripts", parser["install"]["install_scripts"]]
     command += ["--prefix", str(prefix), "--single-version-externally-managed", "install_data"]
     subprocess.run(command, cwd=source, capture_output=True, check=True)
-    for path in ("bin/robot_control", f"lib/{NAME}/robot_control", f"lib/{NAME}/controller"):
+    commands = ("robot_control", "ethercat-emulator")
+    for path in (
+        *(f"{folder}/{name}" for folder in ("bin", f"lib/{NAME}") for name in commands),
+        f"lib/{NAME}/controller",
+    ):
         assert os.access(prefix / path, os.X_OK)
     assert (prefix / MARKER).is_file()
 
