@@ -724,6 +724,29 @@ def test_a_rate_that_was_not_given_does_not_override_the_file_of_the_gains():
     assert made("sim", rate="250").node("controller").parameters["rate"] == 250.0
 
 
+@pytest.mark.parametrize("name", WITH_CONTROLLER)
+@pytest.mark.parametrize("section", ["controller", "/**"])
+def test_a_rate_in_the_file_of_the_gains_counts_for_controller_and_watchdog(name, section, tmp_path):
+    file = tmp_path / "gains.yaml"
+    file.write_text(f"{section}: {{ros__parameters: {{rate: 321.0}}}}\n", encoding="utf-8")
+    system = made(name, gains=str(file))
+    assert {node.parameters["rate"] for node in system.nodes() if node.name in ("controller", "watchdog")} == {321.0}
+
+
+def test_a_rate_that_is_given_overrides_the_file_of_the_gains(tmp_path):
+    file = tmp_path / "gains.yaml"
+    file.write_text("controller: {ros__parameters: {rate: 321.0}}\n", encoding="utf-8")
+    assert made("sim", gains=str(file), rate="250").node("controller").parameters["rate"] == 250.0
+
+
+def test_packages_of_all_controllers_in_kinovas_file_are_looked_up_with_the_driver():
+    file = SHARE / "config/ros2_control/gen3_forward_position.yaml"
+    manager = yaml.safe_load(file.read_text(encoding="utf-8"))["controller_manager"]["ros__parameters"]
+    types = [entry["type"] for entry in manager.values() if isinstance(entry, dict)]
+    assert set(made("gen3").plugins) == {each.partition("/")[0] for each in types}
+    assert made("gen3", driver="false").plugins == ()
+
+
 def test_kinovas_driver_has_a_forward_controller_by_our_file():
     system = made("gen3")
     assert order(system) == [["launch/gen3.launch.py", "watchdog", "controller"]]

@@ -257,6 +257,12 @@ def test_arguments_of_an_included_launch_file_pass(launching):
     Launch(description, arguments_of("ur") | {"kinematics_params_file": "/my/calibration.yaml", "tf_prefix": "left_"})
 
 
+@pytest.mark.parametrize("argument", ["gripper", "robot_type", "dof", "vision", "launch_rviz"])
+def test_arguments_of_kinovas_launch_file_are_no_misspelt_ones_of_ours(launching, argument):
+    description = load(FILES["gen3"]).generate_launch_description()
+    Launch(description, arguments_of("gen3") | {argument: "any"})
+
+
 def test_a_node_is_what_its_spec_says(launching):
     parameters = {"rate": 0.0, "use_sim_time": True, "gains": [1.0, 2.0], "robot": "ur5", "scene": ""}
     spec = NodeSpec("controller", "left", parameters, ("a.yaml", "b.yaml"), {"old": "new"}, arguments=("-x", "1"))

@@ -16,11 +16,18 @@ from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
-from .package_nodes import CONTROL, SWITCH, active, control, running_law, switch
+from .package_nodes import CONTROL, SWITCH, active, control, file_rate, running_law, switch
 from .ros2_control import spawner
 from .system import Argument, LaunchFile, Setup, System, stages
 
 UR_TYPES = ("ur5", "ur5e")
+GEN3_PLUGINS = (  # packages of the controllers in our file; kortex_bringup doesn't depend on all of them
+    "forward_command_controller",
+    "joint_state_broadcaster",
+    "joint_trajectory_controller",
+    "picknik_reset_fault_controller",
+    "picknik_twist_controller",
+)
 DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}  # by profile: mock hardware has no wrench
 MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH)
 
@@ -46,7 +53,7 @@ def ur(
     """
     if ur_type not in UR_TYPES:
         raise ConfigError(f"ur_type = {ur_type!r}; choices: {', '.join(UR_TYPES)}")
-    profile, rate = _profile(ur_type, use_mock_hardware)
+    profile, rate = _profile(ur_type, use_mock_hardware, gains)
     arguments = {
         "ur_type": ur_type,
         "robot_ip": robot_ip,
@@ -60,15 +67,10 @@ def ur(
     law = law or DEFAULT_LAWS[profile]
     running = checked_law(config, law, gains)
     forward = config.profile.controllers[running.mode]
-    started = (
-        [LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)] if switch("driver", driver) else []
-    )
+    ours = control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True)
+    launch_file = LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)
     return stages(
-        [
-            *started,
-            *control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True),
-            active(vital=False),
-        ],
+        [*([launch_file] if switch("driver", driver) else []), *ours, active(vital=False)],
         [spawner(None, forward, vital=False, optional=True)],  # it fails where the controller is active already
     )
 
@@ -88,7 +90,7 @@ def gen3(
         ConfigError: unknown law or file, a law that doesn't command positions, or one that needs the wrench that
             mock hardware doesn't have.
     """
-    profile, rate = _profile("gen3", use_mock_hardware)
+    profile, rate = _profile("gen3", use_mock_hardware, gains)
     file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
     arguments = {
         "robot_ip": robot_ip,
@@ -102,8 +104,10 @@ def gen3(
     # The file of the controllers has positions only, on mock hardware as well.
     config = load_robot("gen3", profile)
     checked_law(replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,))), law, gains)
-    started = [LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments)] if switch("driver", driver) else []
-    return stages([*started, *control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)])
+    ours = control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)
+    if not switch("driver", driver):
+        return stages(ours)
+    return stages([LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments), *ours], plugins=GEN3_PLUGINS)
 
 
 def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
@@ -113,32 +117,31 @@ def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
         ConfigError: unknown law or file, or a law whose commands or wrench the driver doesn't have.
     """
     law_class(law)  # an unknown law is refused with all names
-    hinted = ", ".join(name for name in law_names() if name != law and _refusal(config, name, "") is None)
-    config = replace(config, profile=replace(config.profile, remedy=f"Use one of: {hinted}."))
+    hint = f"Use one of: {', '.join(name for name in law_names() if name != law and _runs(config, name))}."
+    config = replace(config, profile=replace(config.profile, remedy=hint))
     running = running_law(config, law, gains)
-    if lack := _lacks_wrench(config, running):
-        raise ConfigError(f"{lack}. Use one of: {hinted}.", name="law", value=law)
+    if _lacks_wrench(config, running):
+        text = f"law {running.name} needs a wrench, which the driver's mock hardware doesn't have. {hint}"
+        raise ConfigError(text, name="law", value=law)
     return running
 
 
-def _refusal(config: RobotConfig, law: str, gains: str) -> str | None:
-    """Why a driver doesn't take a law; None where it does."""
+def _runs(config: RobotConfig, law: str) -> bool:
+    """Whether a driver takes a law with its default gains."""
     try:
-        return _lacks_wrench(config, running_law(config, law, gains))
-    except ConfigError as error:
-        return str(error)
+        return not _lacks_wrench(config, running_law(config, law, ""))
+    except ConfigError:
+        return False
 
 
-def _lacks_wrench(config: RobotConfig, law: RunningLaw) -> str | None:
+def _lacks_wrench(config: RobotConfig, law: RunningLaw) -> bool:
     """The driver's mock hardware has no wrench, or has it as NaN."""
-    if config.profile_name == "mock" and law.needs_wrench:
-        return f"law {law.name} needs a wrench, which the driver's mock hardware doesn't have"
-    return None
+    return config.profile_name == "mock" and law.needs_wrench
 
 
-def _profile(robot: str, use_mock_hardware: str) -> tuple[str, float]:
-    """The profile, and the rate of the driver, which is the same on mock hardware."""
-    rate = load_robot(robot, "real").profile.rate
+def _profile(robot: str, use_mock_hardware: str, gains: str) -> tuple[str, float]:
+    """The profile, and the rate: of the file of the gains, or the driver's, which is the same on mock hardware."""
+    rate = file_rate(gains) or load_robot(robot, "real").profile.rate
     return ("mock" if switch("use_mock_hardware", use_mock_hardware) else "real"), rate
 
 

@@ -6,6 +6,7 @@ controller_manager/src/ros2_control_node.cpp).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import ConfigError
@@ -14,7 +15,9 @@ from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
 from .package_nodes import (
     CONTROL,
+    RATE,
     ROBOT,
+    SCENE,
     SWITCH,
     active,
     control,
@@ -59,10 +62,8 @@ def mock(
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config, ours = (
-        load_robot(robot, "mock"),
-        control(robot, law, gains, watchdog, dashboard, "mock", forward_follows=True),
-    )
+    config = load_robot(robot, "mock")
+    ours = control(robot, law, gains, watchdog, dashboard, "mock", forward_follows=True)
     mode = running_law(config, law, gains).mode
     description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
     return stages(
@@ -92,10 +93,8 @@ def icube(
         ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
             controller manager at another rate than the profile's, which is the drives'.
     """
-    config, ours = (
-        load_robot(robot, "icube"),
-        control(robot, law, gains, watchdog, dashboard, "icube", vital=False, forward_follows=True),
-    )
+    config = load_robot(robot, "icube")
+    ours = control(robot, law, gains, watchdog, dashboard, "icube", vital=False, forward_follows=True)
     mode = running_law(config, law, gains).mode
     if mode is CommandMode.EFFORT and not switch("supported", supported):
         raise ConfigError(
@@ -103,14 +102,9 @@ def icube(
             "command: the arm would fall. Use a law that commands position or velocity, or support the arm and say "
             "supported:=true"
         )
-    description = xacro(
-        config,
-        hardware="ethercat",
-        command_interface=mode.value,
-        slave_config=str(drives(config, slave_config)),
-        rate=f"{config.profile.rate:g}",
-    )
-    file = controllers(config, controllers_file)
+    folder, file = str(drives(config, slave_config)), controllers(config, controllers_file)
+    rate = f"{config.profile.rate:g}"
+    description = xacro(config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate)
     check_update_rate(file, config.profile.rate)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
@@ -137,13 +131,8 @@ def behind(
         raise ConfigError(f"controller = {controller!r}; choices: {', '.join(DRIVING)}")
     config = load_robot(robot)
     driving = "forward_command_controller" if controller.startswith("forward_") else controller
-    description = xacro(
-        config,
-        hardware="topic",
-        command_interface=DRIVING[controller].value,
-        joint_states_topic=STATES,
-        joint_commands_topic=COMMANDS,
-    )
+    topics = {"joint_states_topic": STATES, "joint_commands_topic": COMMANDS}
+    description = xacro(config, hardware="topic", command_interface=DRIVING[controller].value, **topics)
     file = controllers(config, controllers_file)
     return stages(
         [
@@ -175,15 +164,8 @@ def spawner(
     if inactive:
         arguments.append("--inactive")
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec(
-        "spawner",
-        name,
-        package="controller_manager",
-        arguments=tuple(arguments),
-        once=True,
-        vital=vital,
-        optional=optional,
-    )
+    spec = NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True)
+    return replace(spec, vital=vital, optional=optional)
 
 
 def wrench_broadcaster(file: Path) -> NodeSpec:
@@ -295,8 +277,8 @@ BEHIND = Setup(
         ROBOT,
         Argument("controller", "joint_trajectory_controller", "What drives the simulator.", tuple(DRIVING)),
         CONTROLLERS_FILE,
-        Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
-        Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
+        SCENE,
+        RATE,
     ),
     behind,
 )
