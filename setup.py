@@ -24,7 +24,7 @@ def data_files() -> list[tuple[str, list[str]]]:
     by_folder: dict[Path, list[Path]] = {
         share / "ament_index/resource_index/packages": [Path("resource") / NAME],
         share / NAME: [Path("package.xml")],
-        # Executables for `ros2 run` and launch's Node(package=…): pip ignores setup.cfg's install_scripts.
+        # Executables for `ros2 run` and launch's Node(package=…); console scripts are in bin/, for the PATH.
         Path("lib") / NAME: files_under("scripts"),
     }
     for folder in ("launch", "config", "urdf"):

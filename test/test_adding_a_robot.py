@@ -10,7 +10,7 @@ import pytest
 from robot_control_ros.cli.main import main
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.configuration import load_robot, robot_names
 
 pytestmark = pytest.mark.sim
 
@@ -60,3 +60,10 @@ def test_the_profile_without_torque_is_refused_in_the_words_that_it_shows(guide)
     with pytest.raises(ConfigError) as error:
         ControlLoop(load_robot("desk_arm.yaml", "real"), "impedance")
     assert f"ConfigError: {error.value}\n" in printed(guide)
+
+
+def test_the_packages_own_robots_are_where_it_says(guide):
+    _, _, section = guide.partition("## Into the package")
+    assert "`urdf:` must be\n`<name>/<name>.urdf`" in section
+    for name in robot_names():
+        assert load_robot(name).urdf_path.parts[-3:] == ("urdf", name, f"{name}.urdf")

@@ -26,8 +26,10 @@ from robot_control_ros.bringup import (
     gain_files,
     simulation,
 )
+from robot_control_ros.bringup.drivers import DEFAULT_LAWS
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 
@@ -41,9 +43,7 @@ WATCHED = [name for name, setup in SETUPS.items() if "watchdog" in {argument.nam
 MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat")]  # with a controller manager of ours, or Gazebo's
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
-    ("ur", "use_mock_hardware", "true"): {"law": "position_domain_pd"},
     ("gazebo", "interface", "position"): {"law": "admittance"},
-    ("gen3", "use_mock_hardware", "true"): {"law": "position_domain_pd"},
 }
 
 every_setup = pytest.mark.parametrize("name", SETUPS)
@@ -224,7 +224,9 @@ def test_the_watchdog_watches_before_the_controller_starts_and_knows_the_same(na
     names = [node.name for node in system.nodes()]
     assert names.index("watchdog") < names.index("controller")
     watchdog, control = system.node("watchdog"), system.node("controller")
-    shared = {key: control.parameters[key] for key in ("robot", "profile", "rate", "use_sim_time")}
+    shared = {
+        key: value for key, value in control.parameters.items() if key in ("robot", "profile", "rate", "use_sim_time")
+    }
     assert watchdog == NodeSpec("watchdog", "watchdog", shared, vital=control.vital)
     assert [stage for stage in system.stages if watchdog in stage] == [s for s in system.stages if control in s]
 
@@ -304,15 +306,19 @@ def test_a_robot_that_there_is_not_is_refused(name, robot, words):
         ("sim_ros2_control", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
         ("sim_ros2_control", {"rate": "fast"}, "rate = 'fast': must be a number"),
         ("sim_ros2_control", {"controller": "pid"}, "controller = 'pid'; choices: joint_trajectory_controller, "),
-        ("ur", {"law": "impedance"}, "has no effort interface: use admittance, position_domain_pd or joint_pid"),
+        ("ur", {"law": "impedance"}, "takes only: position, velocity. Use one of: admittance, joint_pid, pos"),
         ("ur", {"ur_type": "ur10e"}, "ur_type = 'ur10e'; choices: ur5, ur5e"),
         ("ur", {"driver": "maybe"}, "driver = 'maybe'; choices: true, false"),
-        ("ur", {"ur_type": "ur5e", "law": "impedance", "use_mock_hardware": "true"}, "Mock hardware takes no effort"),
+        (
+            "ur",
+            {"ur_type": "ur5e", "law": "impedance", "use_mock_hardware": "true"},
+            "takes only: position, velocity. Use one of: joint_pid, ",
+        ),
         ("ur", {"use_mock_hardware": "maybe"}, "use_mock_hardware = 'maybe'; choices: true, false"),
-        ("gen3", {"law": "impedance"}, "takes only: position. ros2_kortex takes positions only: use admittance"),
-        ("gen3", {"law": "impedance", "use_mock_hardware": "true"}, "ros2_kortex takes positions only"),
-        ("ur", {"use_mock_hardware": "true"}, "law admittance needs a wrench, which .* use position_domain_pd here"),
-        ("gen3", {"use_mock_hardware": "true"}, "law admittance needs a wrench, which .* use position_domain_pd here"),
+        ("gen3", {"law": "impedance"}, "takes only: position. Use one of: admittance, "),
+        ("gen3", {"law": "impedance", "use_mock_hardware": "true"}, "takes only: position. Use one of: "),
+        ("ur", {"law": "admittance", "use_mock_hardware": "true"}, "law admittance needs a wrench, which .* Use one"),
+        ("gen3", {"law": "admittance", "use_mock_hardware": "true"}, "law admittance needs a wrench, which .* Use one"),
         ("gen3", {"driver": "maybe"}, "driver = 'maybe'; choices: true, false"),
     ],
 )
@@ -380,7 +386,7 @@ def test_a_simulation_is_a_simulator_a_watchdog_and_a_controller_of_one_robot():
     assert order(system) == [["simulator", "watchdog", "controller"]]
     given = {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": ""}
     assert system.node("simulator") == NodeSpec("simulator", "simulator", given)
-    shared = {"robot": "ur5", "profile": "sim", "use_sim_time": True, "rate": 0.0}
+    shared = {"robot": "ur5", "profile": "sim", "use_sim_time": True}
     assert system.node("watchdog") == NodeSpec("watchdog", "watchdog", shared)
     given = shared | {"law": "impedance", "description": "config"}
     assert system.node("controller") == NodeSpec("controller", "controller", given, remappings={"wrench": WRENCH})
@@ -679,6 +685,66 @@ def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_a
     # Of a driver that runs already the controller may be active already, and that is no reason to end it.
     assert system.node(f"spawn_{forward}") == spawner(forward, file="", vital=False, optional=True)
     assert not system.node("wait_active").vital
+
+
+@pytest.mark.parametrize("mock", ["true", "false"])
+@pytest.mark.parametrize(("name", "given"), [("ur", {"ur_type": "ur5"}), ("ur", {"ur_type": "ur5e"}), ("gen3", {})])
+def test_a_driver_runs_with_its_default_law_and_takes_every_law_that_a_refusal_hints_at(name, given, mock):
+    given = given | {"use_mock_hardware": mock}
+    assert (
+        made(name, **given).node("controller").parameters["law"] == DEFAULT_LAWS["mock" if mock == "true" else "real"]
+    )
+    for law in law_names():
+        try:
+            made(name, law=law, **given)
+        except ConfigError as error:
+            hinted = str(error).partition("Use one of: ")[2].rstrip(".").split(", ")
+            assert hinted[0] in law_names()
+            for hint in hinted:
+                assert made(name, law=hint, **given).node("controller").parameters["law"] == hint
+
+
+@pytest.mark.parametrize(
+    ("name", "plugins"),
+    [
+        ("mock", ("joint_state_broadcaster", "forward_command_controller")),
+        ("icube", ("ethercat_driver", "joint_state_broadcaster", "forward_command_controller")),
+        (
+            "sim_ros2_control",
+            ("joint_state_topic_hardware_interface", "joint_state_broadcaster", "joint_trajectory_controller"),
+        ),
+    ],
+)
+def test_packages_that_the_manager_loads_plugins_of_are_looked_up_before_the_start(name, plugins):
+    assert made(name).plugins == plugins
+
+
+def test_a_rate_that_was_not_given_does_not_override_the_file_of_the_gains():
+    assert "rate" not in made("sim").node("controller").parameters
+    assert made("sim", rate="250").node("controller").parameters["rate"] == 250.0
+
+
+@pytest.mark.parametrize("name", WITH_CONTROLLER)
+@pytest.mark.parametrize("section", ["controller", "/**"])
+def test_a_rate_in_the_file_of_the_gains_counts_for_controller_and_watchdog(name, section, tmp_path):
+    file = tmp_path / "gains.yaml"
+    file.write_text(f"{section}: {{ros__parameters: {{rate: 321.0}}}}\n", encoding="utf-8")
+    system = made(name, gains=str(file))
+    assert {node.parameters["rate"] for node in system.nodes() if node.name in ("controller", "watchdog")} == {321.0}
+
+
+def test_a_rate_that_is_given_overrides_the_file_of_the_gains(tmp_path):
+    file = tmp_path / "gains.yaml"
+    file.write_text("controller: {ros__parameters: {rate: 321.0}}\n", encoding="utf-8")
+    assert made("sim", gains=str(file), rate="250").node("controller").parameters["rate"] == 250.0
+
+
+def test_packages_of_all_controllers_in_kinovas_file_are_looked_up_with_the_driver():
+    file = SHARE / "config/ros2_control/gen3_forward_position.yaml"
+    manager = yaml.safe_load(file.read_text(encoding="utf-8"))["controller_manager"]["ros__parameters"]
+    types = [entry["type"] for entry in manager.values() if isinstance(entry, dict)]
+    assert set(made("gen3").plugins) == {each.partition("/")[0] for each in types}
+    assert made("gen3", driver="false").plugins == ()
 
 
 def test_kinovas_driver_has_a_forward_controller_by_our_file():

@@ -10,7 +10,6 @@ MAX_WORDS = 20
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "ethercat_emulator/README.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 MESSAGES = {"ethercat_faults.md"}  # the table on this page consists of messages of the driver
-OTHERS = {"adding_a_robot.md"}
 FOLDERS = "bench|config|docs|ethercat_emulator|examples|launch|robot_control_ros|test|urdf"
 
 LISTED = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
@@ -93,7 +92,7 @@ def find(name):
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in OTHERS], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_sentence_is_longer_than_20_words(page):
     text = page.read_text(encoding="utf-8")
     if page.name in MESSAGES:

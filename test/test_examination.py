@@ -63,7 +63,7 @@ def test_a_rate_that_is_a_tenth_off_is_told_with_the_parameter_to_set(rate, leve
     if level is WARNING:
         assert f"{rate:.0f} Hz" in found.text
         assert "500 Hz are nominal" in found.text
-        assert found.advice.endswith(f"-p rate:={rate:.0f}")
+        assert f"rate: {rate:.0f} in the parameter file of the launch argument gains" in found.advice
 
 
 def test_one_long_gap_is_seen_even_if_the_rate_is_right():

@@ -131,7 +131,9 @@ class Launch:
         self.failures = []
         (opaque,) = [entity for entity in description.positional[0] if type(entity).__name__ == "OpaqueFunction"]
         loop = SimpleNamespace(call_exception_handler=self.failures.append)
-        self.context = SimpleNamespace(arguments=arguments, is_shutdown=False, asyncio_loop=loop)
+        self.context = SimpleNamespace(
+            arguments=arguments, launch_configurations=arguments, is_shutdown=False, asyncio_loop=loop
+        )
         self.take(opaque.named["function"](self.context))
 
     def take(self, actions):
@@ -238,6 +240,27 @@ def test_a_system_that_cannot_be_is_refused_in_words(launching):
     description = load(FILES["sim"]).generate_launch_description()
     with pytest.raises(ConfigError, match="unknown robot 'nonsense'; robots: "):
         Launch(description, arguments_of("sim") | {"robot": "nonsense"})
+
+
+@pytest.mark.parametrize(("given", "meant"), [("lw", "law"), ("gain", "gains"), ("dashbord", "dashboard")])
+def test_a_misspelt_argument_is_refused_with_the_valid_ones(launching, given, meant):
+    description = load(FILES["sim"]).generate_launch_description()
+    with pytest.raises(ConfigError) as raised:
+        Launch(description, arguments_of("sim") | {given: "any"})
+    assert f"did you mean {meant!r}?" in str(raised.value)
+    assert raised.value.name == given
+    assert raised.value.bound == tuple(argument.name for argument in SETUPS["sim"].arguments)
+
+
+def test_arguments_of_an_included_launch_file_pass(launching):
+    description = load(FILES["ur"]).generate_launch_description()
+    Launch(description, arguments_of("ur") | {"kinematics_params_file": "/my/calibration.yaml", "tf_prefix": "left_"})
+
+
+@pytest.mark.parametrize("argument", ["gripper", "robot_type", "dof", "vision", "launch_rviz"])
+def test_arguments_of_kinovas_launch_file_are_no_misspelt_ones_of_ours(launching, argument):
+    description = load(FILES["gen3"]).generate_launch_description()
+    Launch(description, arguments_of("gen3") | {argument: "any"})
 
 
 def test_a_node_is_what_its_spec_says(launching):
@@ -542,6 +565,8 @@ def packages(launch_ros, tmp_path):
         packages.executable(package, name)
     for package, name in ((PACKAGE, "wait_active"), ("controller_manager", "spawner")):
         packages.executable(package, name, "exit 0")
+    for package in ("joint_state_broadcaster", "forward_command_controller"):
+        packages.package(package)
     yield packages
     packages.end()
 

@@ -1,6 +1,7 @@
 """The package as pip, rosdep, colcon and `ros2 run` see it: manifest, dependencies, what a wheel installs."""
 
 import ast
+import configparser
 import email.message
 import email.parser
 import importlib.util
@@ -211,6 +212,15 @@ def run_pip(*arguments: str | Path) -> None:
     assert result.returncode == 0, result.stdout
 
 
+def copy_source(folder: Path) -> None:
+    """What is built is a copy: a build leaves files behind, and leftovers of an older one would get installed."""
+    folder.mkdir()
+    for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
+        shutil.copy2(ROOT / name, folder / name)
+    for name in (NAME, EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory) -> Installation:
     for tool in ("pip", "setuptools", "wheel"):
@@ -219,13 +229,7 @@ def installation(tmp_path_factory) -> Installation:
     folder = tmp_path_factory.mktemp("packaging")
     source, wheels, prefix = folder / "source", folder / "wheels", folder / "prefix"
 
-    # Built from a copy: a build leaves files behind, and leftovers of an older one would get into the wheel.
-    source.mkdir()
-    for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
-        shutil.copy2(ROOT / name, source / name)
-    for name in (NAME, EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-
+    copy_source(source)
     options = ("--quiet", "--no-deps", "--no-index")
     run_pip("wheel", *options, "--no-build-isolation", "--wheel-dir", wheels, source)
     (wheel,) = wheels.glob("*.whl")
@@ -296,7 +300,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installation, package):
     assert expected - installation.names_in_wheel == set()
 
 
-@pytest.mark.parametrize("node", [*NODES, "wait_active"])
+@pytest.mark.parametrize("node", [*NODES, "wait_active", "robot_control", "ethercat-emulator"])
 def test_executables_of_the_nodes_are_installed(installation, node):
     executable = installation.prefix / "lib" / NAME / node
     assert os.access(executable, os.X_OK)
@@ -330,6 +334,35 @@ def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpre
 
     used = prefix / "bin" if own_interpreter else path
     assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes.controller", "--ros-args", "a b"]
+
+
+@pytest.mark.parametrize("name", ["robot_control", "ethercat-emulator"])
+def test_ros2_run_has_the_commands_too(tmp_path, name):
+    settings = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    settings["PYTHONPATH"] = str(ROOT)
+    command = [ROOT / "scripts" / name, "--help"]
+    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith(f"usage: {name}")
+
+
+def test_setup_py_installs_as_colcon_calls_it(tmp_path):
+    """As colcon_core/task/python/build.py does: setup.cfg's install_scripts is passed on the command line."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    assert parser["develop"]["script_dir"] == parser["install"]["install_scripts"]
+    source, prefix = tmp_path / "source", tmp_path / "prefix"
+    copy_source(source)
+    command = [sys.executable, "setup.py", "egg_info", "--egg-base", "..", "build", "--build-base", "../build"]
+    command += ["install", "--record", "../log", "--install-scripts", parser["install"]["install_scripts"]]
+    command += ["--prefix", str(prefix), "--single-version-externally-managed", "install_data"]
+    subprocess.run(command, cwd=source, capture_output=True, check=True)
+    commands = ("robot_control", "ethercat-emulator")
+    for path in (
+        *(f"{folder}/{name}" for folder in ("bin", f"lib/{NAME}") for name in commands),
+        f"lib/{NAME}/controller",
+    ):
+        assert os.access(prefix / path, os.X_OK)
+    assert (prefix / MARKER).is_file()
 
 
 @pytest.mark.parametrize("command", ["robot_control", "ethercat-emulator"])

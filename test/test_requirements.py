@@ -52,7 +52,7 @@ def test_what_is_missing_is_named_alone(install, missing):
     named, _, rest = str(raised.value).partition(". ")
     assert named == f"not installed here: {'program' if missing in PROGRAMS else 'ROS package'} {missing}"
     debian = {"gz": "ros-gz-sim"}.get(missing, missing.replace("_", "-"))
-    assert f"sudo apt install ros-kilted-{debian}. " in rest
+    assert f"sudo apt-get install ros-kilted-{debian}. " in rest
 
 
 def test_all_that_is_missing_is_told_at_once(install):

@@ -4,11 +4,10 @@ The command line starts them as processes, the launch files as launch actions; b
 """
 
 from .drivers import GEN3, UR
-from .environment import environment
 from .ethercat_system import ETHERCAT, drives
 from .gazebo import GAZEBO
 from .package_nodes import SIMULATION, control, controller, gain_files, page, simulation
-from .requirements import check_requirements
+from .requirements import check_requirements, environment
 from .ros2_control import BEHIND, ICUBE, MOCK
 from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Part, Program, Setup, System, Value, Xacro
 

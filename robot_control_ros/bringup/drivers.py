@@ -1,27 +1,41 @@
 """Systems on the drivers of real arms, or on their mock hardware.
 
 Names and arguments: Universal_Robots_ROS2_Driver (ur_robot_driver/launch/ur_control.launch.py, branches jazzy and
-kilted), ros2_kortex (kortex_bringup/launch/gen3.launch.py, main).
+kilted), ros2_kortex (kortex_bringup/launch/gen3.launch.py, main). Forward controllers of Universal Robots by branch
+(ur_robot_driver/config/ur_controllers.yaml): main has forward_command_controller/ForwardCommandController; humble,
+jazzy and kilted have {position,velocity,effort}_controllers/JointGroup{Position,Velocity,Effort}Controller.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..core.errors import ConfigError
+from ..core.types import CommandMode
+from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
-from ..robot.configuration import load_robot
+from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
-from .package_nodes import CONTROL, SWITCH, active, control, running_law, switch
+from .package_nodes import CONTROL, SWITCH, active, control, file_rate, running_law, switch
 from .ros2_control import spawner
 from .system import Argument, LaunchFile, Setup, System, stages
 
 UR_TYPES = ("ur5", "ur5e")
+GEN3_PLUGINS = (  # packages of the controllers in our file; kortex_bringup doesn't depend on all of them
+    "forward_command_controller",
+    "joint_state_broadcaster",
+    "joint_trajectory_controller",
+    "picknik_reset_fault_controller",
+    "picknik_twist_controller",
+)
+DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}  # by profile: mock hardware has no wrench
 MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH)
 
 
 def ur(
     ur_type: str,
     robot_ip: str,
-    law: str = "admittance",
+    law: str = "",
     gains: str = "",
     watchdog: str = "true",
     dashboard: str = "false",
@@ -39,7 +53,7 @@ def ur(
     """
     if ur_type not in UR_TYPES:
         raise ConfigError(f"ur_type = {ur_type!r}; choices: {', '.join(UR_TYPES)}")
-    profile, rate = _profile(ur_type, use_mock_hardware)
+    profile, rate = _profile(ur_type, use_mock_hardware, gains)
     arguments = {
         "ur_type": ur_type,
         "robot_ip": robot_ip,
@@ -50,25 +64,20 @@ def ur(
         "launch_rviz": "false",
     }
     config = load_robot(ur_type, profile)
-    running = running_law(config, law, gains)
-    _check_wrench(running, profile, f"mock.launch.py robot:={ur_type}")
+    law = law or DEFAULT_LAWS[profile]
+    running = checked_law(config, law, gains)
     forward = config.profile.controllers[running.mode]
-    started = (
-        [LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)] if switch("driver", driver) else []
-    )
+    ours = control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True)
+    launch_file = LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)
     return stages(
-        [
-            *started,
-            *control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True),
-            active(vital=False),
-        ],
+        [*([launch_file] if switch("driver", driver) else []), *ours, active(vital=False)],
         [spawner(None, forward, vital=False, optional=True)],  # it fails where the controller is active already
     )
 
 
 def gen3(
     robot_ip: str,
-    law: str = "admittance",
+    law: str = "",
     gains: str = "",
     watchdog: str = "true",
     dashboard: str = "false",
@@ -81,7 +90,7 @@ def gen3(
         ConfigError: unknown law or file, a law that doesn't command positions, or one that needs the wrench that
             mock hardware doesn't have.
     """
-    profile, rate = _profile("gen3", use_mock_hardware)
+    profile, rate = _profile("gen3", use_mock_hardware, gains)
     file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
     arguments = {
         "robot_ip": robot_ip,
@@ -91,26 +100,52 @@ def gen3(
         "robot_pos_controller": "joint_trajectory_controller",  # loaded, inactive: the watchdog's fallback
         "launch_rviz": "false",
     }
-    running = running_law(load_robot("gen3", "real"), law, gains)  # positions only, with mock hardware, too
-    _check_wrench(running, profile, "mock.launch.py robot:=gen3")
-    started = [LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments)] if switch("driver", driver) else []
-    return stages([*started, *control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)])
+    law = law or DEFAULT_LAWS[profile]
+    # The file of the controllers has positions only, on mock hardware as well.
+    config = load_robot("gen3", profile)
+    checked_law(replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,))), law, gains)
+    ours = control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)
+    if not switch("driver", driver):
+        return stages(ours)
+    return stages([LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments), *ours], plugins=GEN3_PLUGINS)
 
 
-def _check_wrench(law: RunningLaw, profile: str, instead: str) -> None:
-    """Refuse a law whose wrench the driver's mock hardware doesn't have, or has as NaN."""
-    if profile == "mock" and law.needs_wrench:
-        remedy = f"use position_domain_pd here, or {instead}"
-        raise ConfigError(f"law {law.name} needs a wrench, which the driver's mock hardware doesn't have: {remedy}")
+def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
+    """The law on a driver. The hints of a refusal are the laws that the same check accepts with their defaults.
+
+    Raises:
+        ConfigError: unknown law or file, or a law whose commands or wrench the driver doesn't have.
+    """
+    law_class(law)  # an unknown law is refused with all names
+    hint = f"Use one of: {', '.join(name for name in law_names() if name != law and _runs(config, name))}."
+    config = replace(config, profile=replace(config.profile, remedy=hint))
+    running = running_law(config, law, gains)
+    if _lacks_wrench(config, running):
+        text = f"law {running.name} needs a wrench, which the driver's mock hardware doesn't have. {hint}"
+        raise ConfigError(text, name="law", value=law)
+    return running
 
 
-def _profile(robot: str, use_mock_hardware: str) -> tuple[str, float]:
-    """The profile, and the rate of the driver, which is the same on mock hardware."""
-    rate = load_robot(robot, "real").profile.rate
+def _runs(config: RobotConfig, law: str) -> bool:
+    """Whether a driver takes a law with its default gains."""
+    try:
+        return not _lacks_wrench(config, running_law(config, law, ""))
+    except ConfigError:
+        return False
+
+
+def _lacks_wrench(config: RobotConfig, law: RunningLaw) -> bool:
+    """The driver's mock hardware has no wrench, or has it as NaN."""
+    return config.profile_name == "mock" and law.needs_wrench
+
+
+def _profile(robot: str, use_mock_hardware: str, gains: str) -> tuple[str, float]:
+    """The profile, and the rate: of the file of the gains, or the driver's, which is the same on mock hardware."""
+    rate = file_rate(gains) or load_robot(robot, "real").profile.rate
     return ("mock" if switch("use_mock_hardware", use_mock_hardware) else "real"), rate
 
 
-LAW = Argument("law", "admittance", CONTROL[0].text)
+LAW = Argument("law", "", f"{CONTROL[0].text[:-1]}; empty for admittance, on mock hardware position_domain_pd.")
 DRIVER = Argument("driver", "true", "Start the driver; false where it runs already.", SWITCH)
 UR = Setup(
     (

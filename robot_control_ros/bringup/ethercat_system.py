@@ -8,7 +8,7 @@ from pathlib import Path
 from ..ethercat.driver.topology import load_topology
 from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
 from ..robot.configuration import load_robot
-from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, controller, number, page, portable, switch
+from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, controller, file_rate, number, page, portable, switch
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
@@ -24,21 +24,11 @@ def drives(
     in_process: str = "false",
     realtime_priority: str = "40",
     cpu_affinity: str = "-1",
-    patient: str = "false",
+    emulated_bus: str = "false",
 ) -> System:
     """The bus, and a controller whose law runs in its own process, or in the bus's.
 
     The bus outlives the controller, and stops its drives where that ends. So there is no watchdog beside it.
-
-    Args:
-        interface: network interface that the bus is on.
-        robot, law, gains, dashboard: see :func:`control`.
-        topology: which drive is where: a name, or the path of a YAML file; the robot's name by default.
-        in_process: whether the law runs in the bus's process.
-        realtime_priority: SCHED_FIFO priority of the bus's process; 0 for none.
-        cpu_affinity: processor that the bus's process stays on; -1 for any.
-        patient: whether frames are waited for so long that a machine which stalls doesn't stop the drives; for an
-            emulated bus.
 
     Raises:
         ConfigError: unknown robot, law, topology or file, a robot without the profile, or a topology of another robot.
@@ -55,10 +45,11 @@ def drives(
         "cpu_affinity": number("cpu_affinity", cpu_affinity),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
-        **({name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()} if switch("patient", patient) else {}),
     }
-    cycles = 1.0 / bus.cycle
-    spec = controller(robot, law, gains, profile="ethercat", rate=HOSTED_RATE if hosted else cycles)
+    if switch("emulated_bus", emulated_bus):
+        given |= {name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()}
+    rate = file_rate(gains) or (HOSTED_RATE if hosted else 1.0 / bus.cycle)
+    spec = controller(robot, law, gains, profile="ethercat", rate=rate)
     if hosted:
         spec = replace(spec, parameters={**spec.parameters, "bus": interface})
     shown = [page(robot, "ethercat")] if switch("dashboard", dashboard) else []
@@ -77,7 +68,7 @@ ETHERCAT = Setup(
         ),
         Argument("realtime_priority", "40", "SCHED_FIFO priority of the bus's process; 0 for none."),
         Argument("cpu_affinity", "-1", "Processor that the bus's process stays on; -1 for any."),
-        Argument("patient", "false", "Wait for frames on a machine that stalls, as virtual ones do.", SWITCH),
+        Argument("emulated_bus", "false", "Long timeouts for frames: a slow machine doesn't stop the drives.", SWITCH),
     ),
     drives,
 )

@@ -64,19 +64,10 @@ def gazebo(
     mode = running_law(config, law, gains).mode
     path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
     description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
-    clock = NodeSpec(
-        "parameter_bridge",
-        "clock_bridge",
-        package="ros_gz_bridge",
-        arguments=("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",),
-    )
-    create = NodeSpec(
-        "create",
-        "create",
-        package="ros_gz_sim",
-        arguments=("-topic", "robot_description", "-name", config.name),
-        once=True,
-    )
+    bridged = ("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",)
+    clock = NodeSpec("parameter_bridge", "clock_bridge", package="ros_gz_bridge", arguments=bridged)
+    spawned = ("-topic", "robot_description", "-name", config.name)
+    create = NodeSpec("create", "create", package="ros_gz_sim", arguments=spawned, once=True)
     simulation = simulator(path, switch("headless", headless))
     system = stages(
         [simulation, state_publisher(description, simulated_time=True), clock, create],

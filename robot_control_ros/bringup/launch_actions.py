@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from ..core.errors import ConfigError
 from . import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro, check_requirements
 
+ALIKE = 0.8  # ratio of difflib from which on a name is a misspelt one: robot_type is no robot_ip
 GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
 SESSION = Path(__file__).with_name("program_session.py")  # ends a program with all that it has started
 
@@ -49,9 +52,27 @@ def describe(setup: Setup) -> LaunchDescription:
 
 def _start(context: LaunchContext, setup: Setup) -> list[Any]:
     given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in setup.arguments}
+    check_names(setup, context.launch_configurations)
     system = setup.make(**given)
     check_requirements(system)
     return _actions(system.stages)
+
+
+def check_names(setup: Setup, given: Iterable[str]) -> None:
+    """Refuse a misspelt launch argument. What is like none of ours may be for a launch file that this one includes.
+
+    Raises:
+        ConfigError: names the argument, the one that it resembles, and all that there are.
+    """
+    known = [argument.name for argument in setup.arguments]
+    for name in given:
+        near = [] if name in known else get_close_matches(name, known, 1, ALIKE)
+        if near:
+            raise ConfigError(
+                f"unknown launch argument {name!r}: did you mean {near[0]!r}? Arguments: {', '.join(known)}",
+                name=name,
+                bound=tuple(known),
+            )
 
 
 def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
@@ -63,7 +84,9 @@ def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
     actions = [action for _, action in started]
     for spec, action in started:
         if not isinstance(spec, LaunchFile):
-            on_exit = _on_exit(spec, later if spec is last else [])
+            on_exit = partial(_ended, spec)
+            if isinstance(spec, NodeSpec) and spec.once:
+                on_exit = partial(_done, spec, later if spec is last else [])
             actions.append(RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit)))
     return actions if isinstance(last, NodeSpec) and last.once else [*actions, *later]
 
@@ -95,12 +118,6 @@ def _parameter(value: Value | Xacro) -> Any:
     if isinstance(value, Xacro):
         return ParameterValue(Command(shlex.join(value.command()), on_stderr="warn"), value_type=str)
     return ParameterValue(value, value_type=str) if isinstance(value, str) else value
-
-
-def _on_exit(spec: NodeSpec | Program, later: list[Any]) -> Callable[[Any, LaunchContext], list[Any]]:
-    if isinstance(spec, NodeSpec) and spec.once:
-        return partial(_done, spec, later)
-    return partial(_ended, spec)
 
 
 def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) -> list[Any]:

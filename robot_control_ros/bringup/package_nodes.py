@@ -16,7 +16,10 @@ from ..simulation.scene import load_scene
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
 SWITCH = ("true", "false")
+SHARED = ("robot", "profile", "rate", "use_sim_time")  # parameters that the watchdog and the controller have both
 DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
+RATE = Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's.")
+SCENE = Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing.")
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
 CONTROL = (
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
@@ -44,7 +47,7 @@ def control(
     Args:
         robot, law, gains, watchdog, dashboard: as the arguments say.
         profile: of the robot's file.
-        rate: joint states per second [Hz]; 0 takes the profile's.
+        rate: joint states per second [Hz]; 0 takes that of the file of the gains, or the profile's.
         vital: whether the end of one of them is the end of all; else what is left keeps the robot safe.
         description: where the controller has the robot description from, ``config`` or ``topic``.
         forward_follows: whether the forward controller is activated once ours is active.
@@ -52,12 +55,12 @@ def control(
     Raises:
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
     """
-    spec = controller(robot, law, gains, profile=profile, rate=rate, description=description)
+    spec = controller(robot, law, gains, profile=profile, rate=rate or file_rate(gains), description=description)
     if forward_follows:
         spec = replace(spec, parameters={**spec.parameters, "forward_follows": True})
     specs = [replace(spec, vital=vital)]
     if switch("watchdog", watchdog):
-        shared = {name: spec.parameters[name] for name in ("robot", "profile", "rate", "use_sim_time")}
+        shared = {name: spec.parameters[name] for name in SHARED if name in spec.parameters}
         topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
         specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
     if switch("dashboard", dashboard):
@@ -75,7 +78,7 @@ def controller(
     parameters: dict[str, Value] = {
         "robot": portable(robot),
         "profile": profile,
-        "rate": rate,
+        **({"rate": rate} if rate else {}),  # 0 would override the file of the gains
         "law": law,
         "description": description,
         "use_sim_time": system.simulated_time,
@@ -138,8 +141,8 @@ SIMULATION = Setup(
         ROBOT,
         *CONTROL,
         Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
-        Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
-        Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
+        RATE,
+        SCENE,
     ),
     simulation,
 )
@@ -193,6 +196,15 @@ def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
     return value
 
 
+def file_rate(gains: str) -> float:
+    """The controller's `rate` in the file of the gains [Hz]; 0 where there is none."""
+    found = 0.0
+    for path in gain_files(gains):
+        for parameters in node_parameters("gains", Path(path), "controller"):
+            found = number("rate", parameters.get("rate", found))
+    return found
+
+
 def gain_files(gains: str) -> tuple[str, ...]:
     """The parameter files: the given one, or none.
 
@@ -213,7 +225,7 @@ def number(name: str, value: float | str) -> float:
     """A number from a launch argument; its bounds are the nodes'."""
     try:
         return float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         raise ConfigError(f"{name} = {value!r}: must be a number") from None
 
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 from ..core.errors import HardwareFault
 from . import NodeSpec, environment
@@ -28,9 +27,7 @@ class Processes:
             self.start(spec)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def start(self, spec: NodeSpec) -> subprocess.Popen[bytes]:

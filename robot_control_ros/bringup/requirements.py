@@ -1,9 +1,12 @@
-"""What a system needs on this machine: looked up before anything of it starts."""
+"""What a system needs on this machine: packages and programs, looked up before it starts; the environment."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..robot.files import ament_prefixes, has_package
@@ -16,31 +19,36 @@ def check_requirements(system: System) -> None:
     Raises:
         ConfigError: something is missing; names all of it, and what to type. Or the system's own check fails.
     """
-    programs, packages = missing_programs(system), missing_packages(system)
+    needed = {part.command[0]: part.package for part in system.parts() if isinstance(part, Program)}
+    if any(isinstance(value, Xacro) for node in system.nodes() for value in node.parameters.values()):
+        needed["xacro"] = "xacro"
+    programs = {name: package for name, package in needed.items() if shutil.which(name) is None}
+    wanted = {part.package for part in system.parts() if not isinstance(part, Program)}.union(system.plugins)
+    wanted -= {PACKAGE, *(name for prefix in ament_prefixes() for name in wanted if has_package(prefix, name))}
+    packages = sorted(wanted)
     if programs or packages:
-        lists = [("program", list(programs)), ("ROS package", packages)]
-        named = "; ".join(f"{kind} {', '.join(names)}" for kind, names in lists if names)
+        lists = {"program": programs, "ROS package": packages}
+        named = "; ".join(f"{kind} {', '.join(names)}" for kind, names in lists.items() if names)
         distro = os.environ.get("ROS_DISTRO", "$ROS_DISTRO")
-        wanted = sorted({*packages, *programs.values()})
-        debian = " ".join(f"ros-{distro}-{package.replace('_', '-')}" for package in wanted)
+        debian = [f"ros-{distro}-{package.replace('_', '-')}" for package in sorted({*packages, *programs.values()})]
         raise ConfigError(
-            f"not installed here: {named}. Install them with: sudo apt install {debian}. "
+            f"not installed here: {named}. Install them with: sudo apt-get install {' '.join(debian)}. "
             "What is installed elsewhere is found after its setup.bash was sourced"
         )
     for check in system.checks:
         check()
 
 
-def missing_programs(system: System) -> dict[str, str]:
-    """The programs that aren't on the search path, and the ROS packages that bring them."""
-    needed = {part.command[0]: part.package for part in system.parts() if isinstance(part, Program)}
-    if any(isinstance(value, Xacro) for node in system.nodes() for value in node.parameters.values()):
-        needed["xacro"] = "xacro"
-    return {name: package for name, package in needed.items() if shutil.which(name) is None}
+def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for ROS processes of this interpreter: `base` (this process's) with what is missing.
 
-
-def missing_packages(system: System) -> list[str]:
-    """The ROS packages that aren't installed, without the one that this module belongs to."""
-    needed = {part.package for part in system.parts() if not isinstance(part, Program)}
-    needed = (needed | {*system.plugins}) - {PACKAGE}
-    return sorted(name for name in needed if not any(has_package(prefix, name) for prefix in ament_prefixes()))
+    The wheels of ROS 2 find their parts through AMENT_PREFIX_PATH, which nobody sets for them. Where neither a domain
+    nor a discovery range is chosen, the system keeps to this machine and to a domain of its own.
+    """
+    result = dict(os.environ if base is None else base)
+    if (Path(sys.prefix) / "share" / "ament_index").is_dir():
+        others = [p for p in result.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p and p != sys.prefix]
+        result["AMENT_PREFIX_PATH"] = os.pathsep.join([sys.prefix, *others])
+    result.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    result.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    return result

@@ -6,6 +6,7 @@ controller_manager/src/ros2_control_node.cpp).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import ConfigError
@@ -14,7 +15,9 @@ from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
 from .package_nodes import (
     CONTROL,
+    RATE,
     ROBOT,
+    SCENE,
     SWITCH,
     active,
     control,
@@ -27,6 +30,7 @@ from .package_nodes import (
 from .system import Argument, NodeSpec, Setup, System, Value, Xacro, stages
 
 DRIVES = "config/ros2_control/ethercat"
+FORWARD_PLUGINS = ("joint_state_broadcaster", "forward_command_controller")  # packages of what is spawned
 DEFAULT_UPDATE_RATE = 100  # Hz (ros2_control, controller_manager/src/controller_manager_parameters.yaml)
 MANAGER_LIMIT = "60"  # s that a spawner waits for the controller manager; by default it waits for ever
 STATES, COMMANDS = "/robot/joint_states", "/robot/joint_commands"  # of a simulator behind ros2_control
@@ -58,16 +62,15 @@ def mock(
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config, ours = (
-        load_robot(robot, "mock"),
-        control(robot, law, gains, watchdog, dashboard, "mock", forward_follows=True),
-    )
+    config = load_robot(robot, "mock")
+    ours = control(robot, law, gains, watchdog, dashboard, "mock", forward_follows=True)
     mode = running_law(config, law, gains).mode
     description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
         *in_front(config, mode, file, ours),
+        plugins=FORWARD_PLUGINS,
     )
 
 
@@ -90,10 +93,8 @@ def icube(
         ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
             controller manager at another rate than the profile's, which is the drives'.
     """
-    config, ours = (
-        load_robot(robot, "icube"),
-        control(robot, law, gains, watchdog, dashboard, "icube", vital=False, forward_follows=True),
-    )
+    config = load_robot(robot, "icube")
+    ours = control(robot, law, gains, watchdog, dashboard, "icube", vital=False, forward_follows=True)
     mode = running_law(config, law, gains).mode
     if mode is CommandMode.EFFORT and not switch("supported", supported):
         raise ConfigError(
@@ -101,18 +102,14 @@ def icube(
             "command: the arm would fall. Use a law that commands position or velocity, or support the arm and say "
             "supported:=true"
         )
-    description = xacro(
-        config,
-        hardware="ethercat",
-        command_interface=mode.value,
-        slave_config=str(drives(config, slave_config)),
-        rate=f"{config.profile.rate:g}",
-    )
-    file = controllers(config, controllers_file)
+    folder, file = str(drives(config, slave_config)), controllers(config, controllers_file)
+    rate = f"{config.profile.rate:g}"
+    description = xacro(config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate)
     check_update_rate(file, config.profile.rate)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         *in_front(config, mode, file, ours),
+        plugins=("ethercat_driver", *FORWARD_PLUGINS),
     )
 
 
@@ -133,13 +130,9 @@ def behind(
     if controller not in DRIVING:
         raise ConfigError(f"controller = {controller!r}; choices: {', '.join(DRIVING)}")
     config = load_robot(robot)
-    description = xacro(
-        config,
-        hardware="topic",
-        command_interface=DRIVING[controller].value,
-        joint_states_topic=STATES,
-        joint_commands_topic=COMMANDS,
-    )
+    driving = "forward_command_controller" if controller.startswith("forward_") else controller
+    topics = {"joint_states_topic": STATES, "joint_commands_topic": COMMANDS}
+    description = xacro(config, hardware="topic", command_interface=DRIVING[controller].value, **topics)
     file = controllers(config, controllers_file)
     return stages(
         [
@@ -149,6 +142,7 @@ def behind(
             spawner(file, "joint_state_broadcaster"),
         ],
         [spawner(file, controller)],
+        plugins=("joint_state_topic_hardware_interface", "joint_state_broadcaster", driving),
     )
 
 
@@ -170,15 +164,8 @@ def spawner(
     if inactive:
         arguments.append("--inactive")
     name = f"{'load' if inactive else 'spawn'}_{names[0]}"
-    return NodeSpec(
-        "spawner",
-        name,
-        package="controller_manager",
-        arguments=tuple(arguments),
-        once=True,
-        vital=vital,
-        optional=optional,
-    )
+    spec = NodeSpec("spawner", name, package="controller_manager", arguments=tuple(arguments), once=True)
+    return replace(spec, vital=vital, optional=optional)
 
 
 def wrench_broadcaster(file: Path) -> NodeSpec:
@@ -290,8 +277,8 @@ BEHIND = Setup(
         ROBOT,
         Argument("controller", "joint_trajectory_controller", "What drives the simulator.", tuple(DRIVING)),
         CONTROLLERS_FILE,
-        Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing."),
-        Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's."),
+        SCENE,
+        RATE,
     ),
     behind,
 )

@@ -151,6 +151,6 @@ class Setup:
     make: Callable[..., System]
 
 
-def stages(*parts: Iterable[Part]) -> System:
-    """A system of its stages; empty ones are left out."""
-    return System(tuple(tuple(part) for part in parts if part))
+def stages(*parts: Iterable[Part], plugins: tuple[str, ...] = ()) -> System:
+    """A system of its stages, without the empty ones, and of the packages that have its plugins."""
+    return System(tuple(tuple(part) for part in parts if part), plugins)

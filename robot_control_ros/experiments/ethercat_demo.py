@@ -99,7 +99,7 @@ def _on_the_bus(
     master, slaves = f"ecm{number}", f"ecs{number}"
     make_pair(master, slaves)
     hosted = "true" if in_process else "false"
-    ethercat, *others = drives(master, ROBOT, LAW, in_process=hosted, patient="true").nodes()
+    ethercat, *others = drives(master, ROBOT, LAW, in_process=hosted, emulated_bus="true").nodes()
     ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
     with (
         emulated_bus(ROBOT, "", slaves),

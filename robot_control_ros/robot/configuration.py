@@ -79,7 +79,7 @@ class RobotConfig:
         size=6,
         choices=(0, 1),
         convert=_not_all_0,
-        doc="1 for each of x, y, z, rx, ry, rz that the arm can move its tip in: a planar arm has x and y only.",
+        doc="1 for each of x, y, z, rx, ry, rz that the arm can move its tip in. A planar arm has x and y.",
     )
     law_gains: Mapping[str, Mapping[str, Any]] = entry({}, doc="By law and gain, what differs from the law's defaults.")
     profile: HardwareProfile = entry(

@@ -73,8 +73,7 @@ class HardwareProfile:
         0.0,
         lower=0.0,
         unit="s",
-        doc="Age at which joint states that stay the same to the last bit count as lost; 0 where a robot at rest may "
-        "look like that.",
+        doc="Joint states that stay the same to the last bit for so long count as lost. 0 turns this check off.",
     )
     wrench_frames: Mapping[str, str] = entry(
         {}, doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for."

@@ -66,7 +66,8 @@ def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> 
     cause = (
         "Look at the driver's update_rate, the network and this machine's load" if rate < nominal else "If it's right"
     )
-    return warning(f"{text}, where {nominal:.0f} Hz are nominal", f"{cause}; or start nodes with -p rate:={rate:.0f}")
+    advice = f"{cause}, or set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
+    return warning(f"{text}, where {nominal:.0f} Hz are nominal", advice)
 
 
 def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> Finding:
