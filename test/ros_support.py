@@ -27,7 +27,7 @@ from robot_control_ros.robot.configuration import RobotConfig
 LIMIT = 30.0  # s, for anything to happen at all
 PERIOD = 0.002  # s between two stamps of a fake robot
 ANSWERED = 5.0  # s, for the answer of a service; a response may get lost before its client is known
-TIMED = ("controller", "simulator", "watchdog")  # nodes that take real-time priority
+TIMED = ("controller", "watchdog")  # nodes that take real-time priority
 DISCOVERY = Path(__file__).with_name("fastdds.xml")
 
 _numbers = itertools.count()

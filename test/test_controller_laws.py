@@ -571,7 +571,7 @@ def test_a_payload_is_identified_and_taken_out(arm):
         if number == 5:
             answer = ros.trigger("/controller/identify_payload")
             assert not answer.success
-            assert "5 poses: must be at least 6" in answer.message
+            assert "poses = 5: must be at least 6" in answer.message
     answer = ros.trigger("/controller/identify_payload")
     assert answer.success, answer.message
     assert "mass 1.3000 kg, centre (0.0100, -0.0200, 0.0600) m" in answer.message
@@ -593,7 +593,7 @@ def test_a_payload_sample_needs_rest_and_a_fresh_wrench(arm):
     arm.cycles(5, hanging(arm, POSES[0]))
     answer = arm.ros.trigger("/controller/add_payload_sample")
     assert not answer.success
-    assert "moves with 0.05 rad/s" in answer.message
+    assert "velocity = 0.05 rad/s" in answer.message
     arm.robot.v = np.zeros(6)
     arm.cycles(60)
     answer = arm.ros.trigger("/controller/add_payload_sample")

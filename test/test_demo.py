@@ -327,8 +327,8 @@ def test_simulate_can_follow_a_circle(capsys):
         (["--set", "coriolis=0.5"], "coriolis = 0.5: it is a switch, must be true or false"),
         (["--robot", "nonsense"], "unknown robot 'nonsense'; robots: "),
         (["--law", "nonsense"], "unknown law 'nonsense'; laws: "),
-        (["--seconds", "-1"], "duration = -1.0: must be above 0 s"),
-        (["--rate", "0"], "rate = 0.0: must be above 0 Hz"),
+        (["--seconds", "-1"], "duration = -1: must be above 0 s"),
+        (["--rate", "0"], "rate = 0: must be above 0 Hz"),
         (["--scene", "nonsense"], "unknown scene 'nonsense'; scenes: ball, "),
     ],
 )

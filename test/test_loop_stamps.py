@@ -75,6 +75,8 @@ def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_wher
     speed, acceleration = UR5.tip_speed[0], UR5.tip_acceleration[0]
     before, sent, restarts = loop.reference, None, 0
     for k, step in enumerate(steps):
+        if loop.running.mode is CommandMode.EFFORT and 0.02 < step < MAX_GAP:
+            step = 0.02  # joint states that are rarer end the motion: test_late_samples.py
         time += step
         command = loop.tick(sample(time, k))
         if not 0.0 <= step <= MAX_GAP:

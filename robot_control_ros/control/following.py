@@ -11,6 +11,7 @@ from ..robot.model import JointLimits, RobotDynamics
 WINDOW = 0.1  # s by which a joint may be late
 DEFLECTION = 0.2  # rad by which a load may push a joint away from its position command
 REST = 1e-3  # rad within which a joint stands
+NEAR = 0.005  # rad within which a position command isn't judged
 DEPARTURE = 0.02  # rad that a command may leave a joint that stands
 STANDING = 0.08  # s that a joint may stand after that
 MIN_TORQUE = 0.25  # of a joint's effort limit, that moves a joint against its friction
@@ -35,6 +36,7 @@ class FollowingMonitor:
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
         self._robot = robot
         self._n, self._min_torque = robot.n, MIN_TORQUE * limits.effort
+        self._anchor_target = np.zeros(robot.n)
         self.reset()
 
     def reset(self) -> None:
@@ -66,7 +68,7 @@ class FollowingMonitor:
     def _is_near(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics) -> bool:
         """Whether no command is far enough from what the robot does to be judged: the usual case, and a cheap one."""
         if mode is CommandMode.POSITION:
-            return float(np.abs(last - state.q).max()) < DEPARTURE
+            return float(np.abs(last - state.q).max()) < NEAR
         if mode is CommandMode.VELOCITY:
             return float(np.abs(last).max()) < DEPARTURE / WINDOW
         self._net = np.abs(last if self._robot.profile.gravity_by_robot else last - kin.gravity)

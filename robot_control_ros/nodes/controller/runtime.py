@@ -67,7 +67,8 @@ class ControllerRuntime:
         self._checked = checked
         self._node, self._loop, self._state_timeout = node, loop, state_timeout
         self._simulated = bool(node.get_parameter("use_sim_time").value)
-        self._input = StateInput(loop.robot, loop.model, self._simulated_time if self._simulated else time.time)
+        self._clock = (lambda: node.get_clock().now().nanoseconds * 1e-9) if self._simulated else time.time
+        self._input = StateInput(loop.robot, loop.model, self._clock)
         self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
@@ -217,7 +218,7 @@ class ControllerRuntime:
             return
         age = time.monotonic() - self._state_at
         if self._simulated and self._loop.state is not None:
-            age = min(age, abs(self._simulated_time() - self._loop.state.time))
+            age = min(age, abs(self._clock() - self._loop.state.time))
         if age <= self._state_timeout:
             return
         if self._stale:
@@ -227,9 +228,6 @@ class ControllerRuntime:
         message = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
         resume = how_to_resume(self._loop.robot)
         self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=age, bound=self._state_timeout))
-
-    def _simulated_time(self) -> float:
-        return self._node.get_clock().now().nanoseconds * 1e-9
 
     def _publish_diagnostics(self) -> None:
         """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
