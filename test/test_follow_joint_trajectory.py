@@ -434,7 +434,7 @@ def test_a_reset_of_the_simulation_ends_the_goal(follower):
     handle = follower.send(follower.request(((2.0, AWAY),)))
     follower.ros.until(lambda: np.abs(follower.position() - HOME).max() > 0.02, "it moves")
     assert follower.ros.trigger("/simulator/reset").success
-    assert follower.result(handle)[:2] == (ABORTED, INVALID_GOAL)
+    assert follower.result(handle)[:2] == (ABORTED, PATH_TOLERANCE_VIOLATED)
 
 
 @ros

@@ -123,6 +123,8 @@ class CommandWatchdog:
         if not math.isfinite(state.q.dot(state.q) + state.v.dot(state.v)):
             return None
         self._state = state
+        if np.abs(state.v).max() >= REST_SPEED:
+            self._moved_at = now
         if self._last is None:
             return None
         self._nothing.restart(*self._times(now, self._clock))
@@ -130,8 +132,6 @@ class CommandWatchdog:
         if not self.active and self.silence <= self.timeout:
             return None
         command = self._command(self._last, state, now, fresh=True)
-        if np.abs(state.v).max() >= REST_SPEED:
-            self._moved_at = now
         self.at_rest = now - self._moved_at >= REST_TIME
         return command
 
@@ -167,7 +167,7 @@ class CommandWatchdog:
     def _command(self, last: Command, state: RobotState, now: float, fresh: bool) -> Command:
         if not self.active:
             self._safety.take_over(last)
-            self.active, self._sent_at, self._moved_at = True, now - self._robot.period, now
+            self.active, self._sent_at = True, now - self._robot.period
         dt = min(now - self._sent_at, MAX_STEP)
         self._sent_at = now
         if last.mode is CommandMode.POSITION:  # commands may count turns from elsewhere

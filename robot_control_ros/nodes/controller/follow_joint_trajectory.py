@@ -17,7 +17,16 @@ from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
 from ..common.ros_params import TunedParameters
-from .trajectory_goal import INVALID_GOAL, SUCCESSFUL, Constraints, Outcome, TrajectoryGoal, bounds_of, tolerance_of
+from .trajectory_goal import (
+    INVALID_GOAL,
+    PATH_TOLERANCE_VIOLATED,
+    SUCCESSFUL,
+    Constraints,
+    Outcome,
+    TrajectoryGoal,
+    bounds_of,
+    tolerance_of,
+)
 
 FEEDBACK_PERIOD = 0.05  # s between two feedbacks, by the robot's clock
 
@@ -85,7 +94,10 @@ class FollowJointTrajectory:
             return
         if self._loop.motion.trajectory is not running.path:
             restarted = self._loop.restart_reason if self._loop.restarts != running.restarts else ""
-            self.abort(self._loop.fault or restarted or "another target took its place")
+            if lost := self._loop.fault or restarted:
+                self.lose_path(lost)
+            else:
+                self.abort("another target took its place")
             return
         if state is None or reference.q is None or reference.v is None:
             return
@@ -104,6 +116,10 @@ class FollowJointTrajectory:
     def abort(self, reason: str) -> None:
         """End the goal that is followed, if there is one; where the robot goes then is the caller's affair."""
         self._finish(Outcome(INVALID_GOAL, reason))
+
+    def lose_path(self, reason: str) -> None:
+        """The same where the robot can't follow the path any more, though nobody wants it elsewhere."""
+        self._finish(Outcome(PATH_TOLERANCE_VIOLATED, reason))
 
     def _finish(self, outcome: Outcome | None) -> None:
         if self._running is not None:

@@ -191,7 +191,7 @@ class ControllerRuntime:
         self._input.allow_rest(time.monotonic())
         self._monitor.rests(reason, self.active)
         if reason and self.active:
-            self._goals.abort(reason)
+            self._goals.lose_path(reason)
 
     def _hold(self) -> str | None:
         self._check_active()
@@ -203,7 +203,7 @@ class ControllerRuntime:
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
         self._monitor.refuse(error)
-        self._goals.abort(str(error))
+        self._goals.lose_path(str(error))
         self._send_safe()
 
     def _send_safe(self) -> None:

@@ -195,7 +195,8 @@ class WatchdogNode(Node):
             self._takeovers += 1
             silence = self._takeover.silence
             self._reason = f"{missing} for {silence:.3f} s: safe output in {command.mode.value} mode by the watchdog"
-            self.get_logger().error(self._reason)
+            log = self.get_logger()
+            (log.error if self._ending is None else log.info)(self._reason)
 
     def _publish(self, command: Command) -> None:
         self._command.data = numbers(command.values)
