@@ -127,6 +127,10 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         assert well.level(words) == "ok", well.text
     assert max(map(len, well.lines)) <= 100
 
+    other = visit("--profile", "mock", "--law", "joint_pid")
+    assert other.level("controller runs for ur5 under profile sim") == "FAIL"
+    assert other.level("watchdog runs for ur5 under profile sim") == "FAIL"
+
     assert controller.child.end(2) == 0
     alone = visit("--law", "admittance")
     assert alone.level("no controller: nothing commands the robot") == "warn"

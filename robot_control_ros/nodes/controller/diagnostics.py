@@ -130,7 +130,12 @@ class LoopMonitor:
         return DiagnosticStatus.OK, "running"
 
     def _values(self, rate: float, speed: float) -> dict[str, str]:
-        values = {"law": self._loop.running.name, "rate [Hz]": f"{rate:.1f}", "refusals": str(self._refusals)}
+        values = {
+            "profile": self._loop.robot.profile_name,
+            "law": self._loop.running.name,
+            "rate [Hz]": f"{rate:.1f}",
+            "refusals": str(self._refusals),
+        }
         if self._simulated:
             values["real time factor"] = f"{speed:.2f}"
         values["restarts"] = str(self._loop.restarts)

@@ -13,6 +13,7 @@ from ...robot.model import RobotModel
 from ..common.findings import Finding, error, ok, warning
 
 MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
+ANOTHER_TIME = 1e7  # s: stamps that are further off are no wall time
 RATE_TOLERANCE = 0.1  # fraction of the nominal rate
 AT_REST = 0.02  # rad/s
 MIN_GRAVITY = 2.0  # N·m, from which on the sign of a torque can be judged
@@ -93,6 +94,8 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
     if not samples.rising:
         return error(f"{what}: stamps repeat", "Look for two publishers, or a driver without stamps", publishers)
     age = samples.age
+    if abs(age) > ANOTHER_TIME:
+        return warning(f"{what}: stamps are of simulated time", "Ask for a profile with simulated_time, such as sim")
     if abs(age) > MAX_AGE:
         remedy = "Let both machines keep the same time (chrony), or take a profile with simulated_time"
         return warning(f"{what}: stamps are {age * 1e3:+.0f} ms old on arrival", remedy)

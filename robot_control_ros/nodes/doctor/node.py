@@ -158,6 +158,12 @@ class Doctor(Node):
         if status is None:
             remedy = ("Configure it", f"ros2 lifecycle set /{name} configure") if name == CONTROLLER else ()
             return warning(f"{name} says nothing on /diagnostics", *remedy)
+        values = {pair.key: pair.value for pair in status.values}
+        asked = self._robot.name, self._robot.profile_name
+        running = status.hardware_id or asked[0], values.get("profile", asked[1])
+        if running != asked:
+            text = f"{name} runs for {running[0]} under profile {running[1]}, not for {asked[0]} under {asked[1]}"
+            return error(text, "Ask for that", f"robot_control doctor --robot {running[0]} --profile {running[1]}")
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
 

@@ -214,6 +214,7 @@ class WatchdogNode(Node):
         status = DiagnosticStatus(level=level, name=f"{self.get_name()}: commands", message=text)
         status.hardware_id = self._robot.name
         values = {
+            "profile": self._robot.profile_name,
             "takeovers": str(self._takeovers),
             "timeout [ms]": f"{self._takeover.timeout * 1e3:.0f}",
             "longest silence without a takeover [ms]": f"{self._takeover.longest_silence * 1e3:.1f}",
