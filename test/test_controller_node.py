@@ -262,6 +262,13 @@ def test_the_first_command_after_activation_holds_the_robot(arm):
     np.testing.assert_allclose(command, arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)
 
 
+def test_one_line_says_what_runs_when_it_becomes_active(arm):
+    lines = [line for line in arm.controller.child.err.splitlines() if "law impedance: " in line]
+    assert lines
+    for each in ("effort", "/forward_effort_controller/commands", "500 Hz"):
+        assert each in lines[0]
+
+
 def test_an_inactive_controller_is_silent(arm):
     count = len(arm.robot.commands)
     arm.controller.change("deactivate")
@@ -698,7 +705,8 @@ def test_a_misspelt_gain_gets_the_right_name(arm, kind):
 
 def test_hold_makes_the_present_pose_the_reference(arm):
     arm.stay_off()
-    assert arm.ros.trigger("/controller/hold").success
+    answer = arm.ros.trigger("/controller/hold")
+    assert (answer.success, bool(answer.message)) == (True, True)
     np.testing.assert_allclose(arm.reference(), arm.model.at(arm.robot.q).pose, rtol=0.0, atol=1e-9)
 
 
@@ -713,7 +721,8 @@ def test_go_home_leads_the_reference_home(arm):
 def test_zero_wrench_makes_the_present_wrench_zero(arm):
     arm.publish("/sensor/wrench", wrench_message("ft_frame", (1.0, 2.0, -8.0), (0.1, 0.2, 0.3)))
     arm.run(lambda: np.linalg.norm(arm.telemetry()[1]["wrench"]) > 8.0, "the wrench shows")
-    assert arm.ros.trigger("/controller/zero_wrench").success
+    answer = arm.ros.trigger("/controller/zero_wrench")
+    assert (answer.success, bool(answer.message)) == (True, True)
     np.testing.assert_allclose(arm.telemetry()[1]["wrench"], np.zeros(6), rtol=0.0, atol=1e-12)
     arm.publish("/sensor/wrench", wrench_message("ft_frame", (1.0, 2.0, 2.0), (0.1, 0.2, 0.3)))
     arm.run(lambda: np.linalg.norm(arm.telemetry()[1]["wrench"]) > 5.0, "the next wrench shows")

@@ -50,13 +50,13 @@ class Entities:
         made: Any = self.node.create_service(kind, name, callback)
         self.on_close(self.node.destroy_service, made)
 
-    def trigger(self, name: str, action: Callable[[], Any]) -> None:
-        """A std_srvs/Trigger service around an action; a text it returns, or one of our errors, is the answer."""
+    def trigger(self, name: str, action: Callable[[], Any], done: str = "") -> None:
+        """A std_srvs/Trigger service around an action; the answer is its text, or else `done`, or one of our errors."""
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
                 message = action()
-                response.success, response.message = True, message if isinstance(message, str) else ""
+                response.success, response.message = True, message if isinstance(message, str) else done
             except RobotControlError as error:
                 response.success, response.message = False, str(error)
             return response

@@ -92,14 +92,14 @@ class ControllerRuntime:
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
         Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
-        for name, action in (
-            ("zero_wrench", loop.wrench.zero),
-            ("add_payload_sample", self._payload.add_sample),
-            ("identify_payload", self._payload.identify),
-            ("hold", self._hold),
-            ("go_home", loop.motion.go_home),
+        for name, action, done in (
+            ("zero_wrench", loop.wrench.zero, "the present wrench counts as zero"),
+            ("add_payload_sample", self._payload.add_sample, ""),
+            ("identify_payload", self._payload.identify, ""),
+            ("go_home", loop.motion.go_home, "moving home"),
         ):
-            entities.trigger(f"~/{name}", action if name == "hold" else self._when_ready(action))
+            entities.trigger(f"~/{name}", self._when_ready(action), done)
+        entities.trigger("~/hold", self._hold, "holding")
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
@@ -137,11 +137,14 @@ class ControllerRuntime:
         return [describe([finding]) for finding in findings if finding.level is Level.WARNING]
 
     def notes(self) -> list[str]:
-        """What a user has to know of this robot under this profile."""
+        """What runs, and what a user has to know of this robot under this profile."""
         robot, notes = self._loop.robot, list(self._loop.robot.profile.notes)
         if compensated := " and ".join(robot.profile.compensated_by_robot):
             notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
-        return [f"{robot.description or robot.name} (profile {robot.profile_name}): {note}" for note in notes]
+        mode, name = self._loop.running.mode, robot.description or robot.name
+        topic = robot.profile.command_topic(mode)
+        runs = f"law {self._loop.running.name}: {mode.value} commands on {topic}, {robot.profile.rate:g} Hz nominal"
+        return [runs, *(f"{name} (profile {robot.profile_name}): {note}" for note in notes)]
 
     def check_law(self, law: RunningLaw) -> None:
         """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
