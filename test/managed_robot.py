@@ -41,6 +41,7 @@ profiles:
     commands: [{mode}]
     gravity_by_robot: false
     controller_manager: /controller_manager
+    fallback_controller: joint_trajectory_controller
 """
 
 
@@ -53,7 +54,8 @@ def managed_robot(folder: Path, rate: float, mode: CommandMode) -> tuple[str, Ro
 
 def use_stand_in(ros: Ros, monkeypatch: Any) -> None:
     """Let this process and the nodes that it starts have messages of the controller manager."""
-    if find_spec("controller_manager_msgs") is None:
+    found = find_spec("controller_manager_msgs")
+    if found is None or str(found.origin).startswith(str(STAND_IN)):
         monkeypatch.syspath_prepend(str(STAND_IN))
         ros.environment["PYTHONPATH"] = str(STAND_IN)
         monkeypatch.setitem(sys.modules, "controller_manager_msgs", None)
@@ -94,7 +96,7 @@ class ManagedRobot:
     def start(self) -> None:
         """Start the manager, with no controller active."""
         from controller_manager_msgs.msg import ControllerManagerActivity
-        from controller_manager_msgs.srv import ListControllers
+        from controller_manager_msgs.srv import ListControllers, SwitchController
 
         self.states = dict.fromkeys(self.states, "inactive")
         self.node = self._ros.create_node("controller_manager")
@@ -102,6 +104,7 @@ class ManagedRobot:
         self._kind = ControllerManagerActivity
         self._states = self.node.create_publisher(JointState, "joint_states", 10)
         self.node.create_service(ListControllers, "/controller_manager/list_controllers", self._list)
+        self.node.create_service(SwitchController, "/controller_manager/switch_controller", self._switch)
         for name in FORWARD.values():
             self.node.create_subscription(
                 Float64MultiArray, f"/{name}/commands", lambda message, name=name: self._take(name, message), 10
@@ -121,7 +124,11 @@ class ManagedRobot:
         A strict switch is refused where a controller isn't loaded, or is already as it should be, or where two would
         have the joints; best effort leaves such out, but for the last.
         """
-        deactivate = [] if deactivate is None else deactivate
+        accepted = self._begin_switch(activate, deactivate or [], strict)
+        self._ros.until(lambda: not self._pending, "a switch of controllers")
+        return accepted
+
+    def _begin_switch(self, activate: list[str], deactivate: list[str], strict: bool) -> bool:
         wrong = [name for name in activate if self.states.get(name) != "inactive"]
         wrong += [name for name in deactivate if self.states.get(name) != "active"]
         if strict and wrong:
@@ -132,12 +139,18 @@ class ManagedRobot:
         if len(remaining | set(activate)) > 1:
             return False
         self._pending.append((self._updates + self._delay, activate, deactivate))
-        self._ros.until(lambda: not self._pending, "a switch of controllers")
         return True
 
     def move(self, goal: np.ndarray, seconds: float) -> None:
         """A goal (n,) of the trajectory controller."""
         self._goal = self.plant.sample().q, goal, self.plant.time, seconds
+
+    def _switch(self, request: Any, response: Any) -> Any:
+        strict = request.strictness == type(request).STRICT
+        response.ok = self._begin_switch(
+            list(request.activate_controllers), list(request.deactivate_controllers), strict
+        )
+        return response
 
     def _list(self, request: Any, response: Any) -> Any:
         from controller_manager_msgs.msg import ControllerState

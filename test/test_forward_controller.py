@@ -162,3 +162,25 @@ def test_a_manager_that_is_started_again_finds_a_law_that_rests(setup):
     setup.passed(0.3)
     assert np.abs(setup.arm.q[-1] - place).max() < 0.01
     setup.check(begin)
+
+
+def test_a_killed_controller_gives_the_robot_to_the_fallback_controller_and_the_watchdog_says_so(tmp_path, monkeypatch):
+    with Ros(tmp_path) as ros:
+        use_stand_in(ros, monkeypatch)
+        setup = Setup(ros, tmp_path, CommandMode.POSITION)
+        watchdog = ros.start("watchdog", {"robot": str(tmp_path / "managed.yaml"), "profile": "managed"})
+        setup.give_to(setup.forward)
+
+        def says(text):
+            statuses = [status for message in setup.ours.diagnostics.messages for status in message.status]
+            return any(status.name.startswith("watchdog") and text in status.message for status in statuses)
+
+        ros.until(lambda: says("watching"), "a watchdog that watches")
+        begin = len(setup.arm.q)
+        setup.ours.child.process.kill()
+        ros.until(lambda: setup.arm.states[TRAJECTORY] == "active", "the fallback controller")
+        setup.ours.diagnostics.messages.clear()
+        ros.until(lambda: says(TRAJECTORY), "a watchdog that says who has the robot")
+        assert not says("nobody")
+        assert watchdog.err.count("is active") == 1
+        setup.check(begin)

@@ -70,7 +70,8 @@ class Fallback:
     def _on_answer(self, future: Any) -> None:
         answer = future.result()
         if answer.ok:
+            if not self._taken:  # an earlier request may be answered late
+                self._log.info(f"{self._profile.fallback_controller} is active")
             self._taken = True
-            self._log.info(f"{self._profile.fallback_controller} is active")
         else:  # before Jazzy there is no message
             self._log.error(f"{self._switch} was refused: {getattr(answer, 'message', '')}")

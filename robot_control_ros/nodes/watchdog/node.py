@@ -73,6 +73,7 @@ class WatchdogNode(Node):
         label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
         self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
         self._acting, self._takeovers, self._reason = False, 0, ""
+        self._handed_over = False  # to the fallback controller, which has the robot since
         self._since = self._state_at = 0.0  # by the steady clock: the last takeover, the last joint state
         self._ending: float | None = None  # since when
         self._executing = True  # until the robot says that it doesn't
@@ -147,7 +148,7 @@ class WatchdogNode(Node):
         self._send(takeover.poll(now, clock), "neither joint state nor command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
-            self._acting = False
+            self._acting, self._handed_over = False, True
         return takeover.active or (state is not None and not heard)
 
     def _done_here(self, now: float) -> bool:
@@ -170,6 +171,8 @@ class WatchdogNode(Node):
             values = next((message.data for message in messages if not _is_own(message)), None)
             if values is not None:
                 heard |= self._takeover.on_command(Command(mode, np.array(values)), now - 0.5 * WATCH_PERIOD)
+        if heard:
+            self._handed_over = False
         if heard and self._acting:
             self._acting = False
             self.get_logger().info(f"somebody commands again, after {now - self._since:.3f} s: the watchdog yields")
@@ -230,6 +233,8 @@ class WatchdogNode(Node):
             return DiagnosticStatus.ERROR, f"{self._reason}, since {time.monotonic() - self._since:.0f} s; {rest}"
         if not self._executing:
             return DiagnosticStatus.OK, "the robot executes no commands"
+        if self._handed_over:
+            return DiagnosticStatus.OK, f"{self._robot.profile.fallback_controller} has the robot"
         if not self._takeover.armed:
             return DiagnosticStatus.WARN, "nobody has commanded yet"
         if time.monotonic() - self._state_at > NO_STATES:
