@@ -322,8 +322,14 @@ def kickcat(emulator: Emulator) -> dict:
 
     link = kickcat.create_link(MASTER, "")
     link.set_timeout(0.02)  # without a second cable every broadcast takes as long
-    bus = kickcat.Bus(link)
-    bus.init(WATCHDOG)
+    for attempt in range(5):
+        bus = kickcat.Bus(link)
+        try:
+            bus.init(WATCHDOG)
+            break
+        except RuntimeError as error:  # a machine that stalls for longer than the link's timeout
+            if "Timeout" not in str(error) or attempt == 4:
+                raise
     slaves = bus.slaves()
     bus.create_mapping()
     link.set_timeout(1e-6 * PATIENCE)
