@@ -41,6 +41,7 @@ def commands(guide):
     return [line.removeprefix("robot_control ") for line in lines if line.startswith("robot_control simulate")]
 
 
+@pytest.mark.long
 def test_the_simulations_give_the_numbers_that_it_shows(guide, capsys):
     given = commands(guide)
     assert len(given) == 3

@@ -99,6 +99,7 @@ def test_the_demonstration_shows_and_records_itself_and_leaves_nothing_behind(de
 @pytest.mark.ros
 @pytest.mark.sim
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.long
 def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path, number):
     child = demo("--no-page", "--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")
@@ -124,6 +125,7 @@ def test_the_nodes_of_a_demonstration_that_is_killed_end_too(demo, tmp_path):
 
 @pytest.mark.ros
 @pytest.mark.sim
+@pytest.mark.long
 def test_a_demonstration_whose_node_dies_says_so_and_ends(demo, tmp_path):
     child = demo("--no-page", "--seconds", "0", "--output", str(tmp_path))
     until(lambda: "Hz  error" in child.out, "the live line")

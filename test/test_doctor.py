@@ -97,6 +97,7 @@ def test_what_can_not_be_looked_at_is_refused_in_one_line(capsys, options, words
 
 
 @pytest.mark.sim
+@pytest.mark.long
 def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, visit):
     simulator = {"robot": "ur5"}
     ros.start("simulator", simulator)

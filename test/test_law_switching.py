@@ -24,6 +24,7 @@ from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 pytestmark = pytest.mark.sim
 
 ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
+USUAL = ["ur5", pytest.param("gen3", marks=pytest.mark.long)]  # a second robot where one shows most
 EVERY = 50  # cycles from one switch to the next: half of the handover's time constant
 FLOATING = {"gravity_compensation"}  # has no target
 
@@ -195,7 +196,7 @@ def test_every_law_takes_over_from_every_other_one(robot, motion):
     assert speed < 1e-2
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("variant", TARGETING, ids=name)
 def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
     """Within a centimetre of an arm whose law isn't switched; velocity servos, which start at 0, take most of it."""
@@ -230,7 +231,7 @@ def test_switches_in_every_cycle_are_no_harder():
 # --- to itself ---
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("variant", VARIANTS, ids=name)
 def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
     rig, twin = Rig(robot, variant), Rig(robot, variant)
@@ -272,7 +273,7 @@ def test_each_mode_starts_from_what_holds_the_robot(robot):
     assert settle_on(rig, start)[0] < 1e-3
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("law", sorted({law for law, word in VARIANTS if word is not None}))
 def test_what_a_law_commands_may_be_changed_while_it_runs(robot, law):
     words = [word for found, word in VARIANTS if found == law]

@@ -65,6 +65,7 @@ class Slow:
         return found
 
 
+@pytest.mark.long
 def test_a_slow_simulation_with_repeated_stamps_is_obeyed_and_well(ros):
     slow = Slow(ros)
     start, force = slow.pose(), np.array([20.0, 0.0, 0.0])
