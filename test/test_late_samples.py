@@ -83,6 +83,16 @@ def test_what_no_stiffness_bears_is_a_fault(kin):
     assert late.fault
 
 
+def test_a_clock_that_jumps_for_some_samples_stops_nothing(kin):
+    """A simulation that is reset sends joint states before its new time on /clock is known."""
+    running, late = RunningLaw(UR5, "impedance"), LateSamples(UR5)
+    for age in (0.001, 0.001, 11.0, 11.0, 0.001):
+        state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=age)
+        gains = late.soften(running, running.gains.current, state, kin, 0.002)
+        assert late.fault == ""
+    assert gains.stiffness[0] > 0.5 * running.gains.current.stiffness[0]
+
+
 def test_position_laws_are_left_alone(kin):
     running = RunningLaw(load_robot("ur5", "mock"), "position_domain_pd")
     assert settled(running, kin, 1.0 / 75.0, age=0.3)[1] is running.gains.current

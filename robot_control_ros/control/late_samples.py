@@ -16,6 +16,7 @@ from ..robot.model import RobotDynamics
 SPRING = 0.5 * 0.42  # K τ² / Λ with critical damping: half of what is stable, as docs/stability.md advises
 DAMPER = 2.0 * SPRING**0.5  # D τ / Λ there
 SMOOTHING = 0.1  # s: time constant of the delay
+MAX_DELAY = 0.5  # s of one sample: a clock that jumps, as that of a simulation that is reset, doesn't count for more
 MAX_WEIGHT = 0.25  # of one sample: a single gap doesn't count for much
 USUAL = 2.0  # periods of delay that every gain is taken to bear
 SPRING_UNITS, DAMPER_UNITS = ("N/m", "N·m/rad"), ("N·s/m", "N·m·s/rad")
@@ -51,7 +52,7 @@ class LateSamples:
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
         """The gains that a law may have at a sample, `interval` [s] after the last one."""
-        delay = state.age + interval / 2.0
+        delay = min(state.age + interval / 2.0, MAX_DELAY)
         self.delay += (delay - self.delay) * min(interval / SMOOTHING, MAX_WEIGHT)
         self.message = self.fault = ""
         if self.delay <= USUAL * self._robot.period or running.mode is not CommandMode.EFFORT:
