@@ -118,7 +118,7 @@ class FollowJointTrajectory:
         self._finish(Outcome(INVALID_GOAL, reason))
 
     def lose_path(self, reason: str) -> None:
-        """The same where the robot can't follow the path any more, though nobody wants it elsewhere."""
+        """End the goal because the robot can't follow its path any more."""
         self._finish(Outcome(PATH_TOLERANCE_VIOLATED, reason))
 
     def _finish(self, outcome: Outcome | None) -> None:
