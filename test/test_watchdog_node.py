@@ -511,7 +511,7 @@ def make_fallback(monkeypatch, installed=True, **changes):
     node = SimpleNamespace(get_logger=lambda: log, create_client=create, destroy_client=clients.remove)
     managed = {"controller_manager": "/manager", "fallback_controller": "joint_trajectory_controller", **changes}
     profile = replace(ROBOT.profile, commands=(CommandMode.EFFORT, CommandMode.POSITION), **managed)
-    fallback = Fallback(SimpleNamespace(node=node, on_close=lambda *action: None), replace(ROBOT, profile=profile))
+    fallback = Fallback(SimpleNamespace(node=node, client=node.create_client), replace(ROBOT, profile=profile))
     return fallback, clients, log
 
 

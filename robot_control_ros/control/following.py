@@ -62,7 +62,7 @@ class FollowingMonitor:
             return ""
         return (
             f"{self._robot.joints[joint]} stands at {state.q[joint]:.3f} rad under {last[joint]:.3f} {UNITS[mode]} for "
-            f"{WINDOW:g} s: must move; does its {mode.value} controller run?"
+            f"{STANDING:g} s: must move; does its {mode.value} controller run?"
         )
 
     def _is_near(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics) -> bool:

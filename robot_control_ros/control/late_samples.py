@@ -81,13 +81,11 @@ class LateSamples:
 
     def _fraction(self, gains: Any, kin: RobotDynamics) -> float:
         """Of the springs, that the delay allows; single values, as of the posture, don't count."""
-        joints = np.asarray(np.linalg.inv(kin.mass), dtype=np.float64)
-        tip, tau = kin.jacobian @ joints @ kin.jacobian.T, self.delay
-        used = 1.0
+        used, tau = 1.0, self.delay
         for name, of_joints in self._springs.items():
-            used = max(used, _max_rate(getattr(gains, name), joints if of_joints else tip) * tau**2 / SPRING)
+            used = max(used, _rate(getattr(gains, name), of_joints, kin) * tau**2 / SPRING)
         for name, of_joints in self._dampers.items():
-            used = max(used, (_max_rate(getattr(gains, name), joints if of_joints else tip) * tau / DAMPER) ** 2)
+            used = max(used, (_rate(getattr(gains, name), of_joints, kin) * tau / DAMPER) ** 2)
         return 1.0 / used
 
     def _scaled(self, gains: Any, fraction: float) -> Any:
@@ -95,11 +93,15 @@ class LateSamples:
         return replace(gains, **{name: getattr(gains, name) * scale for name, scale in scales.items()})
 
 
-def _max_rate(gain: Any, mobility: Array) -> float:
-    """The largest eigenvalue of gain times mobility Λ⁻¹; 0 for a single value."""
+def max_rate(mass: Array, gain: Array) -> float:
+    """The largest eigenvalue of M⁻¹ G, of a stiffness [1/s²] or a damping [1/s] of the joints G (n, n)."""
+    return float(np.linalg.eigvals(np.linalg.solve(mass, gain)).real.max())
+
+
+def _rate(gain: Any, of_joints: bool, kin: RobotDynamics) -> float:
+    """:func:`max_rate` of a gain of the joints or of the tip; 0 for a single value."""
     values = np.asarray(gain, dtype=float)
     if values.ndim == 0:
         return 0.0
-    root = np.linalg.cholesky(mobility + 1e-12 * np.eye(len(mobility)))
     matrix = values if values.ndim == 2 else np.diag(values)
-    return float(np.linalg.eigvalsh(root.T @ matrix @ root)[-1])
+    return max_rate(kin.mass, matrix if of_joints else kin.jacobian.T @ matrix @ kin.jacobian)

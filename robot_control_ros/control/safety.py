@@ -12,6 +12,7 @@ from ..core.types import Array, Command, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .following import FollowingMonitor
+from .late_samples import max_rate
 
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
@@ -112,8 +113,7 @@ class Safety:
         """Safe damping (n,) that brakes at the state's age τ: largest eigenvalue of M⁻¹ D at most 1 / (e τ)."""
         if state.age <= SAFE_AGE:
             return self._safe_damping
-        root = np.sqrt(self._safe_damping)
-        fastest = np.linalg.eigvalsh(root[:, None] * np.linalg.inv(kin.mass) * root)[-1]
+        fastest = max_rate(kin.mass, np.diag(self._safe_damping))
         return np.asarray(self._safe_damping * min(1.0, 1.0 / (math.e * state.age * fastest)))
 
     def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str) -> Command:

@@ -50,6 +50,12 @@ class Entities:
         made: Any = self.node.create_service(kind, name, callback)
         self.on_close(self.node.destroy_service, made)
 
+    def client(self, kind: type, name: str) -> Any:
+        """A client of a service."""
+        made: Any = self.node.create_client(kind, name)
+        self.on_close(self.node.destroy_client, made)
+        return made
+
     def trigger(self, name: str, action: Callable[[], Any], done: str = "") -> None:
         """A std_srvs/Trigger service around an action; the answer is its text, or else `done`, or one of our errors."""
 

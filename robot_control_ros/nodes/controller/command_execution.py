@@ -38,12 +38,10 @@ class ForwardController:
         services = manager_services()
         if services is None or not profile.controller_manager or profile.joint_commands:
             return
-        node, manager = entities.node, profile.controller_manager
+        manager = profile.controller_manager
         messages = importlib.import_module("controller_manager_msgs.msg")
         self._kind: Any = services.ListControllers
-        client: Any = node.create_client(self._kind, f"{manager}/list_controllers")
-        entities.on_close(lambda: node.destroy_client(client))
-        self._client = client
+        self._client = entities.client(self._kind, f"{manager}/list_controllers")
         activity = getattr(messages, "ControllerManagerActivity", None)
         if activity is not None:
             entities.subscription(activity, f"{manager}/activity", self._on_activity, LATCHED_QOS)

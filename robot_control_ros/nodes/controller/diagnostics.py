@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from ...control.controller import Controller
+from ...control.cycle_times import TimeRing
 from .state_input import MAX_AGE
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
@@ -38,8 +38,8 @@ class LoopMonitor:
 
     def restart(self) -> None:
         """Begin counting anew."""
-        self._latencies: deque[tuple[float, float]] = deque(maxlen=RING_SIZE)  # response, and age of the state [s]
-        self._cycles = self._counted = 0
+        self._latencies = TimeRing(2, RING_SIZE)  # response, and age of the state
+        self._counted = 0
         self._since = time.monotonic()
         self._stamp: float | None = None
         self._stamp_since: float | None = None
@@ -58,9 +58,8 @@ class LoopMonitor:
             arrived: when the joint state came, by the steady clock [s].
             stamp: of the joint state [s].
         """
-        self._latencies.append((time.monotonic() - arrived, time.time() - stamp))
+        self._latencies.add(time.monotonic() - arrived, time.time() - stamp)
         self._stamp = stamp
-        self._cycles += 1
         loop = self._loop
         if loop.fault:
             self._refused(loop.fault)
@@ -91,8 +90,8 @@ class LoopMonitor:
         """The present diagnosis; rates are those since the last call."""
         now = time.monotonic()
         passed, speed = self._passed(now)
-        rate = (self._cycles - self._counted) / passed
-        self._counted, self._since, self._stamp_since = self._cycles, now, self._stamp
+        rate = (self._latencies.count - self._counted) / passed
+        self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
         level, text = self._judge(rate, now)
         status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
@@ -144,8 +143,9 @@ class LoopMonitor:
         values["wrench"] = self._loop.wrench.reason or "fresh"
         if self._refusal:
             values["last refusal"] = self._refusal
-        for name, times in zip(("response", "state age"), zip(*self._latencies, strict=True), strict=False):
-            if abs(times[-1]) < MAX_AGE:
+        newest = (self._latencies.count - 1) % RING_SIZE
+        for name, times in zip(("response", "state age"), self._latencies.samples(), strict=True):
+            if times.size and abs(times[newest]) < MAX_AGE:
                 p50, p99 = np.percentile(times, (50, 99))
                 values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
         for name, value in self._loop.timing().items():

@@ -95,7 +95,7 @@ class FollowJointTrajectory:
         if self._loop.motion.trajectory is not running.path:
             restarted = self._loop.restart_reason if self._loop.restarts != running.restarts else ""
             if lost := self._loop.fault or restarted:
-                self.lose_path(lost)
+                self.abort(lost, PATH_TOLERANCE_VIOLATED)
             else:
                 self.abort("another target took its place")
             return
@@ -113,13 +113,9 @@ class FollowJointTrajectory:
                 self._loop.motion.hold()
             self._finish(outcome)
 
-    def abort(self, reason: str) -> None:
+    def abort(self, reason: str, code: int = INVALID_GOAL) -> None:
         """End the goal that is followed, if there is one; where the robot goes then is the caller's affair."""
-        self._finish(Outcome(INVALID_GOAL, reason))
-
-    def lose_path(self, reason: str) -> None:
-        """End the goal because the robot can't follow its path any more."""
-        self._finish(Outcome(PATH_TOLERANCE_VIOLATED, reason))
+        self._finish(Outcome(code, reason))
 
     def _finish(self, outcome: Outcome | None) -> None:
         if self._running is not None:

@@ -29,6 +29,7 @@ from .payload_services import PayloadServices
 from .state_input import StateInput
 from .targets import Targets
 from .telemetry import Telemetry
+from .trajectory_goal import PATH_TOLERANCE_VIOLATED
 
 SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
@@ -194,7 +195,7 @@ class ControllerRuntime:
         self._input.allow_rest(time.monotonic())
         self._monitor.rests(reason, self.active)
         if reason and self.active:
-            self._goals.lose_path(reason)
+            self._goals.abort(reason, PATH_TOLERANCE_VIOLATED)
 
     def _hold(self) -> str | None:
         self._check_active()
@@ -206,7 +207,7 @@ class ControllerRuntime:
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
         self._monitor.refuse(error)
-        self._goals.lose_path(str(error))
+        self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
         self._send_safe()
 
     def _send_safe(self) -> None:

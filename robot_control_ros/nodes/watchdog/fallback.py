@@ -35,9 +35,7 @@ class Fallback:
             self._log.warning(f"controller_manager_msgs isn't installed: {without}")
             return
         self._kind = services.SwitchController
-        client: Any = entities.node.create_client(self._kind, f"{self._profile.controller_manager}/switch_controller")
-        entities.on_close(entities.node.destroy_client, client)
-        self._client = client
+        self._client = entities.client(self._kind, f"{self._profile.controller_manager}/switch_controller")
 
     def has_robot(self, now: float, since: float) -> bool:
         """Whether it has the robot; requests it once a second, and the answers go to the log.
