@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -130,6 +131,7 @@ def _simulate(options: argparse.Namespace) -> int:
 
     from ..references import Circle
     from ..simulation.in_process import Push, simulate
+    from ..simulation.trouble import TroubleWarning
 
     push = Push(options.push, start=options.push_from, duration=options.push_for) if options.push else None
 
@@ -137,16 +139,18 @@ def _simulate(options: argparse.Namespace) -> int:
         return Circle(start, options.circle, period=5.0, normal=(0.0, 0.0, 1.0))
 
     began = time.perf_counter()
-    log = simulate(
-        options.robot,
-        options.law,
-        dict(map(_gain, options.set)),
-        circle if options.circle > 0.0 else None,
-        options.seconds,
-        push,
-        rate=options.rate,
-        scene=options.scene or None,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TroubleWarning)  # it is printed below
+        log = simulate(
+            options.robot,
+            options.law,
+            dict(map(_gain, options.set)),
+            circle if options.circle > 0.0 else None,
+            options.seconds,
+            push,
+            rate=options.rate,
+            scene=options.scene or None,
+        )
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
     speed = options.seconds / spent
@@ -157,7 +161,9 @@ def _simulate(options: argparse.Namespace) -> int:
     for path, write in ((options.csv, log.to_csv), (options.plot, log.plot)):
         if path:
             print(f"  {write(path)}")
-    return 0
+    for trouble in log.trouble:
+        print(f"robot_control: {trouble.message}", file=sys.stderr)
+    return 1 if log.trouble else 0
 
 
 def _gain(text: str) -> tuple[str, Any]:

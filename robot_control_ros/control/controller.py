@@ -18,6 +18,7 @@ from ..laws.running_law import RunningLaw
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
+from ..sensing.payload import AT_REST
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +131,22 @@ def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
 def missing_wrench(running: RunningLaw, reason: str) -> str:
     """Why a law that needs a wrench doesn't run; `reason` says why there is none."""
     return f"law {running.name}: {reason}; it needs one on the topic wrench, or wrench.source = joint_effort"
+
+
+def zero_wrench(loop: Controller) -> str:
+    """Make the present wrench the tare; returns what was done, with a warning where the arm moves.
+
+    One sample is taken. What is mounted beyond the sensor has inertia: its forces in a motion would stay in the tare.
+
+    Raises:
+        ConfigError: there is no fresh wrench.
+    """
+    loop.wrench.zero()
+    done, state = "the present wrench counts as zero", loop.state
+    speed = 0.0 if state is None else float(np.abs(state.v).max())
+    if speed <= AT_REST:
+        return done
+    return f"{done}; but the arm moves, joints by up to {speed:.3f} rad/s: forces of inertia are in it. Repeat at rest."
 
 
 def check_takeover(running: RunningLaw, state: RobotState | None, reason: str) -> None:

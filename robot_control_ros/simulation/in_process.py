@@ -18,6 +18,7 @@ from ..robot.model import RobotModel
 from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
+from .trouble import warn_of
 
 Start = Callable[[Array], Trajectory]
 Intervention = Callable[[MujocoPlant], None]
@@ -62,23 +63,21 @@ def simulate(
 
     Args:
         robot: name, path of a YAML file, or a configuration.
-        law: name, or ``package.module:Class``.
-        gains: by name, over the defaults.
+        law, gains: name, or ``package.module:Class``; its gains by name, over the defaults.
         reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
-        duration: [s].
+        duration, rate: [s], of control [Hz].
         push: a force that disturbs the robot.
         q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
-        rate: of control [Hz].
         urdf: text of another description than the configuration's.
         scene: what stands around the robot: name, path of a YAML file, or a scene.
         intervene: called with the plant before each sample, for example to move objects.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
 
     Returns:
-        The log, one sample per control cycle.
+        The log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
     Raises:
-        ConfigError, ModelError: see ControlLoop and MujocoPlant; or a duration that isn't above 0.
+        ConfigError, ModelError: see ControlLoop and MujocoPlant; a duration that isn't above 0, `q0` beyond limits.
         HardwareFault: the physics diverged.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
@@ -88,9 +87,11 @@ def simulate(
         raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
-    plant.reset(None if q0 is None else _start(config, q0))
+    plant.reset(None if q0 is None else _start(loop, q0))
     samples = _samples(plant, loop, reference, round(duration * rate), push, intervene)
-    return Log.of(config.joints, loop.running.mode, list(samples))
+    log = Log.of(config.joints, loop.running.mode, list(samples), loop.model.limits)
+    warn_of(log.trouble)
+    return log
 
 
 def _samples(
@@ -116,12 +117,15 @@ def _samples(
         assert state is not None
         assert kin is not None
         contact = None if plant.scene is None else plant.contact_wrench()
-        tip = kin.pose, loop.pose_error(), kin.twist
-        yield LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
+        report = loop.report()
+        seen = state.time, state.q, state.v, state.effort, kin.pose, loop.pose_error(), kin.twist, state.wrench_on_tip
+        limited = report.saturated, report.rate_limited
+        yield LogSample(*seen, command.values, *limited, report.fault, contact)
 
 
-def _start(config: RobotConfig, q0: Any) -> Array:
-    q = np.array(q0, dtype=float)
-    if q.shape != (config.n,) or not np.isfinite(q).all():
-        raise refused("q0", q, f"must be {config.n} finite numbers", config.n)
+def _start(loop: ControlLoop, q0: Any) -> Array:
+    q, n = np.array(q0, dtype=float), loop.robot.n
+    if q.shape != (n,) or not np.isfinite(q).all():
+        raise refused("q0", q, f"must be {n} finite numbers", n)
+    loop.model.limits.check(loop.robot.joints, q, "q0 of ")
     return q

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import ConfigError
 from ..core.gains import AXES
 from ..core.types import Array, CommandMode
+from ..robot.model import JointLimits
+from .trouble import Trouble, find_trouble
 
+_IN_SPACE = ("pose_error", "twist", "wrench", "contact")
 _BLUES = ("#1f5fa8", "#e07b39", "#3b9e5f")
 
 
@@ -28,6 +32,9 @@ class LogSample(NamedTuple):
     twist: Array
     wrench: Array | None
     command: Array
+    saturated: NDArray[np.bool_]
+    rate_limited: NDArray[np.bool_]
+    fault: str = ""
     contact: Array | None = None
 
 
@@ -44,7 +51,11 @@ class Log:
         pose_error: (N, 6) reference minus pose [m, rad].
         twist: (N, 6) [m/s, rad/s].
         wrench: (N, 6) by the environment on the robot [N, N·m]; NaN where there is no sensor.
+        saturated: (N, n) True where the command met a limit of effort, position or velocity.
+        rate_limited: (N, n) True where the command changed as fast as it may.
+        fault: (N,) why the safe output was sent in place of the law's command; empty where it wasn't.
         contact: (N, 6) by the objects of a simulated scene on the robot [N, N·m]; NaN where there is no scene.
+        trouble: what went wrong; empty where nothing did. See :func:`~.trouble.find_trouble`.
     """
 
     joints: tuple[str, ...]
@@ -58,11 +69,21 @@ class Log:
     twist: Array
     wrench: Array
     command: Array
+    saturated: NDArray[np.bool_]
+    rate_limited: NDArray[np.bool_]
+    fault: tuple[str, ...]
     contact: Array
+    trouble: tuple[Trouble, ...] = ()
 
     @classmethod
-    def of(cls, joints: tuple[str, ...], mode: CommandMode, samples: Sequence[LogSample]) -> Log:
-        """The log of samples in the order of time.
+    def of(
+        cls,
+        joints: tuple[str, ...],
+        mode: CommandMode,
+        samples: Sequence[LogSample],
+        limits: JointLimits | None = None,
+    ) -> Log:
+        """The log of samples in the order of time; with `limits`, `trouble` has the joints that left them as well.
 
         Raises:
             ConfigError: there are none.
@@ -71,23 +92,32 @@ class Log:
             raise ConfigError("the log is empty: no sample was taken")
         missing = np.full(6, np.nan)
         rows = [[missing if value is None else value for value in sample] for sample in samples]
-        return cls(joints, mode, *(np.array(column) for column in zip(*rows, strict=True)))
+        columns = dict(zip(LogSample._fields, zip(*rows, strict=True), strict=True))
+        arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items() if name != "fault"}
+        arrays["fault"] = columns["fault"]
+        seen = {name: arrays[name] for name in ("t", "q", "v", "saturated", "fault")}
+        return cls(joints, mode, **arrays, trouble=find_trouble(joints, **seen, limits=limits))
 
     def __len__(self) -> int:
         return len(self.t)
 
     def to_csv(self, path: str | Path) -> Path:
-        """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``."""
+        """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``.
+
+        ``saturated``, ``rate_limited`` and ``fault`` are 1 or 0.
+        """
         columns, names = [self.t[:, None]], ["t"]
-        for item in fields(self)[3:]:
-            values = getattr(self, item.name)
-            if item.name == "pose":
+        for name in LogSample._fields[1:]:
+            values, labels = getattr(self, name), list(AXES if name in _IN_SPACE else self.joints)
+            if name == "pose":
                 values = values[:, :3, :].reshape(len(self), 12)
                 labels = [f"{row}{column}" for row in range(3) for column in range(4)]
-            else:
-                labels = list(self.joints if item.name in ("q", "v", "effort", "command") else AXES)
+            if name == "fault":
+                columns.append(np.array(values, dtype=bool)[:, None])
+                names.append(name)
+                continue
             columns.append(values)
-            names += [f"{item.name}.{label}" for label in labels]
+            names += [f"{name}.{label}" for label in labels]
         target = Path(path)
         np.savetxt(target, np.hstack(columns), delimiter=",", header=",".join(names), comments="")
         return target

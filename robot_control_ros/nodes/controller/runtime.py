@@ -13,7 +13,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from ...control.controller import Controller
+from ...control.controller import Controller, zero_wrench
 from ...core.errors import ConfigError, RobotControlError
 from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
@@ -94,7 +94,7 @@ class ControllerRuntime:
         self._execution = CommandExecution(entities, loop, self._on_execution)
         Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
         for name, action, done in (
-            ("zero_wrench", loop.wrench.zero, "the present wrench counts as zero"),
+            ("zero_wrench", lambda: zero_wrench(loop), ""),
             ("add_payload_sample", self._payload.add_sample, ""),
             ("identify_payload", self._payload.identify, ""),
             ("go_home", loop.motion.go_home, "moving home"),

@@ -71,9 +71,11 @@ class Operator(Spectator):
         blocks = self.latest
         if blocks is None:
             return
-        names = "position", "velocity", "effort", "pose_error", "twist", "wrench", "command"
-        q, v, effort, *others = (blocks[name] for name in names)
-        self.samples.append(LogSample(self.elapsed, q, v, effort, pose_from_rows(blocks["pose"]), *others))
+        q, v, effort = (blocks[name] for name in ("position", "velocity", "effort"))
+        error, twist, wrench, command = (blocks[name] for name in ("pose_error", "twist", "wrench", "command"))
+        saturated, rate_limited = (blocks[name] > 0.0 for name in ("saturated", "rate_limited"))
+        seen = q, v, effort, pose_from_rows(blocks["pose"]), error, twist, wrench, command
+        self.samples.append(LogSample(self.elapsed, *seen, saturated, rate_limited))
 
     def _act(self) -> None:
         if self.latest is None:
