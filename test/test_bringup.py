@@ -254,7 +254,7 @@ def test_the_controller_has_the_profile_of_what_is_in_front_of_the_robot(name):
 
 @with_controller
 def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
-    law = "impedance" if name in ("sim", "gazebo") else "admittance"
+    law = "impedance" if name in ("sim", "gazebo", "ethercat", "icube") else "admittance"
     file = tmp_path / "gains.yaml"
     file.write_text(f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8")
     assert made(name, law=law, gains=str(file)).node("controller").parameter_files == (str(file),)

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from ..control.wrench_supply import check_wrench_supply
 from ..core.errors import ConfigError
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
@@ -53,7 +54,8 @@ def control(
         forward_follows: whether the forward controller is activated once ours is active.
 
     Raises:
-        ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
+        ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take, or whose
+            wrench it doesn't have.
     """
     spec = controller(robot, law, gains, profile=profile, rate=rate or file_rate(gains), description=description)
     if forward_follows:
@@ -73,7 +75,8 @@ def controller(
 ) -> NodeSpec:
     """The controller; see :func:`control`."""
     config = load_robot(robot, profile)
-    running_law(config, law, gains)
+    settings = _given(gains, "wrench")
+    check_wrench_supply(running_law(config, law, gains), str(settings.get("source", "")))
     system = config.profile
     parameters: dict[str, Value] = {
         "robot": portable(robot),
@@ -154,17 +157,17 @@ def running_law(robot: RobotConfig, law: str, gains: str) -> RunningLaw:
     Raises:
         ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
     """
-    given: dict[str, Any] = {}
-    for path in gain_files(gains):
-        given.update(_gains_in(Path(path), law))
-    return RunningLaw(robot, law, given)
+    return RunningLaw(robot, law, _given(gains, law))
 
 
-def _gains_in(path: Path, law: str) -> dict[str, Any]:
+def _given(gains: str, prefix: str) -> dict[str, Any]:
+    """The controller's parameters of a law, or others below one name, in the file of the gains."""
     given: dict[str, Any] = {}
-    for parameters in node_parameters("gains", path, "controller"):
-        given.update(_entries("gains", path, parameters.get(law)))
-        given.update({name[len(law) + 1 :]: value for name, value in parameters.items() if name.startswith(f"{law}.")})
+    for path in map(Path, gain_files(gains)):
+        for parameters in node_parameters("gains", path, "controller"):
+            given.update(_entries("gains", path, parameters.get(prefix)))
+            below = {name: value for name, value in parameters.items() if name.startswith(f"{prefix}.")}
+            given.update({name[len(prefix) + 1 :]: value for name, value in below.items()})
     return given
 
 

@@ -19,6 +19,7 @@ from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.payload import AT_REST
+from .wrench_supply import estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
 
 def missing_wrench(running: RunningLaw, reason: str) -> str:
     """Why a law that needs a wrench doesn't run; `reason` says why there is none."""
-    return f"law {running.name}: {reason}; it needs one on the topic wrench, or wrench.source = joint_effort"
+    return f"law {running.name}: {reason}; it needs one on the topic wrench{estimate(running.robot)}"
 
 
 def zero_wrench(loop: Controller) -> str:

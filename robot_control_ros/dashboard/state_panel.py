@@ -11,6 +11,7 @@ from .markup import AMBER, GREEN, GREY, RED, block, span
 from .page_thread import PageThread
 
 REFUSAL_SHOWN = 12.0  # s
+FRESH = "fresh"  # the controller's word for a wrench that is there
 FULL_SPEED = 0.95  # times real time, from which on a simulation is not called slow
 TRANSITIONS = {  # of the lifecycle, by state
     "unconfigured": ("Configure",),
@@ -79,6 +80,8 @@ def details(health: Health) -> list[str]:
         if "response p99 [us]" in values:
             parts.append(f"response p99 {float(values['response p99 [us]']) / 1e3:.2f} ms")
         lines.append(" · ".join([*parts, f"{values.get('refusals', '0')} refusals"]))
+    if values.get("wrench", FRESH) != FRESH:
+        lines.append(f"no sensor: {values['wrench']}")
     if health.executing is not None:
         lines.append("robot executes commands" if health.executing else "robot stands still")
     if health.drives:

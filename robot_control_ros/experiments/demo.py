@@ -108,12 +108,17 @@ def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live:
 
 
 def _line(operator: Any) -> str:
-    error, force = operator.latest["pose_error"], operator.latest["wrench"][:3]
+    error = operator.latest["pose_error"]
     rate = f"{operator.rate:4.0f}" if operator.rate else "   -"
     return (
         f"{operator.elapsed:6.1f} s  {rate} Hz  error {np.linalg.norm(error[:3]) * 1e3:5.1f} mm "
-        f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  force {np.linalg.norm(force):5.1f} N  {operator.note}"
+        f"{np.degrees(np.linalg.norm(error[3:])):5.2f} deg  {force_text(operator.latest['wrench'])}  {operator.note}"
     )
+
+
+def force_text(wrench: Any) -> str:
+    """Of a wrench (6,), which is NaN where there is no sensor."""
+    return "no sensor" if np.isnan(wrench).any() else f"force {np.linalg.norm(wrench[:3]):5.1f} N"
 
 
 def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
@@ -126,6 +131,8 @@ def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
         if len(part):
             print(f"  error {name:<7} rms {np.sqrt(np.mean(part**2)):6.2f} mm   max {part.max():6.2f} mm")
     if pushed.any():
-        print(f"  force pushed  max {np.linalg.norm(log.wrench[pushed, :3], axis=1).max():6.2f} N")
+        forces = np.linalg.norm(log.wrench[pushed, :3], axis=1)
+        missing = np.isnan(forces).all()
+        print(f"  force pushed  {'no sensor' if missing else f'max {np.nanmax(forces):6.2f} N'}")
     folder.mkdir(parents=True, exist_ok=True)
     print(f"  {log.plot(folder / 'demo.png', title)}  {log.to_csv(folder / 'demo.csv')}")

@@ -34,6 +34,7 @@ class RunningLaw:
         time_constant: [s] with which changed gains are taken over.
 
     Attributes:
+        robot: as given.
         law, gains: the law and its tuning.
         joint_space: whether its reference is one of the joints.
         needs_wrench: see :class:`ControlLaw`.
@@ -60,7 +61,7 @@ class RunningLaw:
         self.law: ControlLaw = law_type()
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
-        self._robot = robot
+        self.robot = robot
         self._choices = [spec.name for spec in gain_specs(law_type.Gains) if spec.choices]
         self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
@@ -78,7 +79,7 @@ class RunningLaw:
         return LawVariant(self.name, tuple(getattr(gains, name) for name in self._choices))
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
-        robot, specs = self._robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}
+        robot, specs = self.robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}
         defaults: dict[str, Any] = {}
         if "axes" in specs:
             defaults["axes"] = robot.axes
@@ -91,7 +92,7 @@ class RunningLaw:
         return defaults
 
     def _validate(self, gains: Any) -> None:
-        robot = self._robot
+        robot = self.robot
         robot.check_mode(command_mode(self.law, gains), self.name)
         for name in robot.profile.compensated_by_robot:
             if getattr(gains, name, 0.0) > 0.0:

@@ -39,6 +39,7 @@ class RobotConfig:
     Attributes:
         profile_name: name of the profile.
         profile: the profile itself.
+        file: path of the YAML file; empty where it isn't from one.
     """
 
     name: str = entry(doc="Name of the robot.")
@@ -88,6 +89,7 @@ class RobotConfig:
         doc="By name, what is in front of the robot; `sim` must be there to simulate it.",
     )
     profile_name: str
+    file: str = ""
 
     @property
     def n(self) -> int:
@@ -154,7 +156,8 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
                 data = data | {"profiles": {profile: extended_profile(profiles, profile)}}
     values = read_entries(RobotConfig, data, where, count)
     system = values["profile"][profile]
-    values |= {"profile_name": profile, "profile": system, "wrench_frame": values["wrench_frame"] or values["tip"]}
+    values |= {"profile_name": profile, "profile": system, "file": where}
+    values["wrench_frame"] = values["wrench_frame"] or values["tip"]
     if system.described_rotors:
         values["rotor_inertia"] = (0.0,) * count
     with errors_at(where):

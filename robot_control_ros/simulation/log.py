@@ -133,7 +133,7 @@ class Log:
         panels = (
             (self.pose_error[:, :3] * 1000.0, "position error [mm]", AXES[:3]),
             (np.degrees(self.pose_error[:, 3:]), "rotation error [deg]", AXES[3:]),
-            (self.wrench[:, :3], "force on the tip [N]", AXES[:3]),
+            (self.wrench[:, :3], "force on the tip [N]" if np.isfinite(self.wrench).any() else "no sensor", AXES[:3]),
         )
         for axis, (values, label, names) in zip(rows, panels, strict=True):
             for column, (name, colour) in enumerate(zip(names, _BLUES, strict=True)):

@@ -68,9 +68,10 @@ class Charts:
 
     def _wrench(self, record: Record) -> Sequence[Chart]:
         wrench = record.block("wrench", 6)
+        missing = ": no sensor" if len(wrench) and not np.isfinite(wrench).any() else ""
         return (
-            _of_axes("force on the tip [N]", record, wrench, range(3), 1.0),
-            _of_axes("torque on the tip [N·m]", record, wrench, range(3, 6), 0.1),
+            _of_axes(f"force on the tip [N]{missing}", record, wrench, range(3), 1.0),
+            _of_axes(f"torque on the tip [N·m]{missing}", record, wrench, range(3, 6), 0.1),
         )
 
     def _command(self, record: Record, index: int, mode: CommandMode | None) -> Sequence[Chart]:

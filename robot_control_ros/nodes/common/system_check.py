@@ -7,6 +7,7 @@ from typing import Any
 
 from rclpy.node import Node
 
+from ...control.wrench_supply import estimate, ways_out
 from ...core.types import CommandMode
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
@@ -150,8 +151,11 @@ def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iter
         yield ok(f"wrench on {topic}, from {_names(senders)}")
     elif law.needs_wrench:
         text = f"law {law.name} needs a wrench, and nobody publishes one on {topic}"
-        other = "" if robot.profile.joint_effort == "none" else ", or set wrench.source to joint_effort"
-        yield error(text, f"Start the sensor's broadcaster{other}")
+        if robot.profile.wrench_topic:
+            remedy = f"Start the sensor's broadcaster{estimate(robot)}"
+        else:
+            remedy = f"profiles.{robot.profile_name}.wrench_topic is empty in {robot.file}. {ways_out(robot)}"
+        yield error(text, remedy)
 
 
 def _others(node: Node, ends: Sequence[Any]) -> list[Any]:

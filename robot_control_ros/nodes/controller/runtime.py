@@ -14,6 +14,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ...control.controller import Controller, zero_wrench
+from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
@@ -77,6 +78,7 @@ class ControllerRuntime:
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
+            self.check_law(loop.running)
         except (RobotControlError, ParameterException):
             self._entities.close()
             raise
@@ -149,6 +151,9 @@ class ControllerRuntime:
 
     def check_law(self, law: RunningLaw) -> None:
         """Refuse, by ConfigError, a law that couldn't go on now; at once, because the robot is controlled meanwhile."""
+        topic = self._node.resolve_topic_name("wrench")
+        remapped = topic != self._node.resolve_topic_name("wrench", only_expand=True)
+        check_wrench_supply(law, self._loop.wrench.settings.target.source, topic if remapped else "")
         if self.active and law is not self._loop.running:
             self._loop.check_switch(law)
             if self._checked:
