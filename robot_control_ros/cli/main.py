@@ -131,7 +131,7 @@ def _simulate(options: argparse.Namespace) -> int:
 
     from ..references import Circle
     from ..simulation.in_process import Push, simulate
-    from ..simulation.trouble import TroubleWarning
+    from ..simulation.trouble import GainsWarning
 
     push = Push(options.push, start=options.push_from, duration=options.push_for) if options.push else None
 
@@ -139,8 +139,8 @@ def _simulate(options: argparse.Namespace) -> int:
         return Circle(start, options.circle, period=5.0, normal=(0.0, 0.0, 1.0))
 
     began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TroubleWarning)  # it is printed below
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", GainsWarning)
         log = simulate(
             options.robot,
             options.law,
@@ -158,9 +158,15 @@ def _simulate(options: argparse.Namespace) -> int:
     print(
         f"  position error rms {np.sqrt(np.mean(error**2)):.2f} mm, max {error.max():.2f} mm, last {error[-1]:.3f} mm"
     )
+    if log.losses is not None:
+        force = np.linalg.norm(log.contact[:, :3], axis=1)
+        print(f"  contact force max {force.max():.1f} N, last {force[-1]:.1f} N, contact lost {log.losses} times")
     for path, write in ((options.csv, log.to_csv), (options.plot, log.plot)):
         if path:
             print(f"  {write(path)}")
+    for warning in warned:
+        if issubclass(warning.category, GainsWarning):
+            print(f"robot_control: warning: {warning.message}", file=sys.stderr)
     for trouble in log.trouble:
         print(f"robot_control: {trouble.message}", file=sys.stderr)
     return 1 if log.trouble else 0

@@ -252,7 +252,7 @@ class ControlLoop:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
         gains = running.gains.advance(dt)
         gains = self._late_samples.soften(running, gains, state, kin, dt)
-        self.warning = self._late_samples.message
+        self.warning = self._late_samples.message or running.warning
         if self._late_samples.fault:
             sent = safety.stop(running.mode, state, kin, self._late_samples.fault)
             motion.trajectory = None

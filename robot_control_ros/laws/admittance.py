@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
-from ..core.gains import SCALAR, TASK, choice, gain
+from ..core.gains import AXES, SCALAR, TASK, choice, gain
 from ..core.spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
 from .law import register
 from .terms import damping_gain
+from .wall_contact import WALL, least_damping, usual_lag
 
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
@@ -102,8 +103,9 @@ class Admittance:
         Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
     Closed loop:
         With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
-        also while its gains change. In contact with a stiff environment, the joints' servo and the delay from force to
-        motion set the smallest M and B that are stable: raise them if it rings.
+        also while its gains change. In contact with a wall of stiffness k, the delay τ from force to motion takes k τ
+        of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
+        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See laws/wall_contact.py.
     Frames and units:
         Base axes, tip origin; linear then angular. M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad].
     Assumptions:
@@ -170,6 +172,21 @@ class Admittance:
         def virtual_damping(self) -> Array:
             """B of the virtual body (6,) [N·s/m, N·m·s/rad]."""
             return np.asarray(2.0 * self.damping_ratio * np.sqrt(self.mass * self.stiffness) + self.damping)
+
+        def warning(self, period: float) -> str:
+            """Which axes can't stay in contact with a wall of 10⁴ N/m where a node runs at a period [s]; else empty."""
+            lag = usual_lag(period)
+            damping, least = self.virtual_damping[:3], least_damping(self.mass[:3], lag)
+            weak = (self.moved_axes[:3] > 0.0) & (damping < least)
+            if not weak.any():
+                return ""
+            axes = ", ".join(axis for axis, is_weak in zip(AXES, weak, strict=False) if is_weak)
+            worst = int(np.where(weak, damping / least, np.inf).argmin())
+            return (
+                f"against a wall of {WALL:g} N/m the tip rings along {axes}: damping {damping[worst]:.0f} N·s/m, must "
+                f"be at least {least[worst]:.0f} for a mass of {self.mass[worst]:g} kg at {1.0 / period:.0f} Hz, where "
+                f"commands act {1e3 * lag:.0f} ms late"
+            )
 
         @property
         def moved_axes(self) -> Array:

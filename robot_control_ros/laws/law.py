@@ -28,6 +28,8 @@ class ControlLaw(Protocol):
       given. Without it the reference is one of the tip, a :class:`~robot_control_ros.core.types.Reference`.
     - ``needs_wrench = True``: it gets a :class:`~robot_control_ros.core.types.SensedState`, with the wrench in
       ``state.wrench_on_tip``, and is not run without a fresh one.
+    - a method ``warning(period)`` of its Gains: what these can't do where it runs at a period [s], and the bound. Such
+      gains are taken all the same.
     - a gain ``output``, declared by choice(...), of "effort", "position" and "velocity": what it commands then.
 
     Attributes:

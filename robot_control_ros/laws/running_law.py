@@ -62,6 +62,8 @@ class RunningLaw:
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
         self.robot = robot
+        self._judged: Any = None
+        self._warning = ""
         self._choices = [spec.name for spec in gain_specs(law_type.Gains) if spec.choices]
         self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
@@ -71,6 +73,15 @@ class RunningLaw:
     def mode(self) -> CommandMode:
         """What it commands with its present gains."""
         return command_mode(self.law, self.gains.current)
+
+    @property
+    def warning(self) -> str:
+        """What the gains that it goes to can't do at the robot's rate, and the bound; empty where nothing is known."""
+        gains = self.gains.target
+        if gains is not self._judged:
+            text = gains.warning(self.robot.period) if hasattr(gains, "warning") else ""
+            self._judged, self._warning = gains, f"{self.name}: {text}" if text else ""
+        return self._warning
 
     @property
     def variant(self) -> LawVariant:

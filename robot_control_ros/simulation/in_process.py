@@ -90,7 +90,7 @@ def simulate(
     plant.reset(None if q0 is None else _start(loop, q0))
     samples = _samples(plant, loop, reference, round(duration * rate), push, intervene)
     log = Log.of(config.joints, loop.running.mode, list(samples), loop.model.limits)
-    warn_of(log.trouble)
+    warn_of(log.trouble, loop.running.warning)
     return log
 
 

@@ -101,6 +101,14 @@ class Log:
     def __len__(self) -> int:
         return len(self.t)
 
+    @property
+    def losses(self) -> int | None:
+        """How often the robot lost the contact with the scene; None where there is no scene."""
+        if np.isnan(self.contact).any():
+            return None
+        touches = np.asarray(self.contact[:, :3].any(axis=1))
+        return int((touches[:-1] & ~touches[1:]).sum())
+
     def to_csv(self, path: str | Path) -> Path:
         """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``.
 

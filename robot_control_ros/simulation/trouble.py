@@ -23,6 +23,10 @@ class TroubleWarning(UserWarning):
     """A simulation went wrong; its log is there all the same."""
 
 
+class GainsWarning(UserWarning):
+    """The gains are taken, but can't do what is said, with the bound."""
+
+
 @dataclass(frozen=True)
 class Trouble:
     """One thing that went wrong.
@@ -64,8 +68,10 @@ def find_trouble(
     return tuple(sorted(found, key=lambda trouble: trouble.time))
 
 
-def warn_of(trouble: Sequence[Trouble], stacklevel: int = 2) -> None:
-    """One TroubleWarning, where there is trouble."""
+def warn_of(trouble: Sequence[Trouble], gains: str = "", stacklevel: int = 2) -> None:
+    """One TroubleWarning, where there is trouble, and one GainsWarning, where there is a text of the gains."""
+    if gains:
+        warnings.warn(gains, GainsWarning, stacklevel=stacklevel + 1)
     if trouble:
         warnings.warn("; ".join(each.message for each in trouble), TroubleWarning, stacklevel=stacklevel + 1)
 

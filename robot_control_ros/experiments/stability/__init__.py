@@ -13,11 +13,12 @@ from pathlib import Path
 from ...core.errors import ConfigError
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
-from .cells import DELAYS, QUANTITIES, RATES, Cell, measure
+from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
 from .report import draw, page_text
 
 ROBOTS = ("ur5", "ur5e", "gen3")
 FIGURE = "limits.png"
+LEAST = "damping"  # N·s/m that the robot's admittance needs at least
 
 __all__ = ["ROBOTS", "stability"]
 
@@ -38,11 +39,15 @@ def stability(names: Sequence[str], output: Path, page: Path | None = None) -> i
             raise ConfigError(f"robot {name}: stability is measured where the tip moves along all six axes", name=name)
     jobs = [(name, rate, delay) for name in names for rate in RATES for delay in DELAYS]
     cells: list[Cell] = []
-    print(f"{'robot':<8}{'Hz':>6}{'ms':>4}" + "".join(f"{quantity.name:>13}" for quantity in QUANTITIES), flush=True)
+    print(
+        f"{'robot':<8}{'Hz':>6}{'ms':>4}" + "".join(f"{quantity.name:>13}" for quantity in QUANTITIES) + f"{LEAST:>13}",
+        flush=True,
+    )
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         for cell in pool.map(measure, *zip(*jobs, strict=True)):
             cells.append(cell)
             values = "".join(f"{quantity.text(cell):>13}" for quantity in QUANTITIES)
+            values += f"{least_contact_damping(cell):>13.0f}"
             print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}", flush=True)
     table = output / "stability.csv"
     table.parent.mkdir(parents=True, exist_ok=True)

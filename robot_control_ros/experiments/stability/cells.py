@@ -11,9 +11,11 @@ import numpy as np
 from ...core.gains import ParameterSet
 from ...core.types import Array
 from ...laws.admittance import Admittance
+from ...laws.running_law import RunningLaw
+from ...laws.wall_contact import least_damping
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
-from .trials import contact_is_stable, impedance_is_stable
+from .trials import CONTACT, contact_is_stable, impedance_is_stable
 
 RATES = (125.0, 250.0, 500.0, 1000.0)  # Hz
 DELAYS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016)  # s
@@ -144,6 +146,16 @@ def lightest(robot: RobotConfig) -> tuple[float, float]:
 
 
 def virtual_damping() -> float:
-    """Of the admittance law's defaults, along the tip's axes [N·s/m]."""
-    gains = ParameterSet(Admittance.Gains, 0, {}).current
-    return float(2.0 * gains.damping_ratio[0] * math.sqrt(gains.mass[0] * gains.stiffness[0]) + gains.damping[0])
+    """Of the measured contact, along the tip's axes [N·s/m]."""
+    return float(ParameterSet(Admittance.Gains, 0, CONTACT).current.virtual_damping[0])
+
+
+def default_body(name: str) -> tuple[float, float]:
+    """Mass [kg] and damping [N·s/m] of a robot's admittance along the tip's axes, with its own defaults."""
+    gains = RunningLaw(load_robot(name), "admittance").gains.current
+    return float(gains.mass[0]), float(gains.virtual_damping[0])
+
+
+def least_contact_damping(cell: Cell) -> float:
+    """What that mass needs at least against a wall of 10⁴ N/m [N·s/m]; see laws/wall_contact.py."""
+    return float(least_damping(default_body(cell.robot)[0], cell.lag))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -27,6 +27,8 @@ from .cells import (
     WALL,
     Cell,
     Quantity,
+    default_body,
+    least_contact_damping,
     lightest,
     virtual_damping,
 )
@@ -55,7 +57,11 @@ def page_text(cells: Sequence[Cell], figure: Path) -> str:
         lines += [f"## {name}", "", _inertia(name), ""]
         row = list(group)
         for quantity in QUANTITIES:
-            lines += _table(quantity, row)
+            title = f"{quantity.law.capitalize()}: {quantity.title} [{quantity.unit}]"
+            lines += _table(title, quantity.text, row)
+        mass, damping = default_body(name)
+        title = f"Admittance: least damping for {mass:g} kg against 10000 N/m [N·s/m]; the default is {damping:.0f}"
+        lines += _table(title, lambda cell: f"{least_contact_damping(cell):.0f}", row)
     return "\n".join(lines)
 
 
@@ -69,14 +75,14 @@ def _inertia(name: str) -> str:
     )
 
 
-def _table(quantity: Quantity, cells: Sequence[Cell]) -> Iterator[str]:
+def _table(title: str, text: Callable[[Cell], str], cells: Sequence[Cell]) -> Iterator[str]:
     rows = [(rate, list(group)) for rate, group in groupby(cells, lambda cell: cell.rate)]
-    yield f"{quantity.law.capitalize()}: {quantity.title} [{quantity.unit}]"
+    yield title
     yield ""
     yield "| | " + " | ".join(f"{1e3 * cell.delay:g} ms" for cell in rows[0][1]) + " |"
     yield "|---" * (len(rows[0][1]) + 1) + "|"
     for rate, row in rows:
-        yield f"| {rate:g} Hz | " + " | ".join(quantity.text(cell) for cell in row) + " |"
+        yield f"| {rate:g} Hz | " + " | ".join(map(text, row)) + " |"
     yield ""
 
 

@@ -21,6 +21,7 @@ PUSH_LENGTH = 0.1  # s
 HELD = (0.05, 1.5)  # s: start of the push and end of a trial of the impedance
 PRESSED = (0.75, 1.75)  # s: the same in contact
 PRESS = 0.02  # m that the reference is moved into the wall
+CONTACT = {"mass": [2.0] * 3 + [0.1] * 3, "stiffness": [500.0] * 3 + [20.0] * 3, "damping_ratio": 1.0}
 LAST = 0.25  # s at the end of a trial, in which the arm must be at rest
 REMAINDER = 0.1  # of the largest motion, or of the mean contact force, that counts as rest
 
@@ -51,7 +52,7 @@ def impedance_is_stable(
 
 
 def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, wall: float) -> bool:
-    """Whether the admittance law, with its defaults, comes to rest against a wall of a stiffness [N/m].
+    """Whether the admittance law, with the gains CONTACT, comes to rest against a wall of a stiffness [N/m].
 
     The wall, a spring without damping that can't pull, touches the tip at q (n,), across its z axis. The reference
     moves into it by PRESS, and later a force pulls the tip off. Stable: at the end the contact force varies by less
@@ -61,7 +62,7 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
     pose = RobotModel.of(robot).at(q).pose
     pull = np.concatenate((-PUSH[0] * pose[:3, 2], np.zeros(3)))
     arm = _TouchedArm(robot, q, push=pull, start=PRESSED[0], wall=wall)
-    loop = ControlLoop(robot, "admittance", model=arm.model)
+    loop = ControlLoop(robot, "admittance", CONTACT, model=arm.model)
     goal = pose.copy()
     goal[:3, 3] += PRESS * pose[:3, 2]
     try:
