@@ -19,6 +19,7 @@ from urllib.request import urlopen
 from robot_control_ros.bringup import environment, page, simulation
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.dashboard.access import Access
 from robot_control_ros.robot.configuration import load_robot
 
 ROBOT = "ur5"
@@ -129,7 +130,7 @@ def _take(port: int, messages: Synchronized[int]) -> None:
     from websockets.sync.client import connect
 
     protocol: Any = f"viser-v{version('viser')}"
-    with connect(f"ws://127.0.0.1:{port}", subprotocols=[protocol], max_size=None) as connection:
+    with connect(_address(port).replace("http", "ws"), subprotocols=[protocol], max_size=None) as connection:
         for _ in connection:
             messages.value += 1
 
@@ -138,7 +139,7 @@ def _take(port: int, messages: Synchronized[int]) -> None:
 def _browser(command: str, port: int) -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         arguments = [command, *BROWSER, f"--user-data-dir={folder}", "--remote-debugging-port=0"]
-        arguments.append(f"http://127.0.0.1:{port}")
+        arguments.append(_address(port))
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(arguments, start_new_session=True, stdout=quiet, stderr=quiet)
         try:
@@ -148,9 +149,13 @@ def _browser(command: str, port: int) -> Iterator[None]:
             process.wait()
 
 
+def _address(port: int) -> str:
+    return Access.of_user().address("127.0.0.1", port)
+
+
 def _listens(port: int) -> bool:
     try:
-        urlopen(f"http://127.0.0.1:{port}").close()
+        urlopen(_address(port)).close()
     except OSError:
         return False
     return True

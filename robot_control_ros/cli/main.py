@@ -245,7 +245,10 @@ def _add_pages(commands: Any) -> None:
     for parser in (joint, planar):
         parser.add_argument("--port", type=int, default=8080, help="or the next free one (default: 8080)")
         parser.add_argument(
-            "--host", default="127.0.0.1", help="to listen on; 0.0.0.0 lets others in (default: 127.0.0.1)"
+            "--host", default="127.0.0.1", help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)"
+        )
+        parser.add_argument(
+            "--no-token", action="store_true", help="let every program of this machine in; only on 127.0.0.1"
         )
     joint.add_argument(
         "--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help="a law of your own, see docs/joint_page.md"
@@ -260,7 +263,7 @@ def _joint(options: argparse.Namespace) -> int:
     with viser_needed("the joint page"):
         from ..dashboard.joint.joint_page import serve_joint
 
-    return serve_joint(options.host, options.port, options.callback)
+    return serve_joint(options.host, options.port, options.callback, not options.no_token)
 
 
 def _planar(options: argparse.Namespace) -> int:
@@ -269,7 +272,7 @@ def _planar(options: argparse.Namespace) -> int:
     with viser_needed("the planar page"):
         from ..dashboard.planar.planar_page import serve_planar
 
-    return serve_planar(options.host, options.port)
+    return serve_planar(options.host, options.port, not options.no_token)
 
 
 def _add_doctor(commands: Any) -> None:
