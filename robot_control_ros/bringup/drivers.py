@@ -1,33 +1,22 @@
-"""Systems on the drivers of real arms, or on their mock hardware.
-
-Names and arguments: Universal_Robots_ROS2_Driver (ur_robot_driver/launch/ur_control.launch.py, branches jazzy and
-kilted), ros2_kortex (kortex_bringup/launch/gen3.launch.py, main). Forward controllers of Universal Robots by branch
-(ur_robot_driver/config/ur_controllers.yaml): main has forward_command_controller/ForwardCommandController; humble,
-jazzy and kilted have {position,velocity,effort}_controllers/JointGroup{Position,Velocity,Effort}Controller.
-"""
+"""Systems on the drivers of real arms, or on their mock hardware; config/drivers has all names of a driver."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
-from ..robot.files import share_directory
-from .package_nodes import CONTROL, SWITCH, active, control, file_rate, running_law, switch
+from ..robot.files import read_config, share_directory
+from .package_nodes import CONTROL, SWITCH, active, control, file_rate, node_parameters, running_law, switch
 from .ros2_control import spawner
 from .system import Argument, LaunchFile, Setup, System, stages
 
 UR_TYPES = ("ur5", "ur5e")
-GEN3_PLUGINS = (  # packages of the controllers in our file; kortex_bringup doesn't depend on all of them
-    "forward_command_controller",
-    "joint_state_broadcaster",
-    "joint_trajectory_controller",
-    "picknik_reset_fault_controller",
-    "picknik_twist_controller",
-)
 DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}  # by profile: mock hardware has no wrench
 MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH)
 
@@ -54,23 +43,15 @@ def ur(
     if ur_type not in UR_TYPES:
         raise ConfigError(f"ur_type = {ur_type!r}; choices: {', '.join(UR_TYPES)}")
     profile, rate = _profile(ur_type, use_mock_hardware, gains)
-    arguments = {
-        "ur_type": ur_type,
-        "robot_ip": robot_ip,
-        "use_mock_hardware": use_mock_hardware,
-        "headless_mode": headless_mode,
-        "verify_robot_model": "true",  # off by default before Lyrical; a wrong ur_type is a wrong model
-        "activate_joint_controller": "false",  # forward_effort_controller isn't a choice of initial_joint_controller
-        "launch_rviz": "false",
-    }
+    given = {"ur_type": ur_type, "robot_ip": robot_ip, "use_mock_hardware": use_mock_hardware}
     config = load_robot(ur_type, profile)
     law = law or DEFAULT_LAWS[profile]
     running = checked_law(config, law, gains)
     forward = config.profile.controllers[running.mode]
     ours = control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True)
-    launch_file = LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)
+    started = [launch_file("ur_robot_driver", given | {"headless_mode": headless_mode})]
     return stages(
-        [*([launch_file] if switch("driver", driver) else []), *ours, active(vital=False)],
+        [*(started if switch("driver", driver) else []), *ours, active(vital=False)],
         [spawner(None, forward, vital=False, optional=True)],  # it fails where the controller is active already
     )
 
@@ -92,14 +73,7 @@ def gen3(
     """
     profile, rate = _profile("gen3", use_mock_hardware, gains)
     file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
-    arguments = {
-        "robot_ip": robot_ip,
-        "use_fake_hardware": use_mock_hardware,
-        "controllers_file": str(file),
-        "robot_controller": "forward_position_controller",  # stands still until ours commands
-        "robot_pos_controller": "joint_trajectory_controller",  # loaded, inactive: the watchdog's fallback
-        "launch_rviz": "false",
-    }
+    given = {"robot_ip": robot_ip, "use_mock_hardware": use_mock_hardware, "controllers_file": str(file)}
     law = law or DEFAULT_LAWS[profile]
     # The file of the controllers has positions only, on mock hardware as well.
     config = load_robot("gen3", profile)
@@ -107,7 +81,27 @@ def gen3(
     ours = control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)
     if not switch("driver", driver):
         return stages(ours)
-    return stages([LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments), *ours], plugins=GEN3_PLUGINS)
+    return stages([launch_file("ros2_kortex", given), *ours], plugins=_packages_of_controllers(file))
+
+
+def launch_file(driver: str, given: Mapping[str, str]) -> LaunchFile:
+    """A driver's launch file with its arguments by their own names, as config/drivers/<driver>.yaml has them.
+
+    Args:
+        driver: name of the file.
+        given: values of our arguments by name.
+    """
+    _, names = read_config("driver", driver)
+    (path,) = names["launch_file"]
+    values = {name: row["value"] for name, row in names["arguments"].items() if "value" in row}
+    return LaunchFile(names["package"], path, {name: value.format_map(given) for name, value in values.items()})
+
+
+def _packages_of_controllers(file: Path) -> tuple[str, ...]:
+    """The packages of all controllers in a parameter file of the controller manager."""
+    (parameters,) = filter(None, node_parameters("controllers_file", file, "controller_manager"))
+    types = [entry["type"] for entry in parameters.values() if isinstance(entry, dict)]
+    return tuple(sorted({each.partition("/")[0] for each in types}))
 
 
 def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:

@@ -1,7 +1,7 @@
 """A robot in Gazebo, behind gz_ros2_control, our controller in front of it.
 
-Names of packages, programs and arguments: ros_gz (ros_gz_sim/launch/gz_sim.launch.py.in, ros_gz_sim/src/create.cpp,
-ros_gz_bridge/README.md), gz-sim (src/cmd/cmdsim.rb.in, src/ServerPrivate.cc), gz-transport (src/cmd/service_main.cc).
+Names of packages, programs and arguments: config/drivers/gazebo.yaml. Search paths as in ros_gz_sim's gz_sim.launch.py;
+``gz service`` is of gz-transport (src/cmd/service_main.cc).
 """
 
 from __future__ import annotations
