@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from robot_control_ros.bringup import NodeSpec, controller, environment
+from robot_control_ros.bringup import SETUPS, NodeSpec, environment
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws import law_names
@@ -145,7 +145,7 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
     from robot_control_ros.bringup.processes import Processes
     from robot_control_ros.nodes.common.running import spinning
 
-    spec = controller(robot.name, "impedance", profile="sim")
+    spec = SETUPS["sim"].make(robot=robot.name).node("controller")
     topics = {"joint_states": "/measured/joint_states", "/forward_effort_controller/commands": "/measured/commands"}
     pause = 10.0  # s, at most, while the other node has its turn
     parameters = {**spec.parameters, "use_sim_time": False, "state_timeout": pause}

@@ -4,9 +4,9 @@ The command line starts them as processes, the launch files as launch actions; b
 """
 
 from .drivers import GEN3, UR
-from .ethercat_system import ETHERCAT, drives
+from .ethercat_system import ETHERCAT
 from .gazebo import GAZEBO
-from .package_nodes import SIMULATION, control, controller, gain_files, page, simulation
+from .package_nodes import SIMULATION, page
 from .requirements import check_requirements, environment
 from .ros2_control import BEHIND, ICUBE, MOCK
 from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Part, Program, Setup, System, Value, Xacro
@@ -35,11 +35,6 @@ __all__ = [
     "Value",
     "Xacro",
     "check_requirements",
-    "control",
-    "controller",
-    "drives",
     "environment",
-    "gain_files",
     "page",
-    "simulation",
 ]
