@@ -6,8 +6,11 @@ import json
 import math
 import os
 import platform
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,10 +153,9 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
     pause = 10.0  # s, at most, while the other node has its turn
     parameters = {**spec.parameters, "use_sim_time": False, "state_timeout": pause}
     spec = replace(spec, parameters=parameters, remappings={**spec.remappings, **topics})
-    echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
     results: dict[str, Any] = {}
-    with Processes([echo, spec]) as processes, spinning(stopwatch_node) as (node, spin):
+    with _echo(), Processes([spec]) as processes, spinning(stopwatch_node) as (node, spin):
         stopwatch = Stopwatch(robot, node, spin)
         for rate in (500.0, 1000.0):
             nodes = {"echo": "/echo", "controller": "/measured"}
@@ -162,6 +164,19 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
         stopwatch.wait_for_joint_state()
         memory = {name: processes.memory(name) for name in ("controller", "simulator")}
     return results, memory
+
+
+@contextmanager
+def _echo() -> Iterator[None]:
+    """The node to measure against, in a process of its own."""
+    topics = ("-r", "joint_states:=/echo/joint_states", "-r", "commands:=/echo/commands")
+    program = Path(__file__).with_name("echo.py")
+    process = subprocess.Popen([sys.executable, str(program), "--ros-args", *topics], start_new_session=True)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _print_compute(results: dict[str, Any]) -> None:
