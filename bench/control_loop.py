@@ -155,15 +155,22 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
     spec = replace(spec, parameters=parameters, remappings={**spec.remappings, **topics})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
     results: dict[str, Any] = {}
-    with _echo(), Processes([spec]) as processes, spinning(stopwatch_node) as (node, spin):
-        stopwatch = Stopwatch(robot, node, spin)
+    with _echo(), Processes([]) as processes, spinning(stopwatch_node) as (node, spin):
+        stopwatch, running = Stopwatch(robot, node, spin), {"controller": processes.start(spec)}
         for rate in (500.0, 1000.0):
             nodes = {"echo": "/echo", "controller": "/measured"}
             results[f"{rate:.0f} Hz"] = stopwatch.compare(nodes, rate, seconds)
-        processes.start(simulator)
+        running["simulator"] = processes.start(simulator)
         stopwatch.wait_for_joint_state()
-        memory = {name: processes.memory(name) for name in ("controller", "simulator")}
+        memory = {name: _memory(process.pid) for name, process in running.items()}
     return results, memory
+
+
+def _memory(process: int) -> float:
+    """Resident memory [MB] (Linux)."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(kilobytes) / 1000.0
 
 
 @contextmanager

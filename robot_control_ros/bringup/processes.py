@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..core.errors import HardwareFault
 from . import NodeSpec, environment
@@ -46,12 +45,6 @@ class Processes:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
-
-    def memory(self, name: str) -> float:
-        """Resident memory of one [MB] (Linux)."""
-        status = Path(f"/proc/{self._running[name].pid}/status").read_text(encoding="ascii")
-        kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
-        return int(kilobytes) / 1000.0
 
     def stop(self) -> None:
         """End all: controllers first (last started), by SIGTERM, by SIGKILL after the grace."""
