@@ -3,7 +3,9 @@
 import functools
 import importlib.util
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
@@ -233,6 +235,17 @@ def test_own_nodes_are_modules_of_the_package_with_an_executable(name):
         if node.package == PACKAGE:
             assert importlib.util.find_spec(f"{PACKAGE}.nodes.{node.executable}")
             assert (Path(__file__).parents[1] / "scripts" / node.executable).is_file()
+
+
+def test_a_node_that_there_is_not_is_refused_with_all_that_there_are():
+    program = [sys.executable, "-m", f"{PACKAGE}.nodes", "nonsense"]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    executables = {path.name for path in (Path(__file__).parents[1] / "scripts").iterdir()}
+    assert set(re.findall(r"\w+", ended.stderr.partition(":")[2])) == executables - {
+        "robot_control",
+        "ethercat-emulator",
+    }
 
 
 @watched

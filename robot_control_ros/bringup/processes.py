@@ -31,7 +31,7 @@ class Processes:
 
     def start(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
         """Start one node, in a session of its own: the terminal's Ctrl-C reaches us, and we end it in order."""
-        command = [sys.executable, "-m", f"robot_control_ros.nodes.{spec.executable}", *spec.ros_arguments()]
+        command = [sys.executable, "-m", "robot_control_ros.nodes", spec.executable, *spec.ros_arguments()]
         process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
         self._running[spec.name] = process
         return process

@@ -60,7 +60,7 @@ class NodeSpec:
     """One node to start.
 
     Attributes:
-        executable: in ``lib/<package>``; of this package also the module in ``robot_control_ros.nodes``.
+        executable: in ``lib/<package>``; of this package also a folder of ``robot_control_ros.nodes``.
         name: of the node; one of another package keeps the name that it gives itself, and this is a label only.
         parameters: by name; they win over the files.
         parameter_files: paths of ROS parameter files.
