@@ -16,16 +16,10 @@ import xacro
 import yaml
 from ros_support import LIMIT, ros_environment
 
-from robot_control_ros.bringup import (
-    PACKAGE,
-    SETUPS,
-    LaunchFile,
-    NodeSpec,
-    Xacro,
-    environment,
-)
+from robot_control_ros.bringup import SETUPS, NodeSpec, environment
 from robot_control_ros.bringup.drivers import DEFAULT_LAWS
 from robot_control_ros.bringup.processes import Processes
+from robot_control_ros.bringup.system import PACKAGE, LaunchFile, Xacro
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot

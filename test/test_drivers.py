@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from robot_control_ros.bringup import SETUPS, NodeSpec, Program
+from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.bringup.gazebo import WORLDS
+from robot_control_ros.bringup.system import Program
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import config_names, read_config
 

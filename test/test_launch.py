@@ -14,7 +14,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from robot_control_ros import bringup
-from robot_control_ros.bringup import PACKAGE, SETUPS, LaunchFile, NodeSpec, Program, Setup, System, Xacro
+from robot_control_ros.bringup import SETUPS
+from robot_control_ros.bringup.system import PACKAGE, LaunchFile, NodeSpec, Program, Setup, System, Xacro
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.files import share_directory
 
@@ -182,7 +183,7 @@ def include(action):
 
 def play(launching, *stages):
     """Launch of a system that is written down here."""
-    setup = Setup((), lambda: System(tuple(tuple(stage) for stage in stages)))
+    setup = Setup((), lambda given: System(tuple(tuple(stage) for stage in stages)))
     return Launch(launching.describe(setup), {})
 
 
