@@ -108,7 +108,7 @@ def check_alone() -> None:
         named = "; ".join(f"{number}: {command}" for number, command in found) or "not on this machine"
         end = f"End it first: kill {' '.join(str(number) for number, _ in found)}. " if found else ""
         raise ConfigError(
-            f"a Gazebo runs already ({named}). {end}Two run side by side with different GZ_PARTITION and ROS_DOMAIN_ID"
+            f"Gazebo runs already ({named}). {end}To run two, give each its own GZ_PARTITION and ROS_DOMAIN_ID"
         )
 
 

@@ -142,7 +142,7 @@ def _ended(spec: NodeSpec | Program, event: Any, context: LaunchContext) -> list
     if event.returncode != 0:
         _fail(context)
     if isinstance(spec, NodeSpec) and not spec.vital:
-        return [LogInfo(msg=f"{spec.name} has ended; the others go on, to leave the robot safe, until Ctrl-C")]
+        return [LogInfo(msg=f"{spec.name} has ended; the others keep the robot safe until you press Ctrl-C")]
     reason = f"{spec.name} has ended"
     return [
         LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),

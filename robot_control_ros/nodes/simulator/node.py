@@ -40,7 +40,7 @@ LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the s
 
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
-    "profile": ("sim", "HardwareProfile of the robot's file: gives the rate."),
+    "profile": ("sim", "Hardware profile of the robot's file; it gives the rate."),
     "pacing": ("realtime", "realtime, or lockstep: one period per command."),
     "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
     "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
