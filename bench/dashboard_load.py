@@ -16,7 +16,7 @@ from multiprocessing.sharedctypes import Synchronized
 from typing import Any
 from urllib.request import urlopen
 
-from robot_control_ros.bringup import environment, page, simulation
+from robot_control_ros.bringup import SETUPS, environment, page
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.dashboard.access import Access
@@ -64,7 +64,7 @@ def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
     from robot_control_ros.nodes.demo.operator import Operator
 
     counts = {"closed": Count(), "open": Count()}
-    specs, config = simulation(ROBOT, "impedance").nodes(), load_robot(ROBOT)
+    specs, config = SETUPS["sim"].make(robot=ROBOT).nodes(), load_robot(ROBOT)
     with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
         _until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
         for _ in range(TURNS):

@@ -11,7 +11,7 @@ from lifecycle_msgs.srv import GetState
 from PIL import Image
 from rcl_interfaces.srv import SetParameters
 
-from robot_control_ros.bringup import NodeSpec, simulation
+from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.dashboard.access import Access
 from robot_control_ros.nodes.common.messages import read_pose
 
@@ -38,7 +38,7 @@ class System:
         self.ros, self._camera, self._size = ros, camera, (width, height)
         self.children, self._newest = {}, {}
         page = NodeSpec("dashboard", "dashboard", {"port": free_port()})
-        nodes = simulation(ROBOT.name, watchdog="false", **arguments).nodes()
+        nodes = SETUPS["sim"].make(robot=ROBOT.name, watchdog="false", **arguments).nodes()
         self._specs = {spec.name: spec for spec in (*nodes, page)}
         self.start_missing()
         for topic in ("pose", "reference_pose"):

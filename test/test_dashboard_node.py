@@ -21,7 +21,7 @@ from rclpy.parameter import Parameter
 from ros_support import Ros
 from std_srvs.srv import Trigger
 
-from robot_control_ros.bringup import simulation
+from robot_control_ros.bringup import SETUPS
 from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
@@ -39,7 +39,7 @@ class System:
 
     def __init__(self, ros, **arguments):
         self.ros, self.children = ros, {}
-        for spec in simulation("ur5", watchdog="false", **arguments).nodes():
+        for spec in SETUPS["sim"].make(watchdog="false", **arguments).nodes():
             self.specs = {**getattr(self, "specs", {}), spec.name: spec}
             self.start(spec.name)
         self.link = RosLink(ros.node, ROBOT, ROBOT.urdf())

@@ -16,7 +16,7 @@ import numpy as np
 
 from ethercat_emulator.network.veth import enter_namespace, make_pair
 
-from ..bringup import drives, environment
+from ..bringup import SETUPS, environment
 from ..bringup.processes import Processes
 from ..core.errors import HardwareFault
 from ..core.types import Array
@@ -99,7 +99,8 @@ def _on_the_bus(
     master, slaves = f"ecm{number}", f"ecs{number}"
     make_pair(master, slaves)
     hosted = "true" if in_process else "false"
-    ethercat, *others = drives(master, ROBOT, LAW, in_process=hosted, emulated_bus="true").nodes()
+    given = {"interface": master, "robot": ROBOT, "law": LAW, "in_process": hosted, "emulated_bus": "true"}
+    ethercat, *others = SETUPS["ethercat"].make(**given).nodes()
     ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
     with (
         emulated_bus(ROBOT, "", slaves),

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.srv import SetParametersAtomically
-from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.task import Future
@@ -45,12 +44,10 @@ class ContourOperator(Node):
         self.message, self.diagnosed_at = "", 0.0
         self._robot, self._reader = robot, JointStateReader(robot.joints)
         self._samples: list[tuple[float, Array]] | None = None
-        self._entities = entities = Entities(self)
+        entities = Entities(self)
         self._trajectory = entities.publisher(JointTrajectory, "/controller/joint_trajectory")
-        self._drives: dict[str, Client] = {
-            name: self.create_client(Trigger, f"/ethercat/{name}") for name in ("enable", "reset_fault")
-        }
-        self._set: Client = self.create_client(SetParametersAtomically, "/controller/set_parameters_atomically")
+        self._drives = {name: entities.client(Trigger, f"/ethercat/{name}") for name in ("enable", "reset_fault")}
+        self._set = entities.client(SetParametersAtomically, "/controller/set_parameters_atomically")
         entities.subscription(JointState, "/joint_states", self._on_joint_state, STATE_QOS)
         entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
@@ -97,10 +94,6 @@ class ContourOperator(Node):
         samples, self._samples = self._samples or [], None
         times = np.array([t for t, _ in samples])
         return times, np.array([q for _, q in samples]).reshape(len(samples), self._robot.n)
-
-    def close(self) -> None:
-        """Take the topics back."""
-        self._entities.close()
 
     def _on_joint_state(self, message: JointState) -> None:
         state = self._reader.read(message)

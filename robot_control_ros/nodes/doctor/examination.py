@@ -64,11 +64,10 @@ def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> 
     text, rate = _rate(what, samples, simulated)
     if abs(rate / nominal - 1.0) <= RATE_TOLERANCE:
         return ok(text)
-    cause = (
-        "Look at the driver's update_rate, the network and this machine's load" if rate < nominal else "If it's right"
-    )
-    advice = f"{cause}, or set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
-    return warning(f"{text}, where {nominal:.0f} Hz are nominal", advice)
+    advice = f"set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
+    too_slow = "Look at the driver's update_rate, the network and this machine's load, or"
+    advice = f"{too_slow if rate < nominal else 'If the rate is right,'} {advice}"
+    return warning(f"{text}, but the profile says {nominal:.0f} Hz", advice)
 
 
 def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> Finding:
@@ -76,7 +75,7 @@ def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> 
     text, _ = _rate(what, samples, simulated)
     if samples.gaps(simulated).max() > longest:
         remedy = "A law that needs it stops meanwhile: look at the sensor's rate and the network"
-        return warning(f"{text}, where {longest * 1e3:.0f} ms are allowed", remedy)
+        return warning(f"{text}, but at most {longest * 1e3:.0f} ms are allowed", remedy)
     return ok(text)
 
 
@@ -129,7 +128,7 @@ def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotS
     if reversed_ < 0.5 * same:
         other = "torque" if robot.profile.joint_effort == "reversed_torque" else "reversed_torque"
         remedy = f"Set joint_effort: {other} in profile {robot.profile_name}"
-        return [error(f"joint efforts have the other sign: {size}", remedy)]
+        return [error(f"joint efforts have the wrong sign: {size}", remedy)]
     if same > 0.5 * np.linalg.norm(gravity):
         remedy = "Are they torques? What is mounted must be in the description; or set joint_effort: none"
         return [warning(f"joint efforts don't hold the weight: {size}", remedy)]

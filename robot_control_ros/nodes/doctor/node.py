@@ -83,7 +83,7 @@ class Doctor(Node):
         others = [name for name in self.get_node_names() if name != self.get_name() and not name.startswith("_")]
         if not others:
             start, command = how_to_start(self._robot)
-            elsewhere = "where it runs, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
+            elsewhere = "if it runs already, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
             return [error(f"no other node is seen in ROS domain {domain}", f"{start}; {elsewhere}", command)]
         return [ok(f"ROS domain {domain}: {', '.join(sorted(others))}")]
 
@@ -92,7 +92,7 @@ class Doctor(Node):
         if not topic:
             return []
         if self._executing is None:
-            return [warning(f"{topic}: nothing was heard of whether the robot executes commands")]
+            return [warning(f"{topic}: no message, so nobody knows whether the robot executes commands")]
         if not self._executing:
             remedy = "Start its program; see the robot's page in docs"
             return [error(f"{topic}: the robot executes no commands", remedy)]
@@ -105,7 +105,7 @@ class Doctor(Node):
         if not self._states and self._names:
             return [examination.judge_joints(self._robot, sorted(self._names))]
         if len(samples) < 2:
-            return self._silent(profile.joint_states, f"{len(samples)} joint states have come")
+            return self._silent(profile.joint_states, f"only {len(samples)} joint states have come")
         clock = examination.judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
         found = [examination.judge_joints(self._robot, sorted(self._names)), clock]
         if clock.level is not Level.ERROR:
@@ -124,7 +124,7 @@ class Doctor(Node):
         if len(samples) < 2:
             if not self._law.needs_wrench:
                 return []
-            text = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
+            text = f"law {self._law.name} needs a wrench, but only {len(samples)} have come"
             return self._silent(self._wrench_topic, text)
         zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
         clock = examination.judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
@@ -163,7 +163,7 @@ class Doctor(Node):
         running = status.hardware_id or asked[0], values.get("profile", asked[1])
         if running != asked:
             text = f"{name} runs for {running[0]} under profile {running[1]}, not for {asked[0]} under {asked[1]}"
-            return error(text, "Ask for that", f"robot_control doctor --robot {running[0]} --profile {running[1]}")
+            return error(text, "Examine that", f"robot_control doctor --robot {running[0]} --profile {running[1]}")
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
 
@@ -214,7 +214,7 @@ def machine() -> list[Finding]:
     if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
         found = [ok("real-time priority is permitted: controller and watchdog take it (realtime_priority)")]
         if (pause := real_time_pause()) > 0.0:
-            text = f"the kernel pauses real-time threads for {pause * 1e3:g} ms once they leave nothing to the others"
+            text = f"the kernel pauses real-time threads for {pause * 1e3:g} ms if they take all its time"
             found.append(ok(f"{text} (sched_rt_runtime_us)"))
     else:
         remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"
