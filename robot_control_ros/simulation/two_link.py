@@ -98,6 +98,12 @@ class TwoLink:
         x, y = self.length * math.cos(both), self.length * math.sin(both)
         return np.array([[-self.length * math.sin(q[0]) - y, -y], [self.length * math.cos(q[0]) + x, x]])
 
+    def jdot_v(self, q: Pair, v: Pair) -> Array:
+        """(2,) acceleration of the tip where the joints have none, J̇ q̇ [m/s²]."""
+        both, first, second = q[0] + q[1], v[0] ** 2, (v[0] + v[1]) ** 2
+        x, y = first * math.cos(q[0]) + second * math.cos(both), first * math.sin(q[0]) + second * math.sin(both)
+        return -self.length * np.array([x, y])
+
     def joint_angles(self, point: Pair) -> Array:
         """(t1, t2) [rad] with the tip at a point (x, y) [m]; of the two, that with t2 = +arccos.
 

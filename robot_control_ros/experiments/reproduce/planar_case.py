@@ -237,11 +237,7 @@ def _law_difference(arm: TwoLink, model: RobotModel, q: Array, v: Array, wanted:
     reference = Reference(pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero)))
     torque = Impedance().compute(*_state(model, q, v), reference, page_gains(inertia=inertia), DT).values
     jacobian = arm.jacobian(q)
-    both, rate = q[0] + q[1], v[0] + v[1]
-    turning = -arm.length * (
-        v[0] ** 2 * np.array([math.cos(q[0]), math.sin(q[0])]) + rate**2 * np.array([math.cos(both), math.sin(both)])
-    )
-    acceleration = jacobian @ arm.forward(q, v, torque) + turning
+    acceleration = jacobian @ arm.forward(q, v, torque) + arm.jdot_v(q, v)
     force = inertia * (wanted[2] - acceleration) + DAMPING * (wanted[1] - jacobian @ v)
     force += STIFFNESS * (wanted[0] - arm.tip(q))
     return np.asarray(torque - jacobian.T @ force - arm.gravity_torque(q))
