@@ -49,16 +49,14 @@ class Row:
         return cls(name, float(measured), reference, -np.inf, bound, unit)
 
     @classmethod
-    def at_least(
-        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
-    ) -> Row:
+    def at_least(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "") -> Row:
         """No less than a bound."""
-        return cls(name, float(measured), reference, bound, np.inf, unit)
+        return cls(name, float(measured), np.nan, bound, np.inf, unit)
 
     @classmethod
-    def report(cls, name: str, measured: SupportsFloat, unit: str = "", reference: float = np.nan) -> Row:
+    def report(cls, name: str, measured: SupportsFloat, unit: str = "") -> Row:
         """Without a threshold: it passes where it is a finite number."""
-        return cls(name, float(measured), reference, -REPORTED, REPORTED, unit)
+        return cls(name, float(measured), np.nan, -REPORTED, REPORTED, unit)
 
     @property
     def passed(self) -> bool:
@@ -78,10 +76,10 @@ class Row:
 
 def near_each(
     names: Iterable[str], measured: Iterable[SupportsFloat], references: Iterable[float], tolerance: float, unit: str
-) -> list[Row]:
+) -> Iterator[Row]:
     """Rows that share a tolerance and a unit."""
-    figures = zip(names, measured, references, strict=True)
-    return [Row.near(name, value, reference, tolerance, unit) for name, value, reference in figures]
+    for name, value, reference in zip(names, measured, references, strict=True):
+        yield Row.near(name, value, reference, tolerance, unit)
 
 
 def settled_at(time: Array, error: Array, bound: float) -> float:
