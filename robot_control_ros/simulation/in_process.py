@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..control.loop import ControlLoop
+from ..control.plant import Plant
 from ..core.errors import refused
-from ..core.types import Array
+from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
-from ..robot.model import RobotModel
+from ..robot.model import RobotDynamics, RobotModel
 from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
@@ -89,35 +90,48 @@ def simulate(
     plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
-    samples = _samples(plant, loop, reference, round(duration * rate), push, intervene)
-    return Log.of(config.joints, loop.running.mode, list(samples))
 
-
-def _samples(
-    plant: MujocoPlant,
-    loop: ControlLoop,
-    reference: Trajectory | Start | None,
-    count: int,
-    push: Push | None,
-    intervene: Intervention | None,
-) -> Iterator[LogSample]:
-    for cycle in range(count):
+    def disturb() -> None:
         if push is not None:
             scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
             force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
             plant.push(push.link or loop.model.tip, force, torque)
         if intervene is not None:
             intervene(plant)
+
+    cycles = lockstep(plant, loop, round(duration * rate), reference, disturb)
+    return Log.of(config.joints, loop.running.mode, [_sample(plant, loop, *cycle) for cycle in cycles])
+
+
+def lockstep(
+    plant: Plant,
+    loop: ControlLoop,
+    count: int,
+    reference: Trajectory | Start | None = None,
+    before: Callable[[], None] | None = None,
+) -> Iterator[tuple[RobotState, RobotDynamics, Command]]:
+    """Yield state, kinematics and command of `count` cycles, each once the plant has the command.
+
+    The first one takes over the reference, see :func:`simulate`; `before` is called before each sample.
+    """
+    for cycle in range(count):
+        if before is not None:
+            before()
         command = loop.tick(plant.read())
         if cycle == 0 and reference is not None:
             loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
         plant.write(command)
-        state, kin = loop.state, loop.kin
-        assert state is not None
-        assert kin is not None
-        contact = None if plant.scene is None else plant.contact_wrench()
-        tip = kin.pose, loop.pose_error(), kin.twist
-        yield LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
+        assert loop.state is not None
+        assert loop.kin is not None
+        yield loop.state, loop.kin, command
+
+
+def _sample(
+    plant: MujocoPlant, loop: ControlLoop, state: RobotState, kin: RobotDynamics, command: Command
+) -> LogSample:
+    contact = None if plant.scene is None else plant.contact_wrench()
+    tip = kin.pose, loop.pose_error(), kin.twist
+    return LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:

@@ -16,7 +16,7 @@ from ...robot.model import RobotModel
 from ...simulation.in_process import Push, simulate
 from ...simulation.log import Log
 from ...simulation.mujoco_plant import MujocoPlant
-from ...simulation.scene import Scene, Shape, load_scene
+from ...simulation.scene import Shape, load_scene
 from . import literal_admittance
 from .case import Result, Row, panels
 from .literal_admittance import MASS, STIFFNESS, TOOL
@@ -56,10 +56,10 @@ def translation(damping: float = CRITICAL) -> dict[str, Any]:
     }
 
 
-def virtual_step(damping: float, dt: float, duration: float = 1.0, force: float = FORCE) -> tuple[Array, Array]:
-    """Time (k,) and way (k,) [m] of the virtual body alone, under a force from 0 s on."""
+def virtual_step(damping: float, dt: float, duration: float = 1.0) -> tuple[Array, Array]:
+    """Time (k,) and way (k,) [m] of the virtual body alone, under FORCE from 0 s on."""
     body, size = VirtualBody(), round(duration / dt)
-    wrench, mass, stiffness = force * np.eye(6)[0], np.full(6, MASS), np.full(6, STIFFNESS)
+    wrench, mass, stiffness = FORCE * np.eye(6)[0], np.full(6, MASS), np.full(6, STIFFNESS)
     way = np.zeros(size + 1)
     for k in range(size):
         body.step(wrench, mass, np.full(6, damping), stiffness, dt)
@@ -73,13 +73,14 @@ def arm(
     servo: str,
     push: Push | None = None,
     duration: float = 2.0,
-    scene: Scene | None = None,
+    *,
     ball_to: Array | None = None,
-    q0: Any = None,
+    **settings: Any,
 ) -> Log:
     """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) [m] where that is given.
 
-    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too.
+    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too. Other
+    settings are those of :func:`~robot_control_ros.simulation.in_process.simulate`.
     """
     robot, joint_law, step = load_robot("ur5"), SERVOS[servo], 0.001
     if joint_law is not None:
@@ -91,8 +92,8 @@ def arm(
             fraction = BALL_SPEED * max(plant.time - STEP_AT, 0.0) / np.linalg.norm(way)
             plant.move_object("ball", BALL_FROM + min(fraction, 1.0) * way)
 
-    settings = {"rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, "intervene": lead, "q0": q0}
-    return simulate(robot, law, gains, duration=duration, push=push, scene=scene or load_scene("ball"), **settings)
+    settings = {"scene": "ball", "rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, **settings}
+    return simulate(robot, law, gains, duration=duration, push=push, intervene=lead, **settings)
 
 
 def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
@@ -199,7 +200,7 @@ def _sign_rows() -> Iterator[Row]:
         "tool second (box), ball first (sphere)": replace(scene, tool=Shape("box", edges, scene.tool.pose)),
     }
     for name, case in cases.items():
-        log = arm("admittance", translation(), "ideal servo", None, 2.5, case, BALL_AT)
+        log = arm("admittance", translation(), "ideal servo", None, 2.5, scene=case, ball_to=BALL_AT)
         force = log.contact[-1, 0]
         yield Row.near(f"{name}: force of the contact", force, -4.8, 0.3, "N")
         yield Row.near(f"{name}: of the contact over of the sensor", force / log.wrench[-1, 0], 1.0, 0.001)
@@ -233,7 +234,7 @@ def _singular_rows() -> Iterator[Row]:
     gains = {**translation(), "stiffness": [100, 100, 100, 20, 20, 20]}
     push = Push(FORCE * outward, start=STEP_AT, duration=2.0)
     scene = replace(load_scene("ball"), objects={})
-    log = arm("admittance", gains, "ideal servo", push, 4.0, scene, q0=STRETCHED)
+    log = arm("admittance", gains, "ideal servo", push, 4.0, scene=scene, q0=STRETCHED)
     way = moved(log) @ outward
     after = log.t > STEP_AT + push.duration
     halved = log.t[after][np.flatnonzero(way[after] < 0.5 * way.max())[0]] - STEP_AT - push.duration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -158,9 +158,8 @@ class Result:
         written = [folder / f"{name}.csv"]
         with written[0].open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(("name", "measured", "reference", "low", "high", "unit", "passed"))
-            for row in self.rows:
-                writer.writerow((row.name, row.measured, row.reference, row.low, row.high, row.unit, row.passed))
+            writer.writerow((*(item.name for item in fields(Row)), "passed"))
+            writer.writerows((*astuple(row), row.passed) for row in self.rows)
         for series, columns in self.series.items():
             path = folder / f"{name}_{series}.csv"
             values = np.column_stack(list(columns.values()))

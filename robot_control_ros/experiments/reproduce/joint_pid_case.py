@@ -231,13 +231,11 @@ def _effort_rows() -> Iterator[Row]:
     count, (p, i, d) = 1000, (120.0, 30.0, 4.0)
     targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
     e = targets - q
-    formulas = {
-        ("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T"): p * e
-        + i * T * np.cumsum(e)
-        + d * np.diff(e, prepend=e[0]) / T,
-        ("spring_damper", "k e - c v"): p * e - d * v,
-    }
-    for (variant, formula), expected in formulas.items():
+    textbook = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T
+    for variant, formula, expected in (
+        ("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T", textbook),
+        ("spring_damper", "k e - c v", p * e - d * v),
+    ):
         law = Held(JointPidEffort(), {"p": p, "i": i, "d": d, "variant": variant})
         torques = [law.call(*at) for at in zip(targets, q, v, strict=True)]
         name = f"{variant}, {count} random errors: apart from {formula}"

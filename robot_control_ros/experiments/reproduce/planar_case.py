@@ -127,6 +127,7 @@ def run() -> Result:
     first, other = runs["Kp 50, Kd 5"], runs["from (90, 60) deg"]
     undamped = drive(damping=0.0)
     fine = drive(stiffness=300.0, dt=DT / 10.0)
+    columns = (*first.tip.T, *first.q.T, *first.torque.T)
     rows = [
         *_trajectory_rows(first),
         *_variant_rows(runs),
@@ -159,15 +160,7 @@ def run() -> Result:
             "errors": _draw_errors({**{name: runs[name] for name in DRAWN}, "Kp 50, Kd 0": undamped}),
         },
         series={
-            "trajectory": {
-                "t": first.time,
-                "x": first.tip[:, 0],
-                "y": first.tip[:, 1],
-                "t1": first.q[:, 0],
-                "t2": first.q[:, 1],
-                "T1": first.torque[:, 0],
-                "T2": first.torque[:, 1],
-            },
+            "trajectory": {"t": first.time, **dict(zip(("x", "y", "t1", "t2", "T1", "T2"), columns, strict=True))},
             "errors": {"t": first.time, **{name.replace(", ", " "): run.error for name, run in runs.items()}},
         },
     )
