@@ -146,6 +146,7 @@ class Trial:
         """A drive's fault that a reset doesn't end."""
         self._run_and_inject()
         self._watch()
+        self._bench.turn_to([Action.DISABLE], self._begin)  # until then each reset is refused
         request = self._bench.client.request
         self._messages.append(f"reset refused: {_reply(lambda: request('reset_fault'))}")
         self._mend()

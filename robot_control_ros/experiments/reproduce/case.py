@@ -60,11 +60,9 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Whether it is within its bounds."""
         return self.low <= self.measured <= self.high
 
     def bounds(self) -> str:
-        """The bounds as text."""
         if self.high == REPORTED:
             return "reported"
         if self.low == -np.inf:

@@ -29,7 +29,8 @@ Turns = Mapping[tuple[str, str], Run]  # by the axis of the turn and the law's r
 POSTURE = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
 SOFT_STIFFNESS, SOFT_DAMPING = (500.0,) * 3 + (50.0,) * 3, (100.0,) * 3 + (10.0,) * 3
 TURN = math.radians(150.0)
-STEP, RECORDED_EVERY, REGULATION_TIME = 2.5e-4, 20, 2.5  # s, steps (of 5 ms together), s
+STEP, RECORDED_EVERY, REGULATION_TIME = 2.5e-4, 20, 2.5  # s, steps, s
+PERIOD = STEP * RECORDED_EVERY  # of 5 ms
 
 ROTATIONS = 20_000  # random ones, uniform in SO(3)
 
@@ -127,15 +128,13 @@ def _regulate(model: RobotModel, axis: Array, error: str) -> Run:
     start = model.at(POSTURE).pose
     reference = make_pose(start[:3, 3], rotation_exp(TURN * axis) @ start[:3, :3])
     state = np.concatenate((POSTURE, np.zeros(7)))
-    kept = []
-    count = round(REGULATION_TIME / STEP)
-    for index in range(count + 1):
-        if index % RECORDED_EVERY == 0:
-            kept.append(state)
-        state = _implicit_step(arm, state, reference)
-    states = np.array(kept).T
-    times = STEP * RECORDED_EVERY * np.arange(len(kept), dtype=float)
-    return {"time": times, **tip_errors(model, states, [reference] * len(kept))}
+    kept = [state]
+    for _ in range(round(REGULATION_TIME / PERIOD)):
+        for _ in range(RECORDED_EVERY):
+            state = _implicit_step(arm, state, reference)
+        kept.append(state)
+    times = PERIOD * np.arange(len(kept), dtype=float)
+    return {"time": times, **tip_errors(model, np.array(kept).T, [reference] * len(kept))}
 
 
 def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) -> Array:
@@ -152,12 +151,11 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
 
 
 def _regulation_rows(turns: Turns) -> Iterator[Row]:
-    period = STEP * RECORDED_EVERY
     for error, settled, area, deviation in (("euler_xyz", 1.010, 54.0, 80.3), ("so3_log", 0.895, 36.4, 54.5)):
         run, name = turns["y", error], f"regulation, 150 deg about y, {error}:"
         settled_time = settled_at(run["time"], run["angle"], 0.02 * math.degrees(TURN))
-        yield Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * period, "s")
-        yield Row.near(f"{name} sum of the angles x 5 ms", period * run["angle"].sum(), area, 0.1, "deg·s")
+        yield Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * PERIOD, "s")
+        yield Row.near(f"{name} sum of the angles x 5 ms", PERIOD * run["angle"].sum(), area, 0.1, "deg·s")
         yield Row.near(f"{name} largest position deviation", run["position"].max(), deviation, 0.02 * deviation, "mm")
     for error, peak, tolerance in (("euler_xyz", 179.6, 0.4), ("so3_log", 150.0, 0.001)):
         name = f"regulation, 150 deg about (1, 1, 1), {error}: largest angle"
