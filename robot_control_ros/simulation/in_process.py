@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,23 +84,14 @@ def simulate(
         HardwareFault: the physics diverged.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
-    around = load_scene(scene) if isinstance(scene, str) else scene
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
+    drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     if not 0.0 < duration < math.inf:
         raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
-    plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
+    plant = MujocoPlant(config, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
-
-    def disturb() -> None:
-        if push is not None:
-            scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
-            force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
-            plant.push(push.link or loop.model.tip, force, torque)
-        if intervene is not None:
-            intervene(plant)
-
-    cycles = lockstep(plant, loop, round(duration * rate), reference, disturb)
+    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, plant, config, push, intervene))
     return Log.of(config.joints, loop.running.mode, [_sample(plant, loop, *cycle) for cycle in cycles])
 
 
@@ -124,6 +116,15 @@ def lockstep(
         assert loop.state is not None
         assert loop.kin is not None
         yield loop.state, loop.kin, command
+
+
+def _disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None) -> None:
+    if push is not None:
+        scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
+        force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
+        plant.push(push.link or robot.tip, force, torque)
+    if intervene is not None:
+        intervene(plant)
 
 
 def _sample(
