@@ -23,7 +23,7 @@ from ..references.time_scaling import Chain, Trapezoid
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
 from ..robot.model import RobotModel
-from ..simulation.in_process import simulate
+from ..simulation.in_process import lockstep, simulate
 from .reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS, ur5_rectangle
 
 LAW = "position_domain_pd"
@@ -162,14 +162,8 @@ class ContourTrial:
         """In process, in lockstep with the emulated drives: see :class:`LockstepDrives`."""
         plant = LockstepDrives(self.robot, topology)
         loop = ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model)
-        states = []
-        for _ in range(round(self.duration * self.robot.profile.rate)):
-            command = loop.tick(plant.read())
-            assert loop.state is not None
-            states.append(loop.state)
-            if len(states) == 1:
-                loop.motion.trajectory = self._path()
-            plant.write(command)
+        count = round(self.duration * self.robot.profile.rate)
+        states = [state for state, *_ in lockstep(plant, loop, count, self._path())]
         return self.track(np.array([state.time for state in states]), np.array([state.q for state in states]))
 
     def _path(self) -> JointPath:
