@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def joint_damping(gains: Any, inertia: Array) -> Array:
 
 def total(terms: dict[str, Array]) -> Array:
     """The sum (n,) of the terms, in their order."""
-    return reduce(np.add, terms.values())
+    return reduce(add, terms.values())
 
 
 def limited(terms: dict[str, Array], wanted: Array, limit: Array) -> Array:
