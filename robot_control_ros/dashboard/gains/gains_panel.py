@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ConfigError
+from ...laws import law_names
 from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
 from ..page_thread import PageThread
 from . import gains_file
@@ -77,7 +78,7 @@ class GainsPanel:
 
     def _draw_law(self) -> None:
         law = self._link.law()
-        options = tuple(dict.fromkeys((*self._link.laws(), law))) if law else ("…",)
+        options = tuple(dict.fromkeys((*law_names(), law))) if law else ("…",)
         if options != tuple(self._law.options):
             self._law.options = options
         if law and law != self._law.value and not _touched(self._law):

@@ -46,7 +46,7 @@ class Record:
         return np.concatenate([np.zeros(0), *rows]).reshape(-1, width)
 
     def with_gaps(self, span: float) -> Record:
-        """The same over the time before the newest, with an empty sample in each pause, and at -span if it is shorter."""
+        """With times before the newest, an empty sample in each pause, and one at -span if it is shorter."""
         t = self.t - self.t[-1:] if len(self.t) else np.zeros(1)
         steps, samples = np.diff(t), list(self.samples or ({},))
         pauses = np.flatnonzero(steps > LATE * np.median([*steps, np.inf])) + 1
