@@ -71,9 +71,6 @@ class FakeLink:
     def law(self):
         return self.running
 
-    def laws(self):
-        return ["impedance", "joint_pid"]
-
     def parameters(self):
         return self.gains
 
@@ -93,7 +90,8 @@ class FakeLink:
         self.answer(("gains", dict(values)), reply)
 
     def requests(self):
-        return frozenset({"controller/hold", "controller/go_home", "controller/zero_wrench", "simulator/reset"})
+        controller = (f"controller/{name}" for name in ("hold", "go_home", "zero_wrench"))
+        return frozenset((*controller, "simulator/reset", "simulator/push"))
 
     def request(self, name, reply):
         self.answer(name, reply)
@@ -106,9 +104,6 @@ class FakeLink:
 
     def stop(self, reply):
         self.answer("stop", reply)
-
-    def can_push(self):
-        return True
 
     def set_target_pose(self, pose):
         self.targets.append(pose)

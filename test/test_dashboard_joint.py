@@ -214,7 +214,7 @@ def test_everything_is_set_as_the_reference(new_page):
 def test_an_own_law_runs_from_the_start(new_page, laws):
     page, _ = new_page(f"{laws.stem}:half")
     assert page.curves.run.angle[1] == pytest.approx(5.0)
-    assert f"{laws.stem}:half" in text(page)
+    until(lambda: f"{laws.stem}:half" in text(page), "its name")
 
 
 def test_what_an_own_law_raises_is_told_with_its_line_and_the_page_goes_on(new_page, laws):

@@ -159,7 +159,7 @@ def test_the_arm_follows_a_target_and_the_reference_shows(active):
 
 def test_a_push_in_the_links_axes_moves_the_arm_and_is_measured(active):
     link = active.link
-    active.until(link.can_push, "the simulator to be seen")
+    active.until(lambda: "simulator/push" in link.requests(), "the simulator to be seen")
     start, pose = active.position().copy(), link.telemetry().blocks["pose"].reshape(3, 4).copy()
     turn = link.telemetry().blocks["pose"].reshape(3, 4)[:, :3]
     force = turn.T @ np.array([0.0, 0.0, 20.0])

@@ -190,7 +190,7 @@ class Page(WebPage):
             self.response.draw()
             self.plots.draw()
             self._actions.visible = "controller/hold" in requests
-            self._simulation.visible = self._link.can_push()
+            self._simulation.visible = "simulator/push" in requests
             self._drives.visible = "ethercat/enable" in requests
             self._objects.draw(telemetry.objects)
             reference = telemetry.reference if health.commands else None

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ConfigError
+from ...laws import law_names
 from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
 from ..page_thread import PageThread
 from . import gains_file
@@ -41,7 +42,7 @@ class GainsPanel:
             self._rest = gui.add_folder(None)
             self._settings = {prefix: gui.add_folder(FOLDERS[prefix], expand_by_default=False) for prefix in SETTINGS}
             save = gui.add_button("Save as a ROS parameter file", hint="The controller can start with it: gains:=FILE")
-            save.on_click(self._save)
+            thread.offer_file(save, lambda clicked: self._make_file())
             thread.connect(gui.add_upload_button("Load a ROS parameter file"), lambda file: self._load(file.content))
 
     def draw(self, answers: bool) -> None:
@@ -77,7 +78,7 @@ class GainsPanel:
 
     def _draw_law(self) -> None:
         law = self._link.law()
-        options = tuple(dict.fromkeys((*self._link.laws(), law))) if law else ("…",)
+        options = tuple(dict.fromkeys((*law_names(), law))) if law else ("…",)
         if options != tuple(self._law.options):
             self._law.options = options
         if law and law != self._law.value and not _touched(self._law):
@@ -140,10 +141,10 @@ class GainsPanel:
     def _apply_preset(self, name: str) -> None:
         self._apply(lambda: preset(name, self._link.law(), self._parameters))
 
-    def _save(self, event: Any) -> None:
+    def _make_file(self) -> tuple[str, bytes]:
         law = self._link.law()
         content = gains_file.write(law, self._link.parameters()).encode()
-        event.client.send_file_download(f"{self._link.robot.name}_{law.rpartition(':')[2]}.yaml", content)
+        return f"{self._link.robot.name}_{law.rpartition(':')[2]}.yaml", content
 
     def _load(self, content: bytes) -> None:
         self._apply(lambda: gains_file.read(content.decode("utf-8", "replace"), self._link.law()))

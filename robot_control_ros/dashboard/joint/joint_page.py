@@ -53,7 +53,7 @@ class JointPage(WebPage):
             again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
             self.thread.connect(again, lambda label: self._load())
         files = gui.add_button_group("Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text.")
-        files.on_click(self._save)
+        self.thread.offer_file(files, self._make_file)
         self._make_plots(gui)
         self.thread.start()
 
@@ -71,17 +71,13 @@ class JointPage(WebPage):
         except ConfigError as error:
             self.refuse(str(error))
 
-    def _save(self, event: Any) -> None:
-        """Runs in viser's thread, as a picture takes its time; curves that are drawn don't change any more."""
-        kind, curves = event.target.value, self.curves
+    def _make_file(self, kind: str) -> tuple[str, bytes]:
+        """Name and content; curves that are drawn don't change any more."""
+        curves = self.curves
         if curves is None:
-            return
-        try:
-            content = png(curves.charts(), curves.title) if kind == "PNG" else curves.csv()
-        except ConfigError as error:
-            event.client.add_notification("Not saved", str(error), color="red")
-            return
-        event.client.send_file_download(f"joint_step.{kind.lower()}", content, save_immediately=True)
+            raise ConfigError("nothing is drawn yet")
+        content = png(curves.charts(), curves.title) if kind == "PNG" else curves.csv()
+        return f"joint_step.{kind.lower()}", content
 
     # --- drawing ---
 

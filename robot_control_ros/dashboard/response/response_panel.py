@@ -65,7 +65,7 @@ class ResponsePanel:
         self.panel = gui.add_panel(visible=False)
         with self.panel.add_tab("Step and chirp"):
             self._make_controls(gui, thread)
-            self._make_plots(gui)
+            self._make_plots(gui, thread)
         self.panel.dock_left()
         self.panel.set_width(WIDTH)
 
@@ -84,7 +84,7 @@ class ResponsePanel:
         thread.connect(gui.add_button_group("Test", (RUN, ABORT), hint=hint), self._click)
         self._note = gui.add_html("")
 
-    def _make_plots(self, gui: Any) -> None:
+    def _make_plots(self, gui: Any, thread: PageThread) -> None:
         def add(below: str, label: str, height: int, logarithmic: bool) -> Any:
             scales = {"x": {"time": False, "distr": 3 if logarithmic else 1}, "y": {}}
             more = {"legend": {"show": bool(below)}, "cursor": {"drag": {"x": True, "y": False}}, "visible": False}
@@ -98,7 +98,7 @@ class ResponsePanel:
         }
         self._figures = gui.add_html("")
         self._export = gui.add_button("Export CSV", hint="The curves of the plots, in SI units.", visible=False)
-        self._export.on_click(self._save)
+        thread.offer_file(self._export, lambda clicked: self._make_file())
 
     def close(self) -> None:
         """End a run, and wait until its zeros are sent; to be called after the last drawing."""
@@ -195,11 +195,11 @@ class ResponsePanel:
         self._figures.content = block(table(rows))
         self._export.visible = True
 
-    def _save(self, event: Any) -> None:
-        if self._result is not None:
-            plan, result = self._result
-            name = f"{self._link.robot.name}_{'chirp' if plan.chirp else 'step'}_{plan.name}.csv"
-            event.client.send_file_download(name, result_csv(result), save_immediately=True)
+    def _make_file(self) -> tuple[str, bytes]:
+        assert self._result is not None
+        plan, result = self._result
+        name = f"{self._link.robot.name}_{'chirp' if plan.chirp else 'step'}_{plan.name}.csv"
+        return name, result_csv(result)
 
 
 def _describe(plan: Plan, expectation: Expectation) -> str:
