@@ -12,6 +12,7 @@ from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, controller, file_r
 from .system import Argument, NodeSpec, Setup, System, Value, stages
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
+EMULATED_STATE_TIMEOUT = 1.0  # s without joint states, where the machine may stall
 
 
 def drives(
@@ -46,12 +47,14 @@ def drives(
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
     }
-    if switch("emulated_bus", emulated_bus):
+    emulated = switch("emulated_bus", emulated_bus)
+    if emulated:
         given |= {name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()}
     rate = file_rate(gains) or (HOSTED_RATE if hosted else 1.0 / bus.cycle)
     spec = controller(robot, law, gains, profile="ethercat", rate=rate)
-    if hosted:
-        spec = replace(spec, parameters={**spec.parameters, "bus": interface})
+    more: dict[str, Value] = {"bus": interface} if hosted else {}
+    more |= {"state_timeout": EMULATED_STATE_TIMEOUT} if emulated else {}
+    spec = replace(spec, parameters={**spec.parameters, **more})
     shown = [page(robot, "ethercat")] if switch("dashboard", dashboard) else []
     return stages([NodeSpec("ethercat", "ethercat", given), replace(spec, vital=False), *shown])
 

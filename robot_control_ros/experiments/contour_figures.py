@@ -42,7 +42,8 @@ def draw_errors(comparisons: Sequence[Comparison], path: Path, title: str) -> Pa
     for axes, each in zip(grid.T.flat, comparisons, strict=True):
         tracks = each.tracks()
         for where, style in STYLES.items():
-            axes.plot(tracks[where].t, tracks[where].error, **style, label=where)
+            track = tracks[where]
+            axes.plot(track.broken(track.t), track.broken(track.error), **style, label=where)
         axes.set_title(str(each.setting), fontsize="medium")
         axes.margins(x=0.0)
     for axes in grid[:, 0]:
@@ -72,7 +73,7 @@ def _magnification(error: float) -> float:
 
 
 def _magnified(track: Track, factor: float) -> Array:
-    return np.asarray(track.nearest + factor * (track.tip - track.nearest))
+    return track.broken(track.nearest + factor * (track.tip - track.nearest))
 
 
 def _plane(points: Array) -> tuple[Array, Array]:
