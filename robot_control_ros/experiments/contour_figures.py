@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core.types import Array
 from ..references.contours import Polyline
 from .contour_trial import Comparison, Track

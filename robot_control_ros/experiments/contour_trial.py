@@ -28,7 +28,7 @@ from .reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS,
 
 LAW = "position_domain_pd"
 FEED = 0.25  # m/s
-# s at the contour's beginning, before it, and cycles more: a quarter of one off, since the reference's acceleration jumps: where it
+# s at the contour's beginning, before it, and a quarter of a cycle, since the reference's acceleration jumps: where it
 # did so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest
 # jitter would decide whether that sample has it already.
 LEAD, OFF_CYCLE = 0.5, 0.25

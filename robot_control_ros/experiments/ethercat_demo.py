@@ -40,6 +40,7 @@ DIAGNOSTICS_LIMIT = 3.0  # s: diagnostics come once a second
 SETTLE = 1.0  # s: five time constants of gains
 ATTEMPTS = 3  # to start, and per setting
 RATES = (1000.0, 500.0, 250.0)  # Hz
+MAX_STALL = 1.0  # s that a loaded machine may stand still
 TRIAL = 2.0  # s in which the machine shows whether it keeps the rate
 SLOWEST = 0.5  # fraction of cycles on time, below which the machine is too slow
 HOMING = 2.0  # s
@@ -141,7 +142,8 @@ def _running(
     master, slaves = interfaces
     hosted, file = "true" if in_process else "false", str(topology.path)
     ethercat, *others = drives(master, ROBOT, LAW, topology=file, in_process=hosted, emulated_bus="true").nodes()
-    ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
+    patient = {"rate": 0.0, "command_timeout": MAX_STALL, "watchdog": MAX_STALL}  # peaks last a few cycles
+    ethercat = replace(ethercat, parameters={**ethercat.parameters, **patient})
     with (
         emulated_bus(ROBOT, file, slaves),
         Processes([ethercat, *others]) as processes,
@@ -204,13 +206,16 @@ class _Session:
         Raises:
             HardwareFault: they were stopped too often, or another failure.
         """
-        for _ in range(ATTEMPTS - 1):
+        problem = None
+        for _ in range(ATTEMPTS):
             try:
+                if problem is not None:
+                    self._recover(trial)
                 return self._follow(trial, setting)
             except _StoppedError as error:
-                print(f"{setting}: {error}; once more", file=sys.stderr)
-                self._recover(trial)
-        return self._follow(trial, setting)
+                problem = error
+                print(f"{setting}: {error}", file=sys.stderr)
+        raise HardwareFault(f"stopped {ATTEMPTS} times: {problem}; a lower --rate may help", bound=ATTEMPTS)
 
     def _follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
         operator = self._operator
@@ -240,6 +245,7 @@ class _Session:
 
     def _recover(self, trial: ContourTrial) -> None:
         """Enable the drives again, and go to the contour's beginning."""
+        self.diagnostics()  # as the drives are now
         self._call("reset_fault")
         self._enable()
         home = trial.positions[:1]
