@@ -34,6 +34,7 @@ FEED = 0.25  # m/s
 LEAD, OFF_CYCLE = 0.5, 0.25
 STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
 MAX_GAP = 5  # cycles between two samples: peaks of the contour error last no longer
+CLOSE = 0.01  # m from the end, where the tip rests at last
 ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are aligned
 
 
@@ -200,11 +201,14 @@ class ContourTrial:
         """The track of recorded joint angles (k, n) [rad] at times (k,) [s] of any clock.
 
         Raises:
-            ConfigError: the tip doesn't go along the contour.
+            ConfigError: the tip doesn't go along the contour, up to its end.
         """
         tip = self._tips(q)
         start = self._aligned_at(t, tip) - self._aligned_at(self.times, self._tips(self.positions)) + self.lead
         chosen = (t >= start) & (t <= start + self.duration - self.lead)
+        missing = float(np.linalg.norm(tip[chosen][-1] - self.contour.points[-1]))
+        if missing > CLOSE:
+            raise ConfigError(f"the tip stops {missing:.3g} m before the contour's end", value=missing, bound=CLOSE)
         _, s = self.contour.distance(tip[chosen])
         max_gap = (MAX_GAP + 0.5) * self.robot.period
         return Track(t[chosen] - start, q[chosen], tip[chosen], self.contour.point(s), max_gap)
