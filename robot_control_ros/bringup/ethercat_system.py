@@ -13,6 +13,7 @@ from .parameter_files import number, portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
+EMULATED_STATE_TIMEOUT = 1.0  # s without joint states, where the machine may stall
 
 
 def drives(given: Given) -> System:
@@ -36,10 +37,12 @@ def drives(given: Given) -> System:
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
     }
-    if given["emulated_bus"] == "true":
+    emulated = given["emulated_bus"] == "true"
+    if emulated:
         parameters |= {name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()}
     rate = file_rate(given["gains"]) or (HOSTED_RATE if hosted else 1.0 / bus.cycle)
     of_bus: dict[str, Value] = {"bus": interface} if hosted else {}
+    of_bus |= {"state_timeout": EMULATED_STATE_TIMEOUT} if emulated else {}
     ours = control({**given, "watchdog": "false"}, "ethercat", rate=rate, vital=False, **of_bus)
     return stages([NodeSpec("ethercat", "ethercat", parameters), *ours])
 

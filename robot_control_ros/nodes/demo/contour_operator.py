@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -22,7 +24,10 @@ from ...core.types import Array
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
 from ..common.messages import JointStateReader, numbers, to_duration
-from ..common.running import STATE_QOS
+
+ERROR = 40  # level of a log message
+# Deep enough for a second in which this process is held up.
+RECORD_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class ContourOperator(Node):
@@ -34,6 +39,7 @@ class ContourOperator(Node):
         message: theirs, about the drives.
         running: whether the drives do what is commanded, as they report.
         stopped: whether the drives were stopped, as they report.
+        last_error: that a node has logged since the last trajectory was sent; empty for none.
         diagnosed_at: when the last diagnostics came, by time.monotonic() [s].
     """
 
@@ -41,16 +47,18 @@ class ContourOperator(Node):
         super().__init__("operator")
         self.has_telemetry = self.running = self.stopped = False
         self.bus: Mapping[str, str] = {}
-        self.message, self.diagnosed_at = "", 0.0
+        self.message = self.last_error = ""
+        self.diagnosed_at = 0.0
         self._robot, self._reader = robot, JointStateReader(robot.joints)
         self._samples: list[tuple[float, Array]] | None = None
         entities = Entities(self)
         self._trajectory = entities.publisher(JointTrajectory, "/controller/joint_trajectory")
         self._drives = {name: entities.client(Trigger, f"/ethercat/{name}") for name in ("enable", "reset_fault")}
         self._set = entities.client(SetParametersAtomically, "/controller/set_parameters_atomically")
-        entities.subscription(JointState, "/joint_states", self._on_joint_state, STATE_QOS)
+        entities.subscription(JointState, "/joint_states", self._on_joint_state, RECORD_QOS)
         entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        entities.subscription(Log, "/rosout", self._on_log, 20)
 
     @property
     def ready(self) -> bool:
@@ -81,7 +89,7 @@ class ContourOperator(Node):
             point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
             point.time_from_start = to_duration(float(t))
             message.points.append(point)
-        self._samples = []  # the record begins
+        self._samples, self.last_error = [], ""  # the record begins
         self._trajectory.publish(message)
 
     @property
@@ -102,6 +110,10 @@ class ContourOperator(Node):
 
     def _on_state(self, message: Float64MultiArray) -> None:
         self.has_telemetry = True
+
+    def _on_log(self, message: Log) -> None:
+        if message.level >= ERROR:
+            self.last_error = f"{message.name}: {message.msg}"
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
