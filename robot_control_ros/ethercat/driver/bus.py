@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
 from .drives import interpolation_writes
-from .network import has_carrier, interface_names, open_sockets, unblock
+from .network import check_free, has_carrier, interface_names, open_sockets, unblock
 from .pdo import RATED_TORQUE
 from .slave_access import SlaveAccess
 from .topology import DriveSlave, FoundSlave, Slave, Topology
@@ -50,7 +50,7 @@ class Master:
     # --- set-up ---
 
     def open(self) -> None:
-        """Open the interface; a ConfigError where there is no such one, or it isn't permitted."""
+        """Open the interface; a ConfigError where it isn't there or not permitted, or another master has it."""
         known = interface_names()
         if self.interface not in known:
             message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
@@ -62,7 +62,13 @@ class Master:
             raise ConfigError(
                 f"interface {self.interface}: {error}; raw sockets need CAP_NET_RAW, see docs/ethercat.md"
             ) from error
-        self._descriptor = unblock(open_sockets() - before)
+        opened = open_sockets() - before
+        try:
+            check_free(self.interface, opened)  # of two that open it at once, the later one sees the earlier
+        except ConfigError:
+            self._master.close()
+            raise
+        self._descriptor = unblock(opened)
         if self._descriptor < 0:
             self.warning = "SOEM's socket wasn't found: each lost frame will cost some 10 ms"
 

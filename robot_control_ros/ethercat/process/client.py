@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import select
 import socket
 import subprocess
@@ -16,8 +15,9 @@ from typing import Any
 
 from ...core.errors import HardwareFault
 from ...core.types import Command
+from ..driver.network import check_free
 from .pacing import Timing
-from .protocol import OWNER, BusStatus, encode_command, lock_bus, memory_path, open_memory
+from .protocol import OWNER, BusStatus, encode_command, memory_path, open_memory
 from .realtime import ANY
 from .rpc import RpcClient, decode
 from .shared_memory import Latest
@@ -76,7 +76,7 @@ class BusClient:
 
     def __init__(self, settings: BusSettings) -> None:
         self.path = Path(settings.memory) if settings.memory else memory_path(settings.interface)
-        self._lock = lock_bus(self.path)
+        check_free(settings.interface)  # before the memory of whoever has it is touched
         self._memory = open_memory(self.path, create=True)
         region = self._memory.region
         self.timing = Timing(region("timing"))
@@ -89,7 +89,7 @@ class BusClient:
         with theirs:
             self._process = subprocess.Popen(
                 [*program, json.dumps(asdict(settings)), str(theirs.fileno())],
-                pass_fds=(theirs.fileno(), self._lock),
+                pass_fds=(theirs.fileno(), self._memory.descriptor),
                 start_new_session=True,
             )
 
@@ -157,4 +157,3 @@ class BusClient:
             self._process.wait()
         self._wake.close()
         self._memory.close(remove=True)
-        os.close(self._lock)
