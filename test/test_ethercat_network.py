@@ -80,9 +80,8 @@ OPENERS = {
 @pytest.mark.parametrize("opener", OPENERS)
 def test_who_comes_second_is_refused_and_told_process_command_and_user(opener):
     pytest.importorskip("pysoem")
-    with foreign(INTERFACE) as process:
-        with pytest.raises(ConfigError) as caught:
-            OPENERS[opener]()
+    with foreign(INTERFACE) as process, pytest.raises(ConfigError) as caught:
+        OPENERS[opener]()
     error = caught.value
     assert (error.name, error.value, error.bound) == ("interface", INTERFACE, os.getuid())
     assert f"process {process.pid} (" in str(error)
@@ -100,9 +99,8 @@ def test_scan_is_refused_while_a_master_runs(capsys):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a while")
 def test_another_user_s_master_is_seen_by_all_and_sees_all():
-    with foreign(INTERFACE, str(OTHER)):
-        with pytest.raises(ConfigError):
-            check_free(INTERFACE)
+    with foreign(INTERFACE, str(OTHER)), pytest.raises(ConfigError):
+        check_free(INTERFACE)
     with foreign(INTERFACE):
         child = os.fork()
         if child == 0:

@@ -103,13 +103,8 @@ class SharedFile:
                 self._own()
                 os.truncate(self.descriptor, size)
                 os.pwrite(self.descriptor, head, 0)
-            elif (found := os.pread(self.descriptor, len(head), 0)) != head or os.fstat(
-                self.descriptor
-            ).st_size != size:
-                rule = (
-                    f"must begin with {head.hex()} and have {size} bytes: another version made it, or another program"
-                )
-                raise refused(f"shared memory {path}", found.hex(), rule, head.hex())
+            else:
+                self._check(head, size)
         except ConfigError:
             os.close(self.descriptor)
             raise
@@ -120,6 +115,12 @@ class SharedFile:
         for name, length in regions.items():
             self._begin[name] = at, at + length
             at += length
+
+    def _check(self, head: bytes, size: int) -> None:
+        found, length = os.pread(self.descriptor, len(head), 0), os.fstat(self.descriptor).st_size
+        if found != head or length != size:
+            rule = f"must be {head.hex()}, and {size} bytes instead of {length}: another version or program made it"
+            raise refused("head", found.hex(), rule, head.hex(), where=f"shared memory {self.path}: ")
 
     def _own(self) -> None:
         if not self.lock(self.OWNED):
