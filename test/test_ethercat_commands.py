@@ -13,6 +13,7 @@ import os
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -87,6 +88,9 @@ class FakeMaster:
     def scan(self) -> list[FoundSlave]:
         self.log.append("scan")
         return self.found
+
+    def listen(self, listener) -> None:
+        """Nothing comes."""
 
     def al_statuses(self) -> list[AlStatus]:
         return [AlStatus(PREOP), AlStatus(PREOP | 0x10, 0x16)][: len(self.found)]
@@ -222,6 +226,13 @@ def test_info_tells_in_words_what_a_drive_says(run):
         "  error code (0x603F): 0x8611 following error",
         "  rx (master to slave): PDO 0x1600: 0x6040:0 control word (16 bits), gap (8 bits)",
     ]
+
+
+def test_info_says_where_eeprom_and_objects_differ(run, master, monkeypatch):
+    assert "differs" not in run(*on_fake("info"), "--position", "0")[1]
+    monkeypatch.setattr(master, "found", [replace(DRIVE, product=0x403)])
+    rows = [line for line in run(*on_fake("info"))[1].splitlines() if "differs" in line]
+    assert rows == ["  product differs: 0x00000402 in 0x1018, 0x00000403 in the EEPROM, which a topology compares"]
 
 
 def test_info_of_all_asks_a_slave_without_a_mailbox_only_once(run, master):

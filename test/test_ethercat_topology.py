@@ -241,7 +241,7 @@ def test_what_is_wrong_in_a_topology_is_named(tmp_path, changes, words):
         ([AXIS, AXIS], {}, "joint or name j1: is there twice"),
         ([AXIS | {"alias": 3}, AXIS | {"joint": "j2", "alias": 3}], {}, "alias 3: is there twice"),
         ([AXIS], {"rate": 1000}, r"unknown \['rate'\]; entries: slaves, description, cycle, watchdog"),
-        ([AXIS], {"cycle": 0}, r"cycle = 0: must be a finite number above 0 \[s\]"),
+        ([AXIS], {"cycle": 0}, r"cycle = 0: must be a finite number from 0.0001 to 0.1 \[s\]"),
         (["j1"], {}, r"slaves\[0\] = 'j1': must be a mapping"),
         ([{"name": "coupler"}], {}, r"missing \['vendor', 'product'\]; entries: name, vendor, product"),
         ([{k: v for k, v in AXIS.items() if k != "counts_per_revolution"}], {}, "counts_per_revolution is missing"),

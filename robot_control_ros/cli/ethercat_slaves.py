@@ -57,7 +57,9 @@ def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
     master = Master(interface)
     master.open()
     try:
-        yield master, master.scan()
+        found = master.scan()
+        master.access.listen(lambda event: print(f"slave {event.position}: {event.describe()}", file=sys.stderr))
+        yield master, found
     finally:
         master.close()
 
@@ -163,7 +165,7 @@ def _info(options: argparse.Namespace) -> int:
             slave, read = found[position], _reader(master, position)
             drive = fitting_drive(slave, read)
             print(f"slave {position}: {slave}")
-            rows = list(describe(read, drive))
+            rows = list(describe(read, drive, slave))
             if drive is not None:
                 rows.insert(0, ("drive file", f"{drive.name} ({drive.products.get(slave.product, drive.description)})"))
             for what, text in rows or [("no objects", "it has no mailbox, or doesn't answer there")]:

@@ -19,6 +19,7 @@ from .process_data import Axis
 from .scale import Scale
 
 _RATED_TORQUE_TOLERANCE = 0.02  # of it: data sheets round
+MIN_CYCLE, MAX_CYCLE = 1e-4, 0.1  # s
 ENCODERS = ("motor", "joint")
 
 
@@ -183,10 +184,13 @@ class Topology:
     path: Path
     slaves: tuple[Slave, ...] = entry(of=tuple[_JointSlave | Slave, ...], size=SOME, doc="In the order of the bus.")
     description: str = entry("", doc="The bus, for people.")
-    cycle: float = entry(0.001, above=0.0, unit="s", doc="Time between two exchanges of process data.")
+    cycle: float = entry(
+        0.001, lower=MIN_CYCLE, upper=MAX_CYCLE, unit="s", doc="Time between two exchanges of process data."
+    )
     watchdog: float = entry(
         0.02, above=0.0, unit="s", doc="Time after which a slave without process data stops by itself."
     )
+    without_watchdog: bool = entry(False, doc="Slaves never stop by themselves, whatever happens to the master.")
 
     @property
     def drives(self) -> tuple[DriveSlave, ...]:

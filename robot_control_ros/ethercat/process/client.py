@@ -19,7 +19,7 @@ from ..driver.network import check_free
 from .pacing import Timing
 from .protocol import OWNER, BusStatus, encode_command, memory_path, open_memory
 from .realtime import ANY
-from .rpc import RpcClient, decode
+from .rpc import RpcClient, decode, made_error
 from .shared_memory import Latest
 
 START_TIMEOUT = 30.0  # s for the bus to be in OP
@@ -94,7 +94,7 @@ class BusClient:
             )
 
     def wait_until_ready(self) -> None:
-        """Until the bus is in OP and cycles run; a HardwareFault after 30 s, or where the process has ended."""
+        """Until the bus is in OP and cycles run; a HardwareFault after 30 s; raises as :meth:`check`."""
         until = time.monotonic() + START_TIMEOUT
         while not self._status.number:
             self.check()
@@ -103,10 +103,16 @@ class BusClient:
             time.sleep(POLL)
 
     def check(self) -> None:
-        """See that the process lives; a HardwareFault says why it doesn't."""
+        """See that the process lives.
+
+        Raises:
+            RobotControlError: why it doesn't, as it was raised there.
+        """
         if self._process.poll() is not None:
-            reason = self.report().get("error", f"exit status {self._process.returncode}; see its messages above")
-            raise HardwareFault(f"the bus's process has ended: {reason}")
+            if given := self.report().get("error"):
+                raise made_error(given)
+            text = f"the bus's process has ended with status {self._process.returncode}; see its messages above"
+            raise HardwareFault(text)
 
     def wait(self, timeout: float) -> BusStatus | None:
         """The next status; None where none comes in time [s], or the process has ended."""
