@@ -14,7 +14,7 @@ from pathlib import Path
 from ...core.errors import ConfigError
 from ...robot.files import read_config
 from ...robot.schema import SOME, entry, errors_at, read_entries
-from .drives import MAX_ID, DriveConfig, load_drive
+from .drives import MAX_ID, DriveConfig, interpolation_writes, load_drive
 from .process_data import Axis
 from .scale import Scale
 
@@ -113,8 +113,8 @@ class DriveSlave(Slave):
 class _JointSlave:
     joint: str = entry(doc="The joint that the drive moves.")
     drive: str = entry(doc="A drive of the package, or the path of a file; relative paths start beside this file.")
-    gear_ratio: float = entry(above=0.0, doc="Revolutions of the motor per revolution of the joint.")
-    rated_torque: float = entry(above=0.0, unit="N·m", doc="The motor's, which thousandths refer to.")
+    gear_ratio: float = entry(lower=1e-3, upper=1e5, doc="Revolutions of the motor per revolution of the joint.")
+    rated_torque: float = entry(lower=1e-5, upper=1e5, unit="N·m", doc="The motor's, which thousandths refer to.")
     vendor: int | None = entry(None, lower=1, upper=MAX_ID, doc="Identity; the drive file's where left out.")
     product: int | None = entry(None, lower=0, upper=MAX_ID, doc="Identity; the drive file's only one where left out.")
     revision: int = entry(0, lower=0, upper=MAX_ID, doc="Identity; 0 where it isn't checked.")
@@ -254,6 +254,9 @@ def load_topology(name: str) -> Topology:
     for what, counts in (("joint or name", Counter(names)), ("alias", Counter(aliases))):
         if twice := sorted(value for value, count in counts.items() if count > 1):
             raise ConfigError(f"{path}: {what} {', '.join(twice)}: is there twice")
+    if any(isinstance(slave, DriveSlave) and slave.drive.interpolation_time for slave in slaves):
+        with errors_at(str(path)):
+            interpolation_writes(values["cycle"])
     return Topology(path=path, **values)
 
 
