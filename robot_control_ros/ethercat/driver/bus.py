@@ -148,13 +148,9 @@ class Master:
 
     def _configure_drive(self, slave: DriveSlave, cycle: float) -> None:
         if slave.drive.assign_activate not in (0, _SYNC0):
-            raise ConfigError(
-                f"{slave}: drive {slave.drive.name}: assign_activate = 0x{slave.drive.assign_activate:04X}: "
-                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)",
-                name="assign_activate",
-                value=slave.drive.assign_activate,
-                bound=(0, _SYNC0),
-            )
+            rule = f"must be 0 (no distributed clocks) or {_SYNC0} (0x{_SYNC0:04X}: SYNC0)"
+            where = f"{slave}: drive {slave.drive.name}: "
+            raise refused("assign_activate", slave.drive.assign_activate, rule, (0, _SYNC0), where=where)
         interpolation = interpolation_writes(cycle) if slave.drive.interpolation_time else []
         for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *interpolation):
             self.access.write_sdo(slave.position, write)
