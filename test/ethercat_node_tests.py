@@ -327,7 +327,7 @@ def test_a_fault_stops_all_and_is_reset_only_on_request(drives, ros, bus):
     [
         ({"interface": ""}, "interface is empty: must be the network interface that the bus is on"),
         ({"interface": "nonsense0"}, "no network interface 'nonsense0'; interfaces: "),
-        ({"robot": "planar_two_link"}, "unknown profile 'ethercat'; profiles: sim, mock, "),
+        ({"robot": "gen3"}, "unknown profile 'ethercat'; profiles: sim, "),
         ({"topology": "planar_two_link"}, "no slave moves shoulder_pan_joint"),
         ({"command_timeout": 5.0}, "command_timeout = 5.0: must be a number within"),
     ],

@@ -46,6 +46,7 @@ class Slave:
         eeprom: content, as it may have been changed.
         powered: whether it is on.
         deaf: whether it ignores logical datagrams.
+        at_preop: emergencies (error code, error register) that it sends whenever it gets from INIT to PRE-OP.
         attention: whether it has something to do after a frame.
     """
 
@@ -62,6 +63,7 @@ class Slave:
         self.eeprom = build(sii)
         self.powered = True
         self.deaf = False
+        self.at_preop: list[tuple[int, int]] = []
         self._clock_start, self._eeprom_8_bytes = clock_start, eeprom_8_bytes
         kinds = [window.type for window in sii.windows]
         self._windows = {kind: (number, sii.windows[number]) for number, kind in enumerate(kinds)}
@@ -195,6 +197,9 @@ class Slave:
         self.esc.watchdog.arm(after is State.OP and watched, self._now)
         if before is State.OP:
             self.device.disconnect()
+        if before is State.INIT and after is State.PREOP and self.mailbox is not None:
+            for code, register in self.at_preop:
+                self.mailbox.post(emergency(code, register, b""))
         if after < State.SAFEOP:
             self._rx = self._tx = None
         if after is State.INIT and self.mailbox is not None:

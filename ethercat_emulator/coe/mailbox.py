@@ -33,10 +33,12 @@ class Mailbox:
 
     Attributes:
         mute: requests are taken and never answered.
+        error: every request is answered by this mailbox error; 0 for none.
     """
 
     def __init__(self, receive: SyncManager, send: SyncManager, serve: Callable[[bytes], list[bytes]]) -> None:
         self.mute = False
+        self.error = 0
         self._receive, self._send, self._serve = receive, send, serve
         self._queue: deque[bytes] = deque()
         self._last = b""
@@ -83,6 +85,8 @@ class Mailbox:
         def answer(type_: int, data: bytes) -> bytes:
             return HEADER.pack(len(data), address, 0, type_ | counter << 4) + data
 
+        if self.error:
+            return [answer(ERROR, _ERROR_REPLY.pack(1, self.error))]
         if length < 2 or HEADER.size + length > len(request):
             return [answer(ERROR, _ERROR_REPLY.pack(1, INVALID_SIZE))]
         if kind & 0x0F != COE:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -107,7 +106,6 @@ def _jitter(options: argparse.Namespace) -> int:
     from ..ethercat.emulation.program import emulated_bus
     from ..ethercat.process.client import BusSettings
     from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
-    from ..ethercat.process.protocol import memory_path
     from ..ethercat.process.realtime import ANY, spare_processor
     from ..ethercat.tools.jitter import PROFILE, measure
 
@@ -129,13 +127,8 @@ def _jitter(options: argparse.Namespace) -> int:
     enter_namespace()
     make_pair()
     processor = spare_processor() if options.cpu == ANY else options.cpu
-    folder = memory_path("").parent
-    with (
-        emulated_bus(options.robot, options.topology, SLAVES),
-        tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=folder) as memory,
-    ):
-        memory = str(Path(memory) / MASTER)
-        settings = replace(settings, interface=MASTER, memory=memory, processor=processor, **EMULATED_BUS_TIMEOUTS)
+    settings = replace(settings, interface=MASTER, processor=processor, **EMULATED_BUS_TIMEOUTS)
+    with emulated_bus(options.robot, options.topology, SLAVES):
         return _print_jitter(options, measure(settings, options.seconds, options.law))
 
 
