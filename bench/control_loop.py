@@ -48,14 +48,14 @@ def _machine() -> dict[str, Any]:
 
 
 def _states(robot: RobotConfig, count: int, dt: float, with_wrench: bool) -> list[RobotState]:
-    """A slow walk about home, so that every call sees another state."""
+    """A slow walk about home at constant speed, so that every call sees another state and no joint stands."""
     rng = np.random.default_rng(1)
     home, effort = np.array(robot.home), np.zeros(robot.n)
     phase = rng.uniform(0.0, 6.0, robot.n)
     states = []
     for i in range(count):
         t = i * dt
-        q, v = home + 0.3 * np.sin(t + phase), 0.3 * np.cos(t + phase)
+        q, v = home + 0.2 * np.arcsin(np.sin(t + phase)), 0.2 * np.sign(np.cos(t + phase))
         force = np.array([math.sin(t), math.cos(t), 0.0])
         wrench = Wrench(force, np.zeros(3), robot.wrench_frame) if with_wrench else None
         states.append(RobotState(t, q, v, effort, wrench))

@@ -71,7 +71,7 @@ class CycleTimes:
     SIZE = 2000
 
     def __init__(self, period: float) -> None:
-        self._period, self._earliest = period, -CREDIT * period
+        self._period, self._earliest, self._latest = period, -CREDIT * period, LATE * period
         self._ring = TimeRing(2, self.SIZE)
         self._late = 0.0  # of the last sample [s]; below 0 where it was early
         self.repeated = self.missed = 0
@@ -85,12 +85,14 @@ class CycleTimes:
         """One cycle: the time it took and the time since the one before [s]."""
         self._ring.add(spent, gap)
         late = self._late + gap - self._period
-        if late > LATE * self._period:
+        if late > self._latest:
             self.missed += 1
             late = 0.0
         elif late > 0.0:
             late -= FORGIVEN * late
-        self._late = late if late > self._earliest else self._earliest
+        elif late < self._earliest:
+            late = self._earliest
+        self._late = late
 
     def repeat(self) -> None:
         """One sample without new time."""

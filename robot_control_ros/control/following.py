@@ -29,7 +29,7 @@ class FollowingMonitor:
     after its command moved on by 0.02 rad doesn't follow either; for velocities that is what they would have moved it
     by in the last 0.1 s. Under efforts, a joint that stands may be in contact. It doesn't follow where more than a
     quarter of its effort limit would move it, and half of that isn't measured. Where no joint torques are measured,
-    efforts aren't judged.
+    efforts aren't judged. Each 10 ms is enough for that.
 
     Args:
         robot: its configuration.
@@ -45,6 +45,7 @@ class FollowingMonitor:
         """Begin anew with the next command."""
         self._mode: CommandMode | None = None
         self._since, self._near, self._found = 0.0, True, ""
+        self._ways: list[float] = []  # that velocity commands went beyond the joints
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
         """What is wrong at a sample, `dt` seconds after the last command (n,); empty where all joints follow."""
@@ -53,7 +54,7 @@ class FollowingMonitor:
             return self._found
         commands, q = last.tolist(), state.q.tolist()  # plain numbers: numpy takes longer for so few joints
         self._near = self._near or mode is not self._mode
-        if self._is_near(mode, commands, q, state, kin):
+        if self._is_near(mode, commands, q, kin):
             self._near, self._found = True, ""
         else:
             if self._near:
@@ -66,13 +67,15 @@ class FollowingMonitor:
         if mode is CommandMode.POSITION:
             if late := self._late(last, state):
                 return late
-            ways = zip(commands, self._starts, strict=True)
-            self._left = [abs(command - start) >= DEPARTURE for command, start in ways]
+            left = [abs(command - start) >= DEPARTURE for command, start in zip(commands, self._starts, strict=True)]
         elif mode is CommandMode.VELOCITY:
             kept, ways = max(1.0 - self._since / WINDOW, 0.0), zip(self._ways, commands, strict=True)
             self._ways = [(way + command * self._since) * kept for way, command in ways]
-            self._left = [abs(way) >= DEPARTURE for way in self._ways]
-        joint = self._standing(commands, q)
+            left = [abs(way) >= DEPARTURE for way in self._ways]
+        else:
+            joints = zip(self._net, self._min_torque, commands, state.effort.tolist(), strict=True)
+            left = [net > least and abs(effort - command) > 0.5 * net for net, least, command, effort in joints]
+        joint = self._standing(left, commands, q)
         if joint is None:
             return ""
         return (
@@ -80,18 +83,14 @@ class FollowingMonitor:
             f"{STANDING:g} s: must move; does its {mode.value} controller run?"
         )
 
-    def _is_near(
-        self, mode: CommandMode, commands: list[float], q: list[float], state: RobotState, kin: RobotDynamics
-    ) -> bool:
+    def _is_near(self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics) -> bool:
         """Whether no command is far enough from what the robot does to be judged: the usual case, and a cheap one."""
         if mode is CommandMode.POSITION:
-            return max(map(abs, map(sub, commands, q))) < NEAR
+            return all(abs(command - angle) < NEAR for command, angle in zip(commands, q, strict=True))
         if mode is CommandMode.VELOCITY:
-            return max(map(abs, commands)) < DEPARTURE / WINDOW
-        net = list(map(abs, map(sub, commands, kin.gravity.tolist()) if self._lifts else commands))
-        joints = zip(net, self._min_torque, commands, state.effort.tolist(), strict=True)
-        self._left = [most > least and abs(effort - command) > 0.5 * most for most, least, command, effort in joints]
-        return not any(map(gt, net, self._min_torque))
+            return all(abs(command) < DEPARTURE / WINDOW for command in commands)
+        self._net = [abs(torque) for torque in (map(sub, commands, kin.gravity.tolist()) if self._lifts else commands)]
+        return not any(map(gt, self._net, self._min_torque))
 
     def _start(self, last: Array, commands: list[float], q: list[float]) -> None:
         self._near = False
@@ -119,13 +118,13 @@ class FollowingMonitor:
             f"{WINDOW:g} s; is the robot stopped?"
         )
 
-    def _standing(self, commands: list[float], q: list[float]) -> int | None:
+    def _standing(self, left: list[bool], commands: list[float], q: list[float]) -> int | None:
         """The joint that has stood longest, where that is the window's time after its command left it."""
-        for joint, left in enumerate(self._left):
+        for joint, behind in enumerate(left):
             if abs(q[joint] - self._anchors[joint]) > REST:
                 self._anchors[joint], self._starts[joint] = q[joint], commands[joint]
                 self._ways[joint] = self._left_for[joint] = 0.0
-            elif left:
+            elif behind:
                 self._left_for[joint] += self._since
             else:
                 self._left_for[joint] = 0.0

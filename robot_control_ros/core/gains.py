@@ -284,11 +284,13 @@ class ParameterSet:
         """Begin to move to `gains`: one assignment, whatever moved before."""
         self._start, self.target, self._left = self.current, gains, 1.0
         self.choices = self._choices_of(gains)
+        if self.time_constant == 0.0:
+            self.finish()
 
     def advance(self, dt: float) -> Any:
         """The gains `dt` seconds later."""
         if self._left > 0.0:
-            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
+            self._left *= math.exp(-dt / self.time_constant)
             if self._left < 1e-4:
                 self.finish()
             else:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.gains import JOINT, TASK, gain
 from ..core.types import Array
+from ..robot.model import RobotDynamics
 
 
 def joint_stiffness_gain(default: float) -> Any:
@@ -40,6 +41,11 @@ def gravity_gain() -> Any:
 def friction_gain() -> Any:
     """Switch of the friction compensation."""
     return gain(False, doc="Compensate the modelled joint friction.")
+
+
+def gravity_torque(gains: Any, kin: RobotDynamics) -> Array:
+    """The gravity torque (n,) as far as the gain `gravity` switches it on."""
+    return kin.gravity if gains.gravity == 1.0 else np.asarray(gains.gravity * kin.gravity)
 
 
 def joint_damping(gains: Any, inertia: Array) -> Array:

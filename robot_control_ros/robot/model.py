@@ -79,7 +79,7 @@ class RobotDynamics:
 
     @property
     def twist(self) -> Array:
-        return self.jacobian.dot(self.v)
+        return np.asarray(self.jacobian.dot(self.v))
 
     @property
     def coriolis(self) -> Array:
@@ -231,8 +231,9 @@ class RobotModel:
         gravity = pin.computeGeneralizedGravity(self._model, data, x)
         if self._order is not None:
             jacobian, gravity = jacobian[:, self._order], gravity[self._order]
-        # Pinocchio gives the Jacobian of a single joint as a vector
-        return RobotDynamics(self, q, v, placement.homogeneous, jacobian.reshape(6, self.n), gravity)
+        if self.n == 1:  # Pinocchio gives the Jacobian of a single joint as a vector
+            jacobian = jacobian.reshape(6, 1)
+        return RobotDynamics(self, q, v, placement.homogeneous, jacobian, gravity)
 
     def _chosen_joints(self, urdf: str) -> Any:
         try:
