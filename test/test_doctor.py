@@ -154,7 +154,7 @@ def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     (rate,) = [line for line in found.lines if "the profile says 500 Hz" in line]
     assert rate.startswith(" warn  joint states: ")
     assert float(rate.split()[3]) <= 1.1 * RATE
-    assert found.next == "Stop it: only one may command"
+    assert found.next == "Stop it: only one node may command"
 
 
 @pytest.mark.long
