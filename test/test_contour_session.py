@@ -46,6 +46,7 @@ class Operator:
         self._clock = clock
         self.ready = self.running = True
         self.stopped, self.message, self.last_error = False, "running", ""
+        self.last_warning, self.home_distance = "", 0.0
         self.sent, self.requests, self.errors = [], [], {}
 
     @property
@@ -72,14 +73,14 @@ class Operator:
 
     def send(self, times, positions, velocities):
         self.sent.append(self._clock.now)
-        self.last_error = self.errors.pop(len(self.sent), "")
+        self.last_error = self.last_warning = self.errors.pop(len(self.sent), "")
 
     def samples(self):
         return ()
 
 
 class Trial:
-    times, positions, velocities, duration = np.zeros(1), np.zeros((1, 6)), np.zeros((1, 6)), 4.0
+    times, positions, velocities, duration = np.zeros(1), np.zeros((1, 6)), np.zeros((1, 6)), 8.0
 
     def track(self):
         return "track"
@@ -124,12 +125,12 @@ def session(clock, operator, timing):
 def test_a_setting_is_followed_again_where_the_law_was_stopped(session, operator):
     operator.errors = {1: "controller: no joint state for 1.2 s"}
     assert session.follow(Trial(), SETTING) == ("track", 0)
-    assert len(operator.sent) == 3  # the contour, the way home, the contour
-    assert operator.requests == ["reset_fault"]
+    assert len(operator.sent) == 2
+    assert operator.requests == ["ethercat/reset_fault", "controller/go_home"]
 
 
 def test_a_second_try_loses_no_cycles_though_the_ring_holds_fewer(session, operator):
-    operator.errors = {1: "stopped", 3: "stopped"}
+    operator.errors = {1: "stopped", 2: "stopped"}
     session.follow(Trial(), SETTING)
     assert session.jitter().cycles > SIZE
 
@@ -142,13 +143,38 @@ def test_the_last_line_names_what_stopped_it(session, operator):
     assert "--rate" in str(caught.value)
 
 
+def test_an_arm_that_is_elsewhere_goes_home_before_the_contour(session, operator):
+    operator.home_distance = 0.5
+    home = Operator.request
+
+    def request(service):
+        operator.home_distance = 0.0
+        return home(operator, service)
+
+    operator.request = request
+    session.follow(Trial(), SETTING)
+    assert operator.requests[-1] == "controller/go_home"
+    assert len(operator.sent) == 1
+
+
+def test_a_contour_that_isn_t_followed_is_tried_again_and_the_cause_is_named(session, operator):
+    class Halfway(Trial):
+        def track(self):
+            operator.last_warning = "controller: no joint state for 0.12 s; the arm holds where it is"
+            raise ConfigError("the tip stops")
+
+    with pytest.raises(HardwareFault, match="the tip stops; last message: controller: no joint state"):
+        session.follow(Halfway(), SETTING)
+    assert len(operator.sent) == contour_session.ATTEMPTS
+
+
 def test_a_process_that_ends_is_named_with_the_last_error(session, operator):
     def check():
         raise HardwareFault("the ethercat ended with exit status 1")
 
     session = ContourSession(operator, lambda seconds: None, SimpleNamespace(check=check), load_topology("ur5"))
-    operator.ready, operator.last_error = False, "ethercat: not started"
-    with pytest.raises(HardwareFault, match="exit status 1; last error: ethercat: not started"):
+    operator.ready, operator.last_warning = False, "ethercat: not started"
+    with pytest.raises(HardwareFault, match="exit status 1; last message: ethercat: not started"):
         session.start()
 
 

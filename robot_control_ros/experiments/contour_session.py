@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from ..bringup.processes import Processes
 from ..core.errors import ConfigError, HardwareFault
-from ..core.types import Array
 from ..ethercat.driver.topology import Topology
 from ..ethercat.tools.jitter import COLLECT, Jitter, TimingRecorder
 from .contour_trial import LAW, ContourTrial, Setting, Track, dead_time
@@ -21,8 +18,9 @@ ENABLE_LIMIT = 15.0  # s until the drives are enabled
 REPLY_LIMIT = 15.0  # s: longer than the bus process may take
 DIAGNOSTICS_LIMIT = 10.0  # s: diagnostics come once a second, on a machine that has time
 SETTLE = 1.0  # s: five time constants of gains
-ATTEMPTS = 3  # to start, and per setting
-HOMING = 2.0  # s
+ATTEMPTS = 4  # to start, and per setting
+HOME_LIMIT = 30.0  # s until the arm is at home again
+AT_HOME = 0.02  # rad
 MARGIN = 0.5  # s that a trajectory may begin late
 FOLLOW_LIMIT = 10.0  # s beyond its duration
 _COUNTS = ("cycles left out", "lost frames", "wrong working counters", "late frames")
@@ -85,7 +83,7 @@ class ContourSession:
         for _ in range(ATTEMPTS):
             try:
                 if problem is not None:
-                    self._recover(trial)
+                    self._recover()
                 return self._follow(trial, setting)
             except StoppedError as error:
                 problem = error
@@ -100,31 +98,29 @@ class ContourSession:
         settled = time.monotonic() + SETTLE
         self._until(lambda: time.monotonic() > settled, 2.0 * SETTLE, "no time")
         before = int(self.diagnostics()["cycles left out"])
-        self._send(trial.times, trial.positions, trial.velocities, trial.duration + MARGIN)
+        if operator.home_distance > AT_HOME:
+            raise StoppedError(self._with_cause("the arm isn't where the contour begins"))
+        operator.send(trial.times, trial.positions, trial.velocities)
+        self._until(lambda: self._recorded(trial.duration + MARGIN), trial.duration + FOLLOW_LIMIT, "no joint states")
         try:
             track = trial.track(*operator.samples())
         except ConfigError as error:
-            raise StoppedError(str(error)) from error
+            raise StoppedError(self._with_cause(str(error))) from error
         return track, int(self.diagnostics()["cycles left out"]) - before
 
-    def _send(self, times: Array, positions: Array, velocities: Array, duration: float) -> None:
-        operator = self._operator
+    def _recorded(self, duration: float) -> bool:
+        if self._operator.last_error:
+            raise StoppedError(self._operator.last_error)
+        return bool(self._operator.recorded >= duration)
 
-        def arrived() -> bool:
-            if operator.last_error:
-                raise StoppedError(operator.last_error)
-            return bool(operator.recorded >= duration)
-
-        operator.send(times, positions, velocities)
-        self._until(arrived, duration + FOLLOW_LIMIT, "no joint states")
-
-    def _recover(self, trial: ContourTrial) -> None:
+    def _recover(self) -> None:
         """Enable the drives again, and go to the contour's beginning."""
         self.diagnostics()  # as the drives are now
-        self._call("reset_fault")
+        self._call("ethercat/reset_fault")
         self._enable()
-        home = trial.positions[:1]
-        self._send(np.array([HOMING]), home, np.zeros_like(home), HOMING + MARGIN)
+        if refusal := self._call("controller/go_home"):
+            raise StoppedError(refusal)
+        self._until(lambda: self._operator.home_distance < AT_HOME, HOME_LIMIT, "the arm doesn't get home")
 
     def _enable(self) -> None:
         operator, limit = self._operator, time.monotonic() + ENABLE_LIMIT
@@ -133,11 +129,11 @@ class ContourSession:
             if time.monotonic() > limit:
                 message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.message}"
                 raise HardwareFault(message, bound=ENABLE_LIMIT)
-            refusal = self._call("enable")
+            refusal = self._call("ethercat/enable")
             self.diagnostics()
 
     def _call(self, service: str) -> str:
-        """Call a service of the bus; returns why it was refused, or ""."""
+        """Call a service; returns why it was refused, or ""."""
         reply = self._operator.request(service)
         self._until(reply.done, REPLY_LIMIT, f"{service}: no reply")
         return "" if reply.result().success else str(reply.result().message)
@@ -172,5 +168,5 @@ class ContourSession:
             raise HardwareFault(self._with_cause(str(error))) from error
 
     def _with_cause(self, message: str) -> str:
-        error = self._operator.last_error
-        return f"{message}; last error: {error}" if error else message
+        warning = self._operator.last_warning
+        return f"{message}; last message: {warning}" if warning else message
