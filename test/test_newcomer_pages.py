@@ -70,7 +70,7 @@ def simulations(name):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize(("line", "printed"), simulations("concepts.md"))
+@pytest.mark.parametrize(("line", "printed"), [*simulations("concepts.md"), *simulations("trouble.md")])
 def test_a_simulation_prints_what_stands_below_it(line, printed, capsys):
     pytest.importorskip("mujoco")
     assert main(shlex.split(line)[1:]) == 0
