@@ -221,18 +221,18 @@ def _joint(options: argparse.Namespace) -> int:
     from ..dashboard.extra import viser_needed
 
     with viser_needed("the joint page"):
-        from ..dashboard.joint.joint_page import serve_joint
+        from ..dashboard.joint.joint_page import JointPage
 
-    return serve_joint(options.host, options.port, options.callback, not options.no_token)
+    return JointPage(options.host, options.port, options.callback, not options.no_token).serve()
 
 
 def _planar(options: argparse.Namespace) -> int:
     from ..dashboard.extra import viser_needed
 
     with viser_needed("the planar page"):
-        from ..dashboard.planar.planar_page import serve_planar
+        from ..dashboard.planar.planar_page import PlanarPage
 
-    return serve_planar(options.host, options.port, not options.no_token)
+    return PlanarPage(options.host, options.port, not options.no_token).serve()
 
 
 def _add_doctor(commands: Any) -> None:

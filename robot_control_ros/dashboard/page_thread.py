@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ..core.errors import ConfigError
@@ -85,18 +86,12 @@ class PageThread:
         return lambda result: self.post(lambda: take(result))
 
     def _run(self) -> None:
-        due = time.monotonic()
         while not self._ending.is_set():
-            now = time.monotonic()
-            if now >= due:
-                due = max(due + PERIOD, now)
-                _report_errors(self._draw)
-                continue
-            try:
-                action = self._waiting.get(timeout=due - now)
-            except queue.Empty:
-                continue
-            _report_errors(action)
+            due = time.monotonic() + PERIOD
+            _report_errors(self._draw)
+            with suppress(queue.Empty):
+                while True:  # also if the drawing took the whole period
+                    _report_errors(self._waiting.get(timeout=max(due - time.monotonic(), 0.0)))
 
 
 def _report_errors(action: Callable[[], Any]) -> None:

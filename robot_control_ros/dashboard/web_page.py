@@ -12,7 +12,7 @@ from typing import Any
 
 import viser
 
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from .access import Right, access_of
 from .guarded_server import Guard
 from .page_thread import PageThread
@@ -91,11 +91,11 @@ class WebPage(ABC):
 def _open_server(title: str, host: str, port: int) -> viser.ViserServer:
     """A server whose control panel is at the right."""
     if not PORTS[0] <= port <= PORTS[1]:
-        raise ConfigError(f"port = {port}: must be within {list(PORTS)}", name="port", value=port, bound=PORTS)
+        raise refused("port", port, f"must be within {list(PORTS)}", PORTS)
     try:
         socket.create_server((host, 0)).close()
     except OSError as error:
-        raise ConfigError(f"host = {host}: must be an address of this machine", name="host", value=host) from error
+        raise refused("host", host, "must be an address of this machine") from error
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a frame of its own
         server = viser.ViserServer(host, port, label=title, verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium")

@@ -147,12 +147,3 @@ class JointPage(WebPage):
             return settings.law, Trapezoidal(acceleration), ["a trapezium of velocity, up to the limit"], []
         assert self._own is not None
         return settings.law, self._own, [], []
-
-
-def serve_joint(host: str, port: int, callback: str, token: bool = True) -> int:
-    """The page until Ctrl-C; its address is printed. Returns the exit status.
-
-    Raises:
-        ConfigError: the callback can't be loaded.
-    """
-    return JointPage(host, port, callback, token).serve()

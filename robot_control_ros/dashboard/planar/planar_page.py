@@ -135,11 +135,6 @@ class PlanarPage(WebPage):
             self._view.trail.clear()
 
 
-def serve_planar(host: str, port: int, token: bool = True) -> int:
-    """The page until Ctrl-C; its address is printed. Returns the exit status."""
-    return PlanarPage(host, port, token).serve()
-
-
 def _radio(driven: bool) -> tuple[str, ...]:
     return tuple(f"{'●' if MODES[name] == driven else '○'} {name}" for name in MODES)
 

@@ -48,17 +48,14 @@ class Charts:
             record: of the controller's ~/state; for LOOP of its /diagnostics.
         """
         index = self.joints.index(joint)
-        if quantity == POSE:
-            charts = self._pose_error(record)
-        elif quantity == WRENCH:
-            charts = self._wrench(record)
-        elif quantity == COMMAND:
-            charts = self._command(record, index, mode)
-        elif quantity == POSITIONS:
-            charts = self._positions(record, index)
-        else:
-            charts = self._loop(record)
-        return tuple(chart for chart in charts if chart.curves)
+        makers = {
+            POSE: lambda: self._pose_error(record),
+            WRENCH: lambda: self._wrench(record),
+            COMMAND: lambda: self._command(record, index, mode),
+            POSITIONS: lambda: self._positions(record, index),
+            LOOP: lambda: self._loop(record),
+        }
+        return tuple(chart for chart in makers[quantity]() if chart.curves)
 
     def _pose_error(self, record: Record) -> Sequence[Chart]:
         error = record.block("pose_error", 6)

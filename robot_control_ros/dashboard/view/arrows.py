@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ...core.types import Array
-from .placing import rgb
 
 SHOWN_FROM = 1.0  # N
 LONGEST = 0.5  # times the reach
@@ -42,7 +41,7 @@ class ForceArrow:
         self._arrow = scene.add_arrows(
             name,
             self._points,
-            rgb(colour),
+            colour,
             shaft_radius=0.008 * reach,
             head_radius=0.02 * reach,
             head_length=0.045 * reach,

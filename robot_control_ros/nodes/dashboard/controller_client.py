@@ -19,7 +19,7 @@ from rclpy.qos import QoSProfile
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
 from ..common.entities import Entities
-from .gain_parameters import full_name, plain, read_parameters, ros_value, short_name
+from .gain_parameters import plain, read_parameters, ros_value
 
 LATE = 2.0  # s after which a request counts as unanswered
 TELEMETRY_LATE = 0.3  # s without telemetry after which the state is requested
@@ -189,7 +189,8 @@ class ControllerClient:
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings, all or none; the new ones are known before the reply."""
-        full = {full_name(self.law, name): ros_value(value) for name, value in values.items()}
+        prefixes = {name: "" if name.startswith(SETTINGS) else f"{self.law}." for name in values}
+        full = {f"{prefixes[name]}{name}": ros_value(value) for name, value in values.items()}
 
         def script() -> Script:
             try:
@@ -262,7 +263,7 @@ class ControllerClient:
         new = dict(self.parameters)
         self._newer |= values
         for name, value in values.items():
-            gain = short_name(self.law, name)
+            gain = name.removeprefix(f"{self.law}.")
             if gain in new and value is not None:
                 new[gain] = replace(new[gain], value=plain(value))
         self.parameters = new

@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import RobotControlError, unknown
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
 from ..common.ros_params import declare
@@ -34,7 +34,9 @@ class DashboardNode(Node):
 
     def __init__(self) -> None:
         super().__init__("dashboard")
-        self._page_type = _page_type()
+        with viser_needed("the dashboard"):
+            from ...dashboard.page import Page
+        self._page_type = Page
         self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(self._chosen["robot"], self._chosen["profile"])
         self._link: RosLink | None = None
@@ -45,8 +47,7 @@ class DashboardNode(Node):
         elif source == "topic":
             self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         else:
-            message = f"description = {source!r}; choices: config, topic"
-            raise ConfigError(message, name="description", value=source, bound=("config", "topic"))
+            raise unknown("description", source, ("config", "topic"))
 
     def close(self) -> None:
         """End the page."""
@@ -75,12 +76,6 @@ class DashboardNode(Node):
             print(f"port {port} is taken: {self._page.port} it is", flush=True)
         print(f"dashboard of {self._robot.name}: {self._page.address}", flush=True)
         print(f"to look on only: {self._page.look_address}", flush=True)
-
-
-def _page_type() -> Any:
-    with viser_needed("the dashboard"):
-        from ...dashboard.page import Page
-    return Page
 
 
 def main() -> None:
