@@ -85,7 +85,7 @@ def test_who_comes_second_is_refused_and_told_process_command_and_user(opener):
     error = caught.value
     assert (error.name, error.value, error.bound) == ("interface", INTERFACE, os.getuid())
     assert f"process {process.pid} (" in str(error)
-    assert "0x88A4" in str(error)  # of its command line
+    assert "import os, socket" in str(error)  # of its command line
 
 
 def test_scan_is_refused_while_a_master_runs(capsys):

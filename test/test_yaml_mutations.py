@@ -260,6 +260,14 @@ def test_a_folder_or_a_file_that_can_not_be_read_is_refused_by_us(tmp_path):
             assert not ours(use, Path(tmp_path / f"{name}.yaml")), kind
 
 
+def test_a_description_s_name_that_is_too_long_is_refused_by_us(tmp_path):
+    text = (share_directory() / "config/robots/ur5.yaml").read_text()
+    (tmp_path / "long.yaml").write_text(text.replace("urdf: ", f"urdf: {'x' * 3000}"))
+    with pytest.raises(RobotControlError) as caught:
+        load_robot(str(tmp_path / "long.yaml"))
+    assert caught.value.name == "urdf"
+
+
 @pytest.mark.parametrize("cycle", ["2.0", "1.0e-7", "0.0003333", "0.2"])
 def test_a_cycle_that_no_drive_takes_is_refused_when_it_is_read(cycle, tmp_path):
     text = (share_directory() / "config/ethercat/ur5.yaml").read_text()

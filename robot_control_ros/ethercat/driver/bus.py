@@ -98,19 +98,24 @@ class Master:
             ConfigError: it isn't, or a drive doesn't take its settings; names slave, object and expectation.
             HardwareFault: a slave doesn't answer, or doesn't change its state.
         """
-        topology.check_bus(self.scan())
         self._topology = topology
-        self.access.names = [str(slave) for slave in topology.slaves]
-        try:
-            self._configure(topology)
-        except RobotControlError as error:  # a frame may be lost, or a slave answers complete access in its own way
+        problems: list[RobotControlError] = []
+        for complete_access in (True, True, False):  # a frame may be lost; or a slave has a complete access of its own
             topology.check_bus(self.scan())
-            self._configure(topology, complete_access=False)
-            self.warnings.append(f"configured at the second attempt, without complete access; at the first: {error}")
+            self.access.names = [str(slave) for slave in topology.slaves]
+            try:
+                self._configure(topology, complete_access)
+                break
+            except RobotControlError as error:
+                problems.append(error)
+        else:
+            raise problems[0]
+        if not complete_access:
+            self.warnings.append(f"configured without complete access; with it: {problems[0]}")
         if topology.without_watchdog:
             self.warnings.append("without_watchdog: the slaves go on with their last outputs where frames end")
 
-    def _configure(self, topology: Topology, *, complete_access: bool = True) -> None:
+    def _configure(self, topology: Topology, complete_access: bool) -> None:
         for each in topology.slaves:
             if not (complete_access and (not isinstance(each, DriveSlave) or each.drive.complete_access)):
                 self.access.slaves[each.position]._disable_complete_access()

@@ -21,6 +21,7 @@ _GET_FLAGS = 0x8913  # SIOCGIFFLAGS
 _LINKED = 0x1 | 0x40  # IFF_UP | IFF_RUNNING
 _REQUEST = "16sH14x"  # struct ifreq: name, flags
 _ETHERCAT = 0x88A4  # EtherType
+_MAX_COMMAND = 160  # letters
 
 
 def interface_names() -> list[str]:
@@ -98,5 +99,5 @@ def _process_with(inode: str) -> str:
             if os.readlink(entry) == f"socket:[{inode}]":
                 process = entry.parents[1]
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                return f"process {process.name} ({command.strip()}), "
+                return f"process {process.name} ({' '.join(command.split())[:_MAX_COMMAND]}), "
     return ""
