@@ -453,7 +453,7 @@ def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
     [
         ({"robot": "nonsense"}, "unknown robot 'nonsense'"),
         ({"profile": "nonsense"}, "unknown profile 'nonsense'"),
-        ({"timeout": 0.0}, "timeout = 0.0: must be a number within [0.005, 10]"),
+        ({"timeout": 0.0}, "timeout = 0: must be a number within [0.005, 10]"),
     ],
 )
 def test_a_refused_parameter_is_named(ros, parameters, words):
