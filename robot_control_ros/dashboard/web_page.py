@@ -52,7 +52,6 @@ class WebPage(ABC):
         """Show why something was refused."""
 
     def close(self) -> None:
-        """End it."""
         self.thread.close()
         self.server.stop()
 

@@ -53,7 +53,6 @@ class JointControls:
             thread.connect(self._copy, lambda label: self._copy_line())
 
     def read(self) -> StepSettings:
-        """The present values."""
         value = {name: handle.value for name, handle in self._handles.items()}
         step = Step(
             start=value["start"],
