@@ -69,7 +69,6 @@ class Page(WebPage):
         self.thread.start()
 
     def close(self) -> None:
-        """End it."""
         self.thread.close()
         self.response.close()
         super().close()
@@ -181,7 +180,6 @@ class Page(WebPage):
     # --- every drawing ---
 
     def draw(self) -> None:
-        """Show the newest of the link."""
         telemetry, requests, health = self._link.telemetry(), self._link.requests(), self._link.health()
         with self.server.atomic():
             self._state.draw(health, self.robot.near)

@@ -69,7 +69,6 @@ class WebPage(ABC):
         return button
 
     def close(self) -> None:
-        """End it."""
         self.thread.close()
         self.server.stop()
 

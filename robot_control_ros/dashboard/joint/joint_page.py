@@ -95,15 +95,14 @@ class JointPage(WebPage):
         """Fill the window of the browser that connected, or was resized, last."""
         size = CANVAS
 
-        def fill_window() -> None:
+        def fill_window(camera: Any) -> None:
             nonlocal size
-            now = client.camera.image_width, client.camera.image_height
-            if now != size:
-                size = now
-                self._fill(*now)
+            if (camera.image_width, camera.image_height) != size:
+                size = camera.image_width, camera.image_height
+                self._fill(*size)
 
-        client.camera.on_update(lambda camera: fill_window())
-        fill_window()  # after that, so that no size is missed
+        client.camera.on_update(fill_window)
+        fill_window(client.camera)  # after that, so that no size is missed
 
     def _fill(self, width: int, height: int) -> None:
         """Cover the empty canvas [px]."""

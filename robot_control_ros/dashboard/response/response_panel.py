@@ -57,7 +57,6 @@ class ResponsePanel:
         self._link, self._model = link, model
         self._experiment: Experiment | None = None
         self._result: tuple[Plan, ResponseResult] | None = None
-        self._expected: object = None  # what the shown expectation depends on
         self._due = 0.0  # time of the next expectation
         hint = "Measure how the tip answers a force, and compare with the ideal, in a panel at the left."
         self._open = gui.add_checkbox("Step and chirp", False, hint=hint)
@@ -121,14 +120,8 @@ class ResponsePanel:
             else:
                 self._experiment = None
                 self._conclude(experiment)
-        elif self._open.value and now >= self._due and self._known() != self._expected:
+        elif self._open.value and now >= self._due:
             self._expect()
-
-    def _known(self) -> object:
-        """What the expectation depends on."""
-        q = self._link.telemetry().blocks.get("position")
-        values = tuple(parameter.value for parameter in self._link.parameters().values())
-        return self._link.law(), values, None if q is None else tuple(np.round(q, 1))
 
     def _plan(self) -> Plan:
         axis = AXES.index(self._axis.value)
@@ -159,7 +152,7 @@ class ResponsePanel:
         """Show what the ideal would do, unless a run goes on."""
         if self._experiment is not None:
             return
-        self._due, self._expected = time.monotonic() + PERIOD, self._known()
+        self._due = time.monotonic() + PERIOD
         plan = self._plan()
         self._force.visible, self._torque.visible = plan.kind is LINEAR, plan.kind is ANGULAR
         try:

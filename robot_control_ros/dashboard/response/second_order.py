@@ -24,9 +24,10 @@ class SecondOrder:
     output: Array  # (n,) c
 
     @classmethod
-    def of(cls, mass: float, damping: float, stiffness: float) -> SecondOrder:
-        """One mass [kg] on one damper [N·s/m] and one spring [N/m]."""
-        return cls(np.array([[mass]]), np.array([[damping]]), np.array([[stiffness]]), np.ones(1), np.ones(1))
+    def of(cls, mass: float, damping: float, stiffness: float, part: float = 1.0) -> SecondOrder:
+        """One mass [kg] on one damper [N·s/m] and one spring [N/m]; takes a part of the force."""
+        m, d, k = (np.array([[value]]) for value in (mass, damping, stiffness))
+        return cls(m, d, k, np.full(1, part), np.ones(1))
 
     @property
     def mobility(self) -> float:

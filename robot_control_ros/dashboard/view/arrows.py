@@ -38,15 +38,8 @@ class ForceArrow:
     ) -> None:
         self._longest, self._full, self._word = LONGEST * reach, full, word
         self._points = np.zeros((1, 2, 3))
-        self._arrow = scene.add_arrows(
-            name,
-            self._points,
-            colour,
-            shaft_radius=0.008 * reach,
-            head_radius=0.02 * reach,
-            head_length=0.045 * reach,
-            visible=False,
-        )
+        look = {"shaft_radius": 0.008 * reach, "head_radius": 0.02 * reach, "head_length": 0.045 * reach}
+        self._arrow = scene.add_arrows(name, self._points, colour, visible=False, **look)
         self._label = scene.add_label(f"{name}/label", "", anchor=anchor, visible=False)
 
     def draw(self, origin: Array, force: Array | None) -> None:

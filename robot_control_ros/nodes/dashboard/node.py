@@ -50,7 +50,6 @@ class DashboardNode(Node):
             raise unknown("description", source, ("config", "topic"))
 
     def close(self) -> None:
-        """End the page."""
         for part in (self._page, self._link):
             if part is not None:
                 part.close()

@@ -44,7 +44,6 @@ class RosLink:
         self.change_state = self._controller.change_state
 
     def close(self) -> None:
-        """Take the topics back."""
         self._topics.close()
         self._entities.close()
 
