@@ -32,11 +32,14 @@ class Clock:
 
 
 class Reply:
+    def __init__(self, refusal=""):
+        self._refusal = refusal
+
     def done(self):
         return True
 
     def result(self):
-        return SimpleNamespace(success=True, message="")
+        return SimpleNamespace(success=not self._refusal, message=self._refusal)
 
 
 class Operator:
@@ -141,6 +144,20 @@ def test_the_last_line_names_what_stopped_it(session, operator):
         session.follow(Trial(), SETTING)
     assert "no joint state for 1.2 s" in str(caught.value)
     assert "--rate" in str(caught.value)
+
+
+def test_slaves_that_fell_out_of_op_before_they_were_enabled_are_brought_back(session, operator):
+    operator.running = False
+
+    def request(service):
+        refused = service == "ethercat/enable" and "ethercat/reset_fault" not in operator.requests
+        operator.requests.append(service)
+        operator.running = service == "ethercat/enable" and not refused
+        return Reply("slave 0 is in SAFE-OP" if refused else "")
+
+    operator.request = request
+    session.start()
+    assert operator.requests == ["ethercat/enable", "ethercat/reset_fault", "ethercat/enable"]
 
 
 def test_an_arm_that_is_elsewhere_goes_home_before_the_contour(session, operator):

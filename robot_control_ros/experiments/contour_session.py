@@ -14,7 +14,7 @@ from ..ethercat.tools.jitter import COLLECT, Jitter, TimingRecorder
 from .contour_trial import LAW, ContourTrial, Setting, Track, dead_time
 
 START_LIMIT = 40.0  # s until the bus is in OP and the controller sends telemetry
-ENABLE_LIMIT = 15.0  # s until the drives are enabled
+ENABLE_LIMIT = 30.0  # s until the drives are enabled
 REPLY_LIMIT = 15.0  # s: longer than the bus process may take
 DIAGNOSTICS_LIMIT = 10.0  # s: diagnostics come once a second, on a machine that has time
 SETTLE = 1.0  # s: five time constants of gains
@@ -129,7 +129,8 @@ class ContourSession:
             if time.monotonic() > limit:
                 message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.message}"
                 raise HardwareFault(message, bound=ENABLE_LIMIT)
-            refusal = self._call("ethercat/enable")
+            if refusal := self._call("ethercat/enable"):
+                self._call("ethercat/reset_fault")  # slaves that fell out of OP while the machine stood still
             self.diagnostics()
 
     def _call(self, service: str) -> str:
