@@ -60,7 +60,7 @@ def test_every_name_has_the_branches_that_were_read_and_a_source(driver):
         assert set(row.get("types", row["branches"])) == set(row["branches"]), where
 
 
-@pytest.mark.parametrize("driver", set(ROBOTS.values()))
+@pytest.mark.parametrize("driver", sorted(set(ROBOTS.values())))
 def test_a_value_of_an_argument_is_fixed_or_an_argument_of_ours(driver):
     setup = SETUPS["ur" if driver == "ur_robot_driver" else "gen3"]
     ours = {argument.name for argument in setup.arguments} | {"controllers_file"}
