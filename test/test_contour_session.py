@@ -2,6 +2,8 @@
 
 import csv
 import itertools
+import os
+import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +17,7 @@ from robot_control_ros.experiments import contour_session
 from robot_control_ros.experiments.contour_figures import contour_table
 from robot_control_ros.experiments.contour_session import ContourSession
 from robot_control_ros.experiments.contour_trial import Comparison, ContourTrial, Setting, Track, write_figures
+from robot_control_ros.experiments.ethercat_demo import start
 from robot_control_ros.robot.configuration import load_robot
 
 CYCLE = 0.001
@@ -144,6 +147,37 @@ def test_the_last_line_names_what_stopped_it(session, operator):
         session.follow(Trial(), SETTING)
     assert "no joint state for 1.2 s" in str(caught.value)
     assert "--rate" in str(caught.value)
+
+
+def test_a_start_that_is_tried_again_can_still_be_ended():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    failures = iter([HardwareFault("the bus isn't in OP")])
+
+    def enter():
+        if error := next(failures, None):
+            for number in before:  # as a node that was spun leaves them
+                signal.signal(number, signal.SIG_IGN)
+            raise error
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start(enter)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_machine_that_is_too_slow_is_not_tried_again():
+    tries = []
+
+    def enter():
+        tries.append(1)
+        raise HardwareFault("too slow", name="rate")
+
+    with pytest.raises(HardwareFault):
+        start(enter)
+    assert len(tries) == 1
 
 
 def test_slaves_that_fell_out_of_op_before_they_were_enabled_are_brought_back(session, operator):

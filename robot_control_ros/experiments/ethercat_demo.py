@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -99,12 +100,12 @@ def _on_the_bus(
     interfaces = f"ecm{number}", f"ecs{number}"
     make_pair(*interfaces)
     with ExitStack() as stack:
-        session = _start(lambda: stack.enter_context(_running(robot, topology, interfaces, in_process)))
+        session = start(lambda: stack.enter_context(_running(robot, topology, interfaces, in_process)))
         tracks = [session.follow(trial, setting) for setting in settings]
         return tracks, session.jitter(), session.diagnostics()
 
 
-def _start(enter: Callable[[], ContourSession]) -> ContourSession:
+def start(enter: Callable[[], ContourSession]) -> ContourSession:
     """Start the system; once more where that fails, as on a machine that stalls."""
     for _ in range(ATTEMPTS - 1):
         try:
@@ -113,6 +114,8 @@ def _start(enter: Callable[[], ContourSession]) -> ContourSession:
             if error.name == "rate":  # the machine is too slow, and will be
                 raise
             print(f"{error}; once more", file=sys.stderr)
+            for number in (signal.SIGINT, signal.SIGTERM):  # which `spinning` leaves ignored at its end
+                signal.signal(number, signal.default_int_handler)
     return enter()
 
 
