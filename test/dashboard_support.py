@@ -71,9 +71,6 @@ class FakeLink:
     def law(self):
         return self.running
 
-    def laws(self):
-        return ["impedance", "joint_pid"]
-
     def parameters(self):
         return self.gains
 
@@ -93,7 +90,8 @@ class FakeLink:
         self.answer(("gains", dict(values)), reply)
 
     def requests(self):
-        return frozenset({"controller/hold", "controller/go_home", "controller/zero_wrench", "simulator/reset"})
+        controller = (f"controller/{name}" for name in ("hold", "go_home", "zero_wrench"))
+        return frozenset((*controller, "simulator/reset", "simulator/push"))
 
     def request(self, name, reply):
         self.answer(name, reply)
@@ -106,9 +104,6 @@ class FakeLink:
 
     def stop(self, reply):
         self.answer("stop", reply)
-
-    def can_push(self):
-        return True
 
     def set_target_pose(self, pose):
         self.targets.append(pose)
@@ -123,15 +118,23 @@ class FakeLink:
         self.places.append((name, position))
 
 
+def connect(address, **headers):
+    """A websocket to the page of an address, with these headers besides."""
+    return websocket.connect(
+        address.replace("http://", "ws://"),
+        subprotocols=[f"viser-v{viser.__version__}"],
+        additional_headers=headers,
+        max_size=None,
+        max_queue=None,
+    )
+
+
 class Browser:
     """Speaks the websocket of viser's client."""
 
-    def __init__(self, page):
+    def __init__(self, page, address=""):
         self.page = page
-        address = f"ws://127.0.0.1:{page.port}"
-        self.socket = websocket.connect(
-            address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None, max_queue=None
-        )
+        self.socket = connect(address or page.address)
         camera = messages.ViewerCameraMessage(
             (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.8, 0.01, 1000.0, 720, 1280, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         )

@@ -807,8 +807,8 @@ def test_the_workspace_is_a_parameter(arm):
 def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     arm.stay_off()
     command, blocks = arm.telemetry()
-    names = {"time", "pose", "pose_error", "twist", "wrench", "position", "velocity", "effort", "command"}
-    names |= {"saturated", "rate_limited", "term.stiffness", "term.damping", "term.gravity"}
+    names = {"time", "pose", "pose_error", "twist", "wrench", "target_wrench", "position", "velocity", "effort"}
+    names |= {"command", "saturated", "rate_limited", "term.stiffness", "term.damping", "term.gravity"}
     assert set(blocks) == names
     kin = arm.model.at(arm.robot.q, arm.robot.v)
     np.testing.assert_array_equal(blocks["position"], arm.robot.q)
@@ -819,6 +819,7 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     np.testing.assert_array_equal(blocks["command"], command)
     np.testing.assert_array_equal(blocks["saturated"], np.zeros(6))
     np.testing.assert_array_equal(blocks["rate_limited"], np.zeros(6))
+    np.testing.assert_array_equal(blocks["target_wrench"], np.zeros(6))
     terms = sum(values for name, values in blocks.items() if name.startswith("term."))
     np.testing.assert_allclose(terms, command, rtol=0.0, atol=1e-12)
 

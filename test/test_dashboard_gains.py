@@ -9,7 +9,7 @@ from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import AXES, plain_value
 from robot_control_ros.dashboard.gains import gains_file
 from robot_control_ros.dashboard.gains.presets import SCALES, preset
-from robot_control_ros.dashboard.gains.sliders import can_show, changed, controls, nice, shown
+from robot_control_ros.dashboard.gains.sliders import changed, controls, nice, shown
 from robot_control_ros.dashboard.link import Parameter
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
@@ -63,16 +63,12 @@ def test_the_axes_of_a_place_are_never_linked_and_reach_to_both_sides():
 def test_values_that_differ_have_a_slider_each():
     mixed = stiffness((100.0, 200.0, 300.0, 5.0, 5.0, 5.0))
     assert [control.indices for control in controls(mixed, per_axis=False)] == [(0,), (1,), (2,), (3, 4, 5)]
-    linear, turns = controls(stiffness(), per_axis=False)
-    assert not can_show(mixed, linear)
-    assert can_show(mixed, turns)
 
 
 def test_a_slider_reaches_a_value_beyond_its_usual_range_but_never_beyond_the_bound():
     for value in (3000.0, 10000.0):
         linear, _ = controls(stiffness((value,) * 3 + (50.0,) * 3), per_axis=False)
         assert value <= linear.upper <= 10000.0
-        assert not can_show(stiffness((value,) * 6), controls(stiffness(), per_axis=False)[0])
 
 
 @pytest.mark.parametrize("robot", robot_names())
@@ -85,7 +81,10 @@ def test_every_gain_of_every_law_has_controls_that_show_it(robot, law):
     for parameter in parameters.values():
         for per_axis in (True, False):
             found = controls(parameter, per_axis)
-            assert all(can_show(parameter, control) and control.step > 0.0 for control in found)
+            for control in found:
+                value = shown(parameter, control)
+                assert isinstance(value, (bool, str)) or control.lower <= value <= control.upper
+                assert control.step > 0.0
             if isinstance(parameter.value, tuple):
                 assert sorted(i for c in found for i in c.indices) == list(range(len(parameter.value)))
             else:

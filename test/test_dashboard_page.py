@@ -1,6 +1,8 @@
 """The page over its real websocket, with a robot that only the test knows."""
 
 import socket
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +13,9 @@ from dashboard_support import HOME, ROBOT, Browser, FakeLink, folder, free_port,
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
 from robot_control_ros.dashboard.page import Page
-from robot_control_ros.dashboard.view.placing import pose_of, rgb
-from robot_control_ros.dashboard.view.robot_view import add_shape
+from robot_control_ros.dashboard.page_thread import PERIOD, PageThread
+from robot_control_ros.dashboard.view.placing import pose_of
+from robot_control_ros.dashboard.view.robot_view import GREEN, add_shape
 from robot_control_ros.dashboard.view.shapes import DrawnShape
 from robot_control_ros.robot.model import RobotModel
 
@@ -334,7 +337,7 @@ def test_the_rings_of_all_joints_show_on_demand_and_are_green_far_from_a_limit(b
     assert not any(node(page, name).visible for name in rings)
     browser.set("Joint limits", True)
     until(lambda: all(node(page, name).visible for name in rings), "the rings")
-    assert all(node(page, name).color == rgb((0.3, 0.68, 0.42)) for name in rings)
+    assert all(node(page, name).color == tuple(GREEN.tolist()) for name in rings)
     browser.set("Joint limits", False)
     until(lambda: not any(node(page, name).visible for name in rings), "no rings")
 
@@ -425,6 +428,15 @@ def test_nothing_is_sent_while_nothing_changes(browser, page, link):
     link.now = replace(link.now, q=np.array(ROBOT.home) + 0.1)
     page.draw()
     assert page.server._websock_server._broadcast_buffer.message_counter > sent
+
+
+def test_what_people_do_is_not_kept_waiting_by_drawings_that_take_longer_than_their_period():
+    done = threading.Event()
+    thread = PageThread(lambda: time.sleep(2.0 * PERIOD), lambda message: None)
+    thread.start()
+    thread.post(done.set)
+    assert done.wait(10.0)
+    thread.close()
 
 
 def test_a_taken_port_gives_way_to_the_next_free_one(page, link):

@@ -24,7 +24,6 @@ from robot_control_ros.dashboard.plots.charts import (
     record_csv,
 )
 from robot_control_ros.dashboard.plots.history import Record
-from robot_control_ros.dashboard.plots.thinning import MAX_POINTS, chart_with_gaps, thin
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -33,9 +32,13 @@ RNG = np.random.default_rng(5)
 SPAN = 60.0
 
 
+def samples_of(times, **blocks):
+    rows = ({name: values[row] for name, values in blocks.items()} for row in range(len(times)))
+    return [{"time": np.array([time]), **row} for time, row in zip(times, rows, strict=True)]
+
+
 def recorded(times, **blocks):
-    samples = ((time, {name: values[row] for name, values in blocks.items()}) for row, time in enumerate(times))
-    return Record().extended(samples)
+    return Record.last(samples_of(times, **blocks), np.inf)
 
 
 # --- history ---
@@ -45,111 +48,69 @@ def test_a_record_has_what_came_in_its_order():
     t, q = 1e9 + 0.02 * np.arange(200), RNG.standard_normal((200, 6))
     record = recorded(t, position=q)
     np.testing.assert_array_equal(record.t, t)
-    np.testing.assert_array_equal(record.blocks["position"], q)
+    np.testing.assert_array_equal(record.block("position", 6), q)
 
 
 def test_what_a_sample_lacks_is_nan():
-    record = Record().extended([(0.0, {"a": np.ones(2)})]).extended([(1.0, {"b": np.ones(3)})])
-    np.testing.assert_array_equal(record.blocks["a"], [[1, 1], [np.nan, np.nan]])
-    np.testing.assert_array_equal(record.blocks["b"], [[np.nan] * 3, [1, 1, 1]])
+    samples = samples_of([0.0], a=np.ones((1, 2))) + samples_of([1.0], b=np.ones((1, 3)))
+    record = Record.last(samples, np.inf)
+    np.testing.assert_array_equal(record.block("a", 2), [[1, 1], [np.nan, np.nan]])
+    np.testing.assert_array_equal(record.block("b", 3), [[np.nan] * 3, [1, 1, 1]])
     np.testing.assert_array_equal(record.block("c", 2), np.full((2, 2), np.nan))
+    assert record.widths == {"time": 1, "a": 2, "b": 3}
 
 
 def test_time_that_jumps_back_begins_a_new_history_and_one_of_the_same_time_is_left_out():
-    record = recorded([5.0, 5.02, 5.02, 5.04], a=np.array([[1.0], [2.0], [3.0], [4.0]]))
-    np.testing.assert_array_equal(record.blocks["a"], [[1], [2], [4]])
-    record = record.extended([(5.04, {"a": [5.0]}), (6.0, {"a": [6.0]}), (0.0, {"b": np.ones(1)})])
-    assert record.t.tolist() == [0.0]
-    assert set(record.blocks) == {"b"}
-
-
-def test_a_record_stays_as_it_is_whatever_comes_later():
-    early = recorded(np.arange(10.0), a=np.arange(10.0)[:, None])
-    later = early.extended([(10.0, {"a": [10.0]})])
-    np.testing.assert_array_equal(later.blocks["a"][:, 0], np.arange(11.0))
-    np.testing.assert_array_equal(early.blocks["a"][:, 0], np.arange(10.0))
+    times = [5.0, 5.02, 5.02, 5.04]
+    values = np.array([[1.0], [2.0], [3.0], [4.0]])
+    np.testing.assert_array_equal(recorded(times, a=values).block("a", 1), [[1], [2], [4]])
+    record = recorded([*times, 5.04, 6.0, 0.0, 0.0, 5.0], a=np.arange(9.0)[:, None])
+    assert record.t.tolist() == [0.0, 5.0]
+    np.testing.assert_array_equal(record.block("a", 1), [[6], [8]])
 
 
 def test_a_block_whose_width_changes_keeps_only_the_new_width():
-    record = recorded([0.0], a=np.ones((1, 2))).extended([(1.0, {"a": np.ones(3)})])
-    np.testing.assert_array_equal(record.blocks["a"], [[np.nan] * 3, [1, 1, 1]])
+    samples = samples_of([0.0], a=np.ones((1, 2))) + samples_of([1.0], a=np.ones((1, 3)))
+    record = Record.last(samples, np.inf)
+    assert record.widths["a"] == 3
+    np.testing.assert_array_equal(record.block("a", 3), [[np.nan] * 3, [1, 1, 1]])
 
 
 def test_the_last_seconds():
-    record = recorded(np.arange(100) * 0.1, a=np.arange(100.0)[:, None])
-    last = record.last(2.0)
+    last = Record.last(samples_of(np.arange(100) * 0.1, a=np.arange(100.0)[:, None]), 2.0)
     np.testing.assert_allclose([last.t[0], last.t[-1]], [7.9, 9.9], atol=0.1 + 1e-9)
     assert np.all(last.t >= last.t[-1] - 2.0)
-    np.testing.assert_array_equal(last.blocks["a"][:, 0], np.arange(100.0)[-len(last.t) :])
-    assert len(Record().last(2.0).t) == 0
+    np.testing.assert_array_equal(last.block("a", 1)[:, 0], np.arange(100.0)[-len(last.t) :])
+    assert len(Record.last([], 2.0).t) == 0
 
 
-# --- thinning ---
+@pytest.mark.parametrize("times", [np.zeros(0), np.array([3.0]), np.arange(10.0)])
+def test_the_whole_span_is_shown_though_nothing_came_in_its_beginning(times):
+    shown = recorded(times, a=np.ones((len(times), 2))).with_gaps(SPAN)
+    assert (shown.t[0], shown.t[-1]) == (-SPAN, 0.0)
+    values = shown.block("a", 2)
+    assert np.isnan(values[0]).all()
+    assert np.isfinite(values).sum() == 2 * len(times)
 
 
-def uneven(count, span=SPAN):
-    t = np.sort(RNG.uniform(0.0, span, count))
-    return t, np.cumsum(RNG.standard_normal((count, 3)), axis=0)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 300, 3000, 30000])
-def test_few_points_remain_and_the_extremes_with_them(count):
-    t, values = uneven(count)
-    times, drawn = thin(t, values, SPAN)
-    assert len(times) <= MAX_POINTS
-    assert np.all(np.diff(times) >= 0.0)
-    assert times[0] >= -SPAN
-    assert times[-1] == 0.0
-    np.testing.assert_array_equal(np.nanmax(drawn, axis=0), values.max(axis=0))
-    np.testing.assert_array_equal(np.nanmin(drawn, axis=0), values.min(axis=0))
-
-
-def test_the_whole_span_is_shown_though_nothing_came_in_its_beginning():
-    for t in (np.zeros(0), np.array([3.0]), np.arange(10.0)):
-        times, drawn = thin(t, np.ones((len(t), 2)), SPAN)
-        assert (times[0], times[-1]) == (-SPAN, 0.0)
-        assert np.isnan(drawn[0]).all()
-
-
-def test_a_curve_that_moves_along_keeps_its_shape():
-    t = 100.0 + 0.004 * np.arange(20000)
-    values = RNG.standard_normal((20000, 1))
-    drawn = []
-    for end in (16000, 16001, 16037):
-        chosen = (t <= t[end]) & (t >= t[end] - SPAN)
-        times, curve = thin(t[chosen], values[chosen], SPAN)
-        drawn.append(set(zip(np.round(times + t[end], 6).tolist(), curve[:, 0].tolist(), strict=True)))
-    assert len(drawn[0] & drawn[1]) > 0.98 * len(drawn[0])
-    assert len(drawn[0] & drawn[2]) > 0.98 * len(drawn[0])
-
-
-def test_few_samples_are_drawn_as_they_are():
+def test_samples_without_a_pause_are_shown_as_they_are():
     t = np.arange(0.0, 10.0, 0.02)
     values = RNG.standard_normal((len(t), 2))
-    times, drawn = thin(t, values, 10.0)
-    np.testing.assert_array_equal(drawn[1:], values)
-    np.testing.assert_allclose(times[1:], t - t[-1])
+    shown = recorded(t, a=values).with_gaps(10.0)
+    np.testing.assert_array_equal(shown.block("a", 2)[1:], values)
+    np.testing.assert_allclose(shown.t[1:], t - t[-1])
 
 
 @pytest.mark.parametrize("rate", [2.0, 50.0, 1000.0])
 def test_a_pause_is_a_gap_and_nothing_else_is(rate):
     t = np.arange(0.0, SPAN, 1.0 / rate)
     t = t[(t < 20.0) | (t > 30.0)]
-    times, drawn = thin(t, np.ones((len(t), 1)), SPAN)
-    at = times[np.isnan(drawn[:, 0])] + t[-1]
+    shown = recorded(t, a=np.ones((len(t), 1))).with_gaps(SPAN)
+    at = shown.t[np.isnan(shown.block("a", 1)[:, 0])] + t[-1]
     inside = at[at > t[0]]
     assert len(inside) == 1
     assert 20.0 < inside[0] < 30.0
-
-
-def test_nan_stays_a_gap_between_what_is_beside_it():
-    t = np.arange(0.0, SPAN, 0.02)
-    values = np.column_stack([np.where((t > 20.0) & (t < 25.0), np.nan, 1.0), np.full(len(t), np.nan), t])
-    times, drawn = thin(t, values, SPAN)
-    missing = times[np.isnan(drawn[:, 0])] + t[-1]
-    np.testing.assert_allclose([missing[missing > 0.0].min(), missing.max()], [20.0, 25.0], atol=0.4)
-    assert np.isnan(drawn[:, 1]).all()
-    assert np.isfinite(drawn[1:, 2]).all()
+    assert np.all(np.diff(shown.t) > 0.0)
 
 
 # --- charts ---
@@ -174,12 +135,16 @@ def state(robot=ROBOT, terms=("stiffness", "damping")):
 
 
 def record_of(samples):
-    return Record().extended((0.02 * row, blocks) for row, blocks in enumerate(samples))
+    return Record.last([{"time": np.array([0.02 * row]), **each} for row, each in enumerate(samples)], np.inf)
 
 
 def charts_of(robot, quantity, record, mode=EFFORT, joint=0):
     charts = Charts(robot, RobotModel.of(robot).limits)
     return charts.of(quantity, charts.joints[joint], mode, record)
+
+
+def columns(chart):
+    return np.column_stack([curve.values for curve in chart.curves])
 
 
 def names(chart):
@@ -191,8 +156,8 @@ def test_errors_are_in_millimetres_and_degrees():
     linear, angular = charts_of(ROBOT, POSE, record_of(samples))
     errors = np.array([each["pose_error"] for each in samples])
     assert (linear.label, angular.label) == ("position error [mm]", "rotation error [deg]")
-    np.testing.assert_allclose(linear.values, 1000.0 * errors[:, :3])
-    np.testing.assert_allclose(angular.values, errors[:, 3:] * 180.0 / np.pi)
+    np.testing.assert_allclose(columns(linear), 1000.0 * errors[:, :3])
+    np.testing.assert_allclose(columns(angular), errors[:, 3:] * 180.0 / np.pi)
     assert names(linear) == ["x", "y", "z"]
 
 
@@ -206,10 +171,10 @@ def test_terms_of_a_joint_stand_beside_their_total():
     samples = [state() for _ in range(3)]
     of_joint, total = charts_of(ROBOT, COMMAND, record_of(samples), joint=2)
     assert names(of_joint) == ["total", "stiffness", "damping"]
-    values = of_joint.values
+    values = columns(of_joint)
     np.testing.assert_allclose(values[:, 0], values[:, 1:].sum(axis=1))
     np.testing.assert_array_equal(values[:, 1], [each["term.stiffness"][2] for each in samples])
-    np.testing.assert_array_equal(total.values, [each["command"] for each in samples])
+    np.testing.assert_array_equal(columns(total), [each["command"] for each in samples])
     assert of_joint.label == "elbow: torque [N·m]"
 
 
@@ -217,7 +182,7 @@ def test_terms_of_a_law_that_no_longer_runs_go_with_its_last_sample():
     samples = [state(terms=("old",)) for _ in range(3)] + [state(terms=("new",)) for _ in range(60)]
     record = record_of(samples)
     assert names(charts_of(ROBOT, COMMAND, record)[0]) == ["total", "old", "new"]
-    assert names(charts_of(ROBOT, COMMAND, record.last(1.0))[0]) == ["total", "new"]
+    assert names(charts_of(ROBOT, COMMAND, Record.last(record.samples, 1.0))[0]) == ["total", "new"]
 
 
 @pytest.mark.parametrize(
@@ -240,9 +205,9 @@ def test_positions_have_their_limits():
     limits = RobotModel.of(ROBOT).limits
     one, share = charts_of(ROBOT, POSITIONS, record, joint=2)
     assert names(one) == ["position", "upper limit", "lower limit"]
-    q = record.blocks["position"]
-    np.testing.assert_array_equal(one.values, [[q[0, 2], limits.upper[2], limits.lower[2]]])
-    np.testing.assert_allclose(limits.lower + share.values / 100.0 * (limits.upper - limits.lower), q)
+    q = record.block("position", ROBOT.n)
+    np.testing.assert_array_equal(columns(one), [[q[0, 2], limits.upper[2], limits.lower[2]]])
+    np.testing.assert_allclose(limits.lower + columns(share) / 100.0 * (limits.upper - limits.lower), q)
 
 
 def test_joints_without_limits_have_none():
@@ -251,17 +216,17 @@ def test_joints_without_limits_have_none():
     one, share = charts_of(robot, POSITIONS, record_of([state(robot)]), joint=unlimited)
     assert names(one) == ["position"]
     assert f"joint {unlimited + 1}" not in names(share)
-    assert np.isfinite(share.values).all()
+    assert np.isfinite(columns(share)).all()
 
 
 def test_the_loops_percentiles_are_in_milliseconds():
     blocks = {"rate [Hz]": [499.0], "response p99 [us]": [420.0], "period_p50 [us]": [2000.0], "refusals": [1.0]}
     rate, period, latency = charts_of(ROBOT, LOOP, record_of([blocks, blocks]))
-    np.testing.assert_array_equal(rate.values, [[499.0, ROBOT.profile.rate]] * 2)
+    np.testing.assert_array_equal(columns(rate), [[499.0, ROBOT.profile.rate]] * 2)
     assert names(period) == ["period median"]
-    np.testing.assert_allclose(period.values, 2.0)
+    np.testing.assert_allclose(columns(period), 2.0)
     assert names(latency) == ["response 99 %"]
-    np.testing.assert_allclose(latency.values, 0.42)
+    np.testing.assert_allclose(columns(latency), 0.42)
 
 
 @pytest.mark.parametrize("robot", ["ur5", "gen3", "planar_two_link"])
@@ -325,17 +290,17 @@ def test_the_picture_has_every_curve(quantity, monkeypatch):
 
     monkeypatch.setattr(charting, "figure_class", lambda: Figure)
     record = record_of([state() for _ in range(5)])
-    record = Record(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.blocks)  # with a pause
-    charts = charts_of(ROBOT, quantity, record)
-    assert charting.png([chart_with_gaps(chart) for chart in charts], "title").startswith(b"\x89PNG")
+    record = Record(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.samples)  # with a pause
+    charts = charts_of(ROBOT, quantity, record.with_gaps(20.0))
+    assert charting.png(charts, "title").startswith(b"\x89PNG")
     (figure,) = made
     assert len(figure.axes) == len(charts)
     for axis, chart in zip(figure.axes, charts, strict=True):
         assert axis.get_ylabel() == chart.label
         assert [line.get_label() for line in axis.lines] == names(chart)
-        np.testing.assert_array_equal(
-            np.column_stack([line.get_ydata() for line in axis.lines]), np.insert(chart.values, 2, np.nan, axis=0)
-        )
+        drawn = np.column_stack([line.get_ydata() for line in axis.lines])
+        np.testing.assert_array_equal(drawn, columns(chart))
+        assert np.isnan(drawn).any(axis=1).tolist() == [True, False, False, True, False, False, False]
         low, high = axis.get_ylim()
         assert low <= chart.shows[0]
         assert chart.shows[1] <= high
@@ -362,9 +327,9 @@ def sent(monkeypatch):
     found = []
     send = plots_panel.fill
 
-    def take(plot, t, *columns):
-        found.append((t, np.transpose(columns)))
-        send(plot, t, *columns)
+    def take(plot, chart):
+        found.append((chart.x, columns(chart)))
+        send(plot, chart)
 
     monkeypatch.setattr(plots_panel, "fill", take)
     return found
@@ -437,7 +402,7 @@ def test_paused_plots_stand_still_and_go_on(browser, page, link, sent, monkeypat
     count = len(sent)
     come(link, 50, begin=1.0)
     browser.set("Quantity", WRENCH)
-    until(lambda: shown(page, WRENCH).blocks, "the other quantity")
+    until(lambda: shown(page, WRENCH).samples, "the other quantity")
     assert len(shown(page, WRENCH).t) == 50
     await_drawings(link)
     assert len(sent) == count + 2
@@ -451,7 +416,7 @@ def test_new_plots_get_their_data_again_though_they_are_paused(browser, page, li
     browser.set("Pause plots", True)
     until(lambda: page.plots.paused is not None, "the pause")
     browser.set("Quantity", WRENCH)
-    until(lambda: shown(page, WRENCH).blocks, "the other quantity")
+    until(lambda: shown(page, WRENCH).samples, "the other quantity")
     sent.clear()
     until(lambda: len(sent) >= 4, "two more drawings")
     assert sent[0][0][0] != sent[2][0][0]  # another range, or uPlot may have no axes
@@ -467,7 +432,7 @@ def test_plots_remain_while_their_curves_are_the_same(browser, page, link):
     until(lambda: len(shown(page).t) == 100, "more of them")
     assert page.plots.plots == first  # a new plot wouldn't be zoomed
     browser.set("Quantity", COMMAND)
-    until(lambda: shown(page, COMMAND).blocks, "the other quantity")
+    until(lambda: shown(page, COMMAND).samples, "the other quantity")
     assert not any(plot in first for plot in page.plots.plots)
 
 
@@ -495,7 +460,7 @@ def test_a_joint_is_chosen_where_there_is_a_choice(browser, page, link):
     open_plots(browser)
     assert not browser.handle("Joint").visible
     browser.set("Quantity", COMMAND)
-    until(lambda: shown(page, COMMAND).blocks, "the other quantity")
+    until(lambda: shown(page, COMMAND).samples, "the other quantity")
     assert browser.handle("Joint").visible
     browser.set("Joint", "elbow")
     until(lambda: page.plots.drawn.charts[0].label.startswith("elbow"), "its plot")
@@ -507,7 +472,7 @@ def test_diagnoses_are_gathered_while_the_plots_are_closed(browser, page, link):
         await_drawings(link)
     open_plots(browser, LOOP)
     until(lambda: len(shown(page, LOOP).t) == 3, "all of them")
-    np.testing.assert_array_equal(shown(page, LOOP).blocks["rate [Hz]"], [[500], [501], [502]])
+    np.testing.assert_array_equal(shown(page, LOOP).block("rate [Hz]", 1), [[500], [501], [502]])
 
 
 @pytest.mark.parametrize(("kind", "begin"), [("CSV", b"time [s],"), ("PNG", b"\x89PNG")])

@@ -415,7 +415,7 @@ def test_a_goal_is_followed_with_feedback_and_succeeds(follower):
     [
         ({"names": ("finger", *ROBOT.joints[1:])}, "finger"),
         ({"names": ROBOT.joints[:5]}, "must be shoulder_pan_joint"),
-        ({"points": ()}, "no points"),
+        ({"points": ()}, "points = 0"),
         ({"points": ((0.5, AWAY), (0.5, HOME))}, "must rise"),
         ({"stamp": 0.001, "points": ((1e-3, AWAY),)}, "s ago"),
         ({"goal_time_tolerance": Duration(sec=-2)}, "goal_time_tolerance"),

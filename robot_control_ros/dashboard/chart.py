@@ -39,11 +39,6 @@ class Chart:
     curves: tuple[Curve, ...]  # in the order of the legend
     shows: tuple[float, float] | None = None  # lowest and highest value that are always visible
 
-    @property
-    def values(self) -> Array:
-        """Of all curves, (N, k)."""
-        return np.column_stack([curve.values for curve in self.curves])
-
 
 def add_plot(gui: Any, x_label: str, chart: Chart, **settings: Any) -> Any:
     """A plot without data for a chart; `settings` of viser's `add_uplot`. An empty label takes no room."""
@@ -58,14 +53,15 @@ def show(plot: Any, chart: Chart) -> None:
     for name, value in (("series", _series(x_label, chart)), ("axes", _axes(x_label, chart))):
         if getattr(plot, name) != value:
             setattr(plot, name, value)
-    fill(plot, chart.x, *(curve.values for curve in chart.curves))
+    fill(plot, chart)
 
 
-def fill(plot: Any, *columns: Array) -> None:
-    """Give a plot its columns (k,), those of the x axis first.
+def fill(plot: Any, chart: Chart) -> None:
+    """Give a plot the values of a chart; its look stays.
 
     The line breaks at NaN. uPlot itself draws across it, and breaks at null, which the handle's `data` can't have.
     """
+    columns = (chart.x, *(curve.values for curve in chart.curves))
     plot._queue_update("data", [[None if x != x else x for x in column.tolist()] for column in columns])
 
 

@@ -121,9 +121,6 @@ class RobotLink(Protocol):
     def law(self) -> str:
         """The running law; empty until it is known."""
 
-    def laws(self) -> Sequence[str]:
-        """Laws to choose from."""
-
     def parameters(self) -> Mapping[str, Parameter]:
         """Gains of the running law, then the wrench's settings, by name; another object after each change."""
 
@@ -134,7 +131,7 @@ class RobotLink(Protocol):
         """Change gains of the running law and settings of the wrench, all or none."""
 
     def requests(self) -> frozenset[str]:
-        """The possible requests now: controller/hold, simulator/reset, ethercat/enable, …"""
+        """What is possible now: controller/hold, ethercat/enable, …; simulator/push means that :meth:`push` works."""
 
     def request(self, name: str, reply: Reply) -> None:
         """Make a request of :meth:`requests`."""
@@ -147,9 +144,6 @@ class RobotLink(Protocol):
 
     def stop(self, reply: Reply) -> None:
         """Safe output, then no commands; EtherCAT drives are braked."""
-
-    def can_push(self) -> bool:
-        """Whether there is a simulation that takes pushes."""
 
     def set_target_pose(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""

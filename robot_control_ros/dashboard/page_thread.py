@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from ..core.errors import ConfigError
 from .link import Reply, RequestResult
 
 PERIOD = 1.0 / 30.0  # s between two drawings
@@ -30,7 +33,6 @@ class PageThread:
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def close(self) -> None:
@@ -58,6 +60,20 @@ class PageThread:
         next(getattr(handle, name) for name in EVENTS if hasattr(handle, name))(on_event)
         return handle
 
+    def offer_file(self, button: Any, make: Callable[[Any], tuple[str, bytes]]) -> None:
+        """Send a file to the browser that clicks a button: `make(value)` gives name and content, or a ConfigError."""
+
+        async def on_click(event: Any) -> None:
+            """Begins in viser's own thread, before the value changes again; the file is made in another thread."""
+            try:
+                name, content = await asyncio.to_thread(make, event.target.value)
+            except ConfigError as error:
+                self.refuse(str(error))
+            else:
+                event.client.send_file_download(name, content, save_immediately=True)
+
+        button.on_click(on_click)
+
     def reply(self, then: Callable[[RequestResult], Any] | None = None) -> Reply:
         """For the link: shows a refusal, then calls `then` with the result, both in the page's thread."""
 
@@ -70,18 +86,12 @@ class PageThread:
         return lambda result: self.post(lambda: take(result))
 
     def _run(self) -> None:
-        due = time.monotonic()
         while not self._ending.is_set():
-            now = time.monotonic()
-            if now >= due:
-                due = max(due + PERIOD, now)
-                _report_errors(self._draw)
-                continue
-            try:
-                action = self._waiting.get(timeout=due - now)
-            except queue.Empty:
-                continue
-            _report_errors(action)
+            due = time.monotonic() + PERIOD
+            _report_errors(self._draw)
+            with suppress(queue.Empty):
+                while True:  # also if the drawing took the whole period
+                    _report_errors(self._waiting.get(timeout=max(due - time.monotonic(), 0.0)))
 
 
 def _report_errors(action: Callable[[], Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.errors import refused
 from ..core.gains import ParameterSet, gain_specs
@@ -11,13 +11,6 @@ from ..core.types import CommandMode, JointSpaceReference, Reference
 from ..robot.configuration import RobotConfig
 from . import command_mode, law_class, law_names
 from .law import ControlLaw
-
-
-class LawVariant(NamedTuple):
-    """A law by its name, and the present values of its choices: where they change, the command may jump."""
-
-    law: str
-    choices: tuple[str, ...]
 
 
 class RunningLaw:
@@ -64,7 +57,6 @@ class RunningLaw:
         self.robot = robot
         self._judged: Any = None
         self._warning = ""
-        self._choices = [spec.name for spec in gain_specs(law_type.Gains) if spec.choices]
         self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
         self.gains.finish()
@@ -84,10 +76,9 @@ class RunningLaw:
         return self._warning
 
     @property
-    def variant(self) -> LawVariant:
-        """Its name with the present values of its choices."""
-        gains = self.gains.current
-        return LawVariant(self.name, tuple(getattr(gains, name) for name in self._choices))
+    def variant(self) -> tuple[str, tuple[str, ...]]:
+        """Its name with the values of its choices: where they change, the command may jump."""
+        return self.name, self.gains.choices
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
         robot, specs = self.robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}

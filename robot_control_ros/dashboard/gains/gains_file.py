@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, refused
 from ..link import SETTINGS, Parameter, Value, split
 
 SECTIONS = ("/**", "controller", "/controller")  # a later one has priority
@@ -59,6 +59,5 @@ def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        message = f"{name} = {value!r}: must be a mapping: node, then ros__parameters, then law"
-        raise ConfigError(message, name=name, value=value)
+        raise refused(name, value, "must be a mapping: node, then ros__parameters, then law")
     return value

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ConfigError
+from ...laws import law_names
 from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
 from ..page_thread import PageThread
 from . import gains_file
 from .presets import SCALES, preset
-from .sliders import Control, can_show, changed, controls, shown
+from .sliders import Control, changed, controls, shown
 
 TOUCHED = 0.3  # s after a person's last change of a control, in which the node's value doesn't change it
 UNTOUCHED = 2.0  # s after which the controls may be replaced
@@ -28,9 +29,9 @@ class GainsPanel:
         self._parameters: Mapping[str, Parameter] = {}
         self._controls: list[tuple[str, Control, Any]] = []
         self._built: object = None  # what the controls were made for
-        self._drawn: object = None  # what the controls show
         self._edits: dict[str, Value] = {}  # not yet sent
         self._waiting = False  # for an answer
+        self._laws = law_names()
         self._law = gui.add_dropdown("Law", ("…",), hint="The control law that runs.")
         thread.connect(self._law, self._choose_law)
         hint = "Stiffness as a multiple of the robot's own: 0.2, 1, 3, and 0 to guide it by hand."
@@ -41,43 +42,29 @@ class GainsPanel:
             self._rest = gui.add_folder(None)
             self._settings = {prefix: gui.add_folder(FOLDERS[prefix], expand_by_default=False) for prefix in SETTINGS}
             save = gui.add_button("Save as a ROS parameter file", hint="The controller can start with it: gains:=FILE")
-            save.on_click(self._save)
+            thread.offer_file(save, lambda clicked: self._make_file())
             thread.connect(gui.add_upload_button("Load a ROS parameter file"), lambda file: self._load(file.content))
 
     def draw(self, answers: bool) -> None:
         """Show the node's values, except of controls that are being changed; disabled if the node doesn't answer."""
         if self._waiting or self._edits:
             return
-        touched = any(_touched(handle, UNTOUCHED) for handle in self._handles())
-        state = (self._link.parameters(), self._link.law(), self._per_axis.value, answers)
-        if state == self._drawn and not touched:
-            return
-        self._parameters, law, per_axis, _ = state
-        self._draw_law()
-        built = (law, tuple(self._parameters), per_axis)
-        if built != self._built or not self._fits(touched):
+        law, per_axis, self._parameters = self._link.law(), self._per_axis.value, self._link.parameters()
+        self._draw_law(law)
+        built = law, tuple(self._parameters), per_axis
+        wanted = [(name, each) for name, gain in self._parameters.items() for each in controls(gain, per_axis)]
+        touched = any(_touched(handle, UNTOUCHED) for _, _, handle in self._controls)
+        if built != self._built or not (touched or wanted == [(name, control) for name, control, _ in self._controls]):
             self._built = built
-            self._build()
+            self._build(wanted)
         for name, control, handle in self._controls:
             if not _touched(handle):
                 handle.value = shown(self._parameters[name], control)
-        for handle in self._handles():
             handle.disabled = not answers
-        self._drawn = None if touched else state
+        self._law.disabled = not answers
 
-    def _handles(self) -> list[Any]:
-        return [self._law, *(handle for _, _, handle in self._controls)]
-
-    def _fits(self, touched: bool) -> bool:
-        """Whether the controls are right for the present values; during changes, whether they can show them."""
-        if touched:
-            return all(can_show(self._parameters[name], control) for name, control, _ in self._controls)
-        wanted = [c for each in self._parameters.values() for c in controls(each, self._per_axis.value)]
-        return wanted == [control for _, control, _ in self._controls]
-
-    def _draw_law(self) -> None:
-        law = self._link.law()
-        options = tuple(dict.fromkeys((*self._link.laws(), law))) if law else ("…",)
+    def _draw_law(self, law: str) -> None:
+        options = tuple(dict.fromkeys((*self._laws, law))) if law else ("…",)
         if options != tuple(self._law.options):
             self._law.options = options
         if law and law != self._law.value and not _touched(self._law):
@@ -87,21 +74,21 @@ class GainsPanel:
         self._waiting = True
         self._link.set_law(law, self._thread.reply(self._settle))
 
-    def _build(self) -> None:
+    def _build(self, wanted: list[tuple[str, Control]]) -> None:
         for _, _, handle in self._controls:
             handle.remove()
         self._controls = []
-        for number, (name, parameter) in enumerate(self._parameters.items()):
-            usual = self._first if number < FIRST else self._rest
-            with self._settings.get(split(name)[0], usual):
-                for control in controls(parameter, self._per_axis.value):
-                    handle = self._thread.connect(self._make(parameter, control), partial(self._edit, name, control))
-                    self._controls.append((name, control, handle))
+        first = tuple(self._parameters)[:FIRST]
+        for name, control in wanted:
+            with self._settings.get(split(name)[0], self._first if name in first else self._rest):
+                handle = self._thread.connect(self._make(name, control), partial(self._edit, name, control))
+            self._controls.append((name, control, handle))
         for prefix, folder in self._settings.items():
             folder.visible = any(name.startswith(prefix) for name in self._parameters)
 
-    def _make(self, parameter: Parameter, control: Control) -> Any:
-        gui, value = self._gui, shown(parameter, control)
+    def _make(self, name: str, control: Control) -> Any:
+        gui, parameter = self._gui, self._parameters[name]
+        value = shown(parameter, control)
         if isinstance(value, bool):
             return gui.add_checkbox(control.label, value, hint=parameter.text)
         if isinstance(value, str):
@@ -140,10 +127,10 @@ class GainsPanel:
     def _apply_preset(self, name: str) -> None:
         self._apply(lambda: preset(name, self._link.law(), self._parameters))
 
-    def _save(self, event: Any) -> None:
+    def _make_file(self) -> tuple[str, bytes]:
         law = self._link.law()
         content = gains_file.write(law, self._link.parameters()).encode()
-        event.client.send_file_download(f"{self._link.robot.name}_{law.rpartition(':')[2]}.yaml", content)
+        return f"{self._link.robot.name}_{law.rpartition(':')[2]}.yaml", content
 
     def _load(self, content: bytes) -> None:
         self._apply(lambda: gains_file.read(content.decode("utf-8", "replace"), self._link.law()))

@@ -51,15 +51,6 @@ def shown(parameter: Parameter, control: Control) -> bool | float | str:
     return value[(control.indices or (0,))[0]] if isinstance(value, tuple) else value
 
 
-def can_show(parameter: Parameter, control: Control) -> bool:
-    """Whether it can show the present value: one value, within the range of a slider."""
-    value = parameter.value
-    if isinstance(value, (bool, str)):
-        return True
-    values = {value[index] for index in control.indices or ()} if isinstance(value, tuple) else {value}
-    return len(values) == 1 and control.lower <= min(values) and max(values) <= control.upper
-
-
 def changed(value: Value, control: Control, new: bool | float | str) -> Value:
     """A gain's value after its control was set to `new`."""
     if control.indices is None or not isinstance(value, tuple):

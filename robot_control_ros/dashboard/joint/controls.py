@@ -38,21 +38,21 @@ class JointControls:
     def __init__(self, gui: Any, thread: PageThread, own: str, change: Callable[[], None]) -> None:
         self._gui, self._thread, self._change = gui, thread, change
         self._handles: dict[str, Any] = {}
+        self._initial: dict[str, Any] = {}
         laws = (*USED, own) if own else tuple(USED)
-        self._dropdown("law", "Law", laws, own or PID, "It gives the velocity command at each physics step.")
-        self._make_gains()
+        self._add("law", "dropdown", "Law", "It gives the velocity command at each physics step.", own or PID, laws)
+        self._add_gains()
         with gui.add_folder("Step"):
-            self._make_step()
+            self._add_step()
         with gui.add_folder("Source"):
             names = tuple(line.name for line in LINES)
             hint = "(P, I, D), velocity limit: a line of the source's table. Curve by its equation, dots as printed."
-            self._dropdown("line", "Reference", (NO_LINE, *names), names[0], hint)
+            self._add("line", "dropdown", "Reference", hint, names[0], (NO_LINE, *names))
             hint = "Set everything as in that line."
             self._copy = gui.add_button_group("Gains and step", ("As the reference",), hint=hint)
             thread.connect(self._copy, lambda label: self._copy_line())
 
     def read(self) -> StepSettings:
-        """The present values."""
         value = {name: handle.value for name, handle in self._handles.items()}
         step = Step(
             start=value["start"],
@@ -73,41 +73,34 @@ class JointControls:
         self._handles["limit"].visible = self._handles["limited"].value
         self._copy.visible = self._line() is not None
 
-    def _make_gains(self) -> None:
-        variant = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
-        self._dropdown("variant", "Variant", ("legacy", "current"), "legacy", variant)
-        self._slider("p", "P", (0.0, 2.0, 0.01), 0.1, "Part of the error that is corrected per step.")
-        self._slider("i", "I [1/s]", (0.0, 20.0, 0.1), 2.0, "On the sum of all errors times T; 0 resets the sum.")
-        self._slider("d", "D [s]", (0.0, 0.01, 0.00005), 0.0, "On the rate of the error.")
-        self._slider(
-            "acceleration", "Acceleration [deg/s²]", (100.0, 5000.0, 100.0), 1000.0, "Of braking and starting."
-        )
-        self._checkbox("limited", "Limit the velocity", "Off: the servo reaches any velocity.")
-        self._slider(
-            "limit", "Limit [deg/s]", (10.0, 720.0, 10.0), 90.0, "Of the servo; the law takes it into account."
-        )
-        self._checkbox(
-            "anti_windup", "Anti-windup", "The sum stops at the limit, while the error would drive it further."
-        )
+    def _add_gains(self) -> None:
+        hint = "legacy: D on the change of the error, P per step. current: D on the velocity, P per 5 ms."
+        self._add("variant", "dropdown", "Variant", hint, "legacy", ("legacy", "current"))
+        self._add("p", "slider", "P", "Part of the error that is corrected per step.", 0.1, 0.0, 2.0, 0.01)
+        self._add("i", "slider", "I [1/s]", "On the sum of all errors times T; 0 resets the sum.", 2.0, 0.0, 20.0, 0.1)
+        self._add("d", "slider", "D [s]", "On the rate of the error.", 0.0, 0.0, 0.01, 0.00005)
+        hint = "Of braking and starting."
+        self._add("acceleration", "slider", "Acceleration [deg/s²]", hint, 1000.0, 100.0, 5000.0, 100.0)
+        self._add("limited", "checkbox", "Limit the velocity", "Off: the servo reaches any velocity.", False)
+        hint = "Of the servo; the law takes it into account."
+        self._add("limit", "slider", "Limit [deg/s]", hint, 90.0, 10.0, 720.0, 10.0)
+        hint = "The sum stops at the limit, while the error would drive it further."
+        self._add("anti_windup", "checkbox", "Anti-windup", hint, False)
 
-    def _make_step(self) -> None:
-        self._slider("start", "Start [deg]", (-360.0, 360.0, 1.0), 0.0, "Where the joint is before the step.")
-        self._slider("target", "Target [deg]", (-360.0, 360.0, 1.0), STEP, "Where the joint goes.")
-        self._checkbox("cyclic", "Cyclic joint", "It turns endlessly and goes the short way: from 10 to 350 by -20.")
-        self._slider("duration", "Duration [s]", (0.1, 3.0, 0.1), 1.0, "Of the simulation.")
-        self._dropdown("dt", "Time step [ms]", STEPS_MS, "5", "T of the physics; the law is called once in each.")
+    def _add_step(self) -> None:
+        self._add("start", "slider", "Start [deg]", "Where the joint is before the step.", 0.0, -360.0, 360.0, 1.0)
+        self._add("target", "slider", "Target [deg]", "Where the joint goes.", STEP, -360.0, 360.0, 1.0)
+        hint = "It turns endlessly and goes the short way: from 10 to 350 by -20."
+        self._add("cyclic", "checkbox", "Cyclic joint", hint, False)
+        self._add("duration", "slider", "Duration [s]", "Of the simulation.", 1.0, 0.1, 3.0, 0.1)
+        hint = "T of the physics; the law is called once in each."
+        self._add("dt", "dropdown", "Time step [ms]", hint, "5", STEPS_MS)
 
-    def _dropdown(self, name: str, label: str, options: tuple[str, ...], value: str, hint: str) -> None:
-        self._add(name, self._gui.add_dropdown(label, options, initial_value=value, hint=hint))
-
-    def _slider(self, name: str, label: str, bounds: tuple[float, float, float], value: float, hint: str) -> None:
-        self._add(name, self._gui.add_slider(label, *bounds, value, hint=hint))
-
-    def _checkbox(self, name: str, label: str, hint: str) -> None:
-        self._add(name, self._gui.add_checkbox(label, False, hint=hint))
-
-    def _add(self, name: str, handle: Any) -> None:
+    def _add(self, name: str, kind: str, label: str, hint: str, initial: Any, *choices: Any) -> None:
+        """A control of viser, of a kind: its options, or lowest and highest value and step."""
+        handle = getattr(self._gui, f"add_{kind}")(label, *choices, initial_value=initial, hint=hint)
         self._handles[name] = self._thread.connect(handle, lambda value: self._change())
+        self._initial[name] = initial
 
     def _line(self) -> SourceLine | None:
         return next((line for line in LINES if line.name == self._handles["line"].value), None)
@@ -117,11 +110,9 @@ class JointControls:
         if line is None:
             return
         p, i, d = line.pid
-        values = {"law": PID, "variant": "legacy", "p": p, "i": i, "d": d, "anti_windup": False}
-        values |= {"start": 0.0, "target": STEP, "cyclic": False, "duration": 1.0, "dt": "5"}
-        values["limited"] = line.limit is not None
+        values = self._initial | {"law": PID, "line": line.name, "p": p, "i": i, "d": d}
         if line.limit is not None:
-            values["limit"] = line.limit
+            values |= {"limited": True, "limit": line.limit}
         for name, value in values.items():
             self._handles[name].value = value
         self._change()

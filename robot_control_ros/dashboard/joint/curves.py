@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.types import Array
 from ...simulation.joint_step.response import STEP, Step, StepRun, T
@@ -12,6 +13,7 @@ from ...simulation.joint_step.source import SourceLine, reference
 from ..chart import TIME, Chart, Curve, csv
 from ..markup import GREY
 
+TICK = 1e-3  # s between two moments that are drawn; all physics steps are multiples of it
 MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn
 OWN, REFERENCE, TARGET = "#1c6fc4", "#f08c00", GREY
 
@@ -52,26 +54,23 @@ class Curves:
 
     def angles(self) -> tuple[Array, ...]:
         """Time [s], the run, the target, and the curve and figures of a source's line [deg]; NaN if there is none."""
-        edges = self._edges()
-        run, drawn = self.run, self.drawn
-        own = np.interp(edges, np.round(run.time[:drawn], 9), self.step.start + run.angle[:drawn], right=np.nan)
-        goal = np.full(edges.size, self.step.start + self.step.size)
+        time, run, drawn = _times(self._ticks()), self.run, self.drawn
+        own = np.interp(time, np.round(run.time[:drawn], 9), self.step.start + run.angle[:drawn], right=np.nan)
+        goal = np.full(time.size, self.step.start + self.step.size)
         if self.beside is None:
-            return edges, own, goal
-        dots = np.full(edges.size, np.nan)
-        for time, angle in self.figures.items():
-            dots[np.searchsorted(edges, time)] = angle
-        return edges, own, goal, np.interp(edges, *self.beside), dots
+            return time, own, goal
+        dots = np.full(time.size, np.nan)
+        for moment, angle in self.figures.items():
+            dots[round(moment / TICK)] = angle
+        return time, own, goal, np.interp(time, *self.beside), dots
 
     def commands(self) -> tuple[Array, ...]:
-        """Time [s], the command, and that of a source's line [deg/s]; each value twice, at its begin and end."""
-        edges = self._edges()
-        middles = (edges[:-1] + edges[1:]) / 2.0
-        drawn = max(self.drawn - 1, 0)
-        rows = [_held(middles, self.step.dt, self.run.command[:drawn])]
+        """Time [s], the command, and that of a source's line [deg/s], each held for its step."""
+        ticks = self._ticks()
+        rows = [_held(ticks, self.step.dt, self.run.command[: max(self.drawn - 1, 0)])]
         if self.beside is not None:
-            rows.append(_held(middles, T, np.diff(self.beside[1]) / T))
-        return np.repeat(edges, 2)[1:-1], *(np.repeat(row, 2) for row in rows)
+            rows.append(_held(ticks, T, np.diff(self.beside[1]) / T))
+        return _times(ticks), *rows
 
     def csv(self) -> bytes:
         """Every sample: time, angle, and the command from then on; with the source's line at the same times."""
@@ -98,13 +97,15 @@ class Curves:
             commands.append(Curve(name, other[0], REFERENCE, 2.0, dashed=True))
         return Chart("angle [deg]", time, tuple(angles)), Chart("command [deg/s]", moments, tuple(commands))
 
-    def _edges(self) -> Array:
-        """Times of all samples (k,) [s], also of those after an early end of the run."""
-        edges = np.round(self.step.dt * np.arange(round(self.step.duration / self.step.dt) + 1), 9)
-        return edges if self.beside is None else np.union1d(edges, self.beside[0])
+    def _ticks(self) -> NDArray[np.int64]:
+        """Numbers (k,) of the moments that are drawn, also of those after an early end of the run."""
+        return np.arange(round(self.step.duration / TICK) + 1)
 
 
-def _held(times: Array, dt: float, values: Array) -> Array:
-    """Values (k,), each held for dt [s], at times; NaN after the last."""
-    index = np.floor(times / dt).astype(int)
-    return np.append(values, np.nan)[np.minimum(index, values.size)]
+def _times(ticks: NDArray[np.int64]) -> Array:
+    return np.asarray(TICK * ticks, dtype=float)
+
+
+def _held(ticks: NDArray[np.int64], dt: float, values: Array) -> Array:
+    """Values (k,), each held for dt [s], at ticks; NaN after the last."""
+    return np.append(values, np.nan)[np.minimum(ticks // round(dt / TICK), values.size)]

@@ -28,7 +28,7 @@ class JointPage(WebPage):
     """The page.
 
     Args:
-        host, port: see :class:`WebPage`.
+        host, port, token: see :class:`WebPage`.
         callback: a user's law of the joint, ``package.module:function``; see
             :class:`~robot_control_ros.simulation.joint_step.response.JointInput`.
 
@@ -40,20 +40,20 @@ class JointPage(WebPage):
         ConfigError: the callback can't be loaded.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 8080, callback: str = "") -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 8080, callback: str = "", token: bool = True) -> None:
         self._name = callback
         self._own: Callback | None = load(callback) if callback else None
         self._problem = ""
         self._stale = True
         self.curves: Curves | None = None
-        super().__init__(TITLE, host, port)
+        super().__init__(TITLE, host, port, token)
         gui = self.server.gui
         self._controls = JointControls(gui, self.thread, callback, self._change)
         if callback:
             again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
             self.thread.connect(again, lambda label: self._load())
         files = gui.add_button_group("Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text.")
-        files.on_click(self._save)
+        self.thread.offer_file(files, self._make_file)
         self._make_plots(gui)
         self.thread.start()
 
@@ -71,17 +71,13 @@ class JointPage(WebPage):
         except ConfigError as error:
             self.refuse(str(error))
 
-    def _save(self, event: Any) -> None:
-        """Runs in viser's thread, as a picture takes its time; curves that are drawn don't change any more."""
-        kind, curves = event.target.value, self.curves
+    def _make_file(self, kind: str) -> tuple[str, bytes]:
+        """Name and content; curves that are drawn don't change any more."""
+        curves = self.curves
         if curves is None:
-            return
-        try:
-            content = png(curves.charts(), curves.title) if kind == "PNG" else curves.csv()
-        except ConfigError as error:
-            event.client.add_notification("Not saved", str(error), color="red")
-            return
-        event.client.send_file_download(f"joint_step.{kind.lower()}", content, save_immediately=True)
+            raise ConfigError("nothing is drawn yet")
+        content = png(curves.charts(), curves.title) if kind == "PNG" else curves.csv()
+        return f"joint_step.{kind.lower()}", content
 
     # --- drawing ---
 
@@ -99,15 +95,14 @@ class JointPage(WebPage):
         """Fill the window of the browser that connected, or was resized, last."""
         size = CANVAS
 
-        def fill_window() -> None:
+        def fill_window(camera: Any) -> None:
             nonlocal size
-            now = client.camera.image_width, client.camera.image_height
-            if now != size:
-                size = now
-                self._fill(*now)
+            if (camera.image_width, camera.image_height) != size:
+                size = camera.image_width, camera.image_height
+                self._fill(*size)
 
-        client.camera.on_update(lambda camera: fill_window())
-        fill_window()  # after that, so that no size is missed
+        client.camera.on_update(fill_window)
+        fill_window(client.camera)  # after that, so that no size is missed
 
     def _fill(self, width: int, height: int) -> None:
         """Cover the empty canvas [px]."""
@@ -151,12 +146,3 @@ class JointPage(WebPage):
             return settings.law, Trapezoidal(acceleration), ["a trapezium of velocity, up to the limit"], []
         assert self._own is not None
         return settings.law, self._own, [], []
-
-
-def serve_joint(host: str, port: int, callback: str) -> int:
-    """The page until Ctrl-C; its address is printed. Returns the exit status.
-
-    Raises:
-        ConfigError: the callback can't be loaded.
-    """
-    return JointPage(host, port, callback).serve()

@@ -56,11 +56,9 @@ class PlanarView:
         self.trail = Trail(scene)
 
     def trace(self) -> None:
-        """Extend the trail to the tip."""
         self.trail.draw(_at(self._arm.tip, TRAIL))
 
     def draw(self) -> None:
-        """As the arm is now."""
         arm = self._arm
         elbow, tip = arm.elbow, arm.tip
         for link, start, angle in zip(self._links, (np.zeros(2), elbow), np.cumsum(arm.q), strict=True):

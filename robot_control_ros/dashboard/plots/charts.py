@@ -24,7 +24,8 @@ POSE, WRENCH, COMMAND, POSITIONS, LOOP = QUANTITIES = (
 OF_ONE_JOINT = (COMMAND, POSITIONS)  # have a chart of the chosen joint
 COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8d6e3f", "#7950c8")
 UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
-OF_AXES = {"pose_error": ("m", "rad"), "twist": ("m/s", "rad/s"), "wrench": ("N", "N·m")}
+FORCE = ("N", "N·m")
+OF_AXES = {"pose_error": ("m", "rad"), "twist": ("m/s", "rad/s"), "wrench": FORCE, "target_wrench": FORCE}
 OF_JOINTS = {"position": "rad", "velocity": "rad/s", "effort": "N·m", "saturated": "0 or 1", "rate_limited": "0 or 1"}
 PERCENTILES = {"p50": "median", "p99": "99 %"}
 
@@ -47,17 +48,14 @@ class Charts:
             record: of the controller's ~/state; for LOOP of its /diagnostics.
         """
         index = self.joints.index(joint)
-        if quantity == POSE:
-            charts = self._pose_error(record)
-        elif quantity == WRENCH:
-            charts = self._wrench(record)
-        elif quantity == COMMAND:
-            charts = self._command(record, index, mode)
-        elif quantity == POSITIONS:
-            charts = self._positions(record, index)
-        else:
-            charts = self._loop(record)
-        return tuple(chart for chart in charts if chart.curves)
+        makers = {
+            POSE: lambda: self._pose_error(record),
+            WRENCH: lambda: self._wrench(record),
+            COMMAND: lambda: self._command(record, index, mode),
+            POSITIONS: lambda: self._positions(record, index),
+            LOOP: lambda: self._loop(record),
+        }
+        return tuple(chart for chart in makers[quantity]() if chart.curves)
 
     def _pose_error(self, record: Record) -> Sequence[Chart]:
         error = record.block("pose_error", 6)
@@ -75,10 +73,11 @@ class Charts:
         )
 
     def _command(self, record: Record, index: int, mode: CommandMode | None) -> Sequence[Chart]:
-        joint, command = self.joints[index], record.block("command", len(self.joints))
+        joint, n = self.joints[index], len(self.joints)
+        command, names = record.block("command", n), [name for name in record.widths if name.startswith("term.")]
         terms = [
-            Curve(name.removeprefix("term.").replace("_", " "), record.blocks[name][:, index], _colour(i))
-            for i, name in enumerate(terms_in(record))
+            Curve(name.removeprefix("term.").replace("_", " "), record.block(name, n)[:, index], _colour(i))
+            for i, name in enumerate(names)
         ]
         of_joint, of_all = f"{joint}: terms", "command"
         if mode is CommandMode.EFFORT:
@@ -123,11 +122,6 @@ class Charts:
         return tuple(Curve(name, values[:, i], _colour(i)) for i, name in enumerate(self.joints))
 
 
-def terms_in(record: Record) -> list[str]:
-    """Blocks with terms of the laws that ran in this time."""
-    return [name for name, each in record.blocks.items() if name.startswith("term.") and np.isfinite(each).any()]
-
-
 def _colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
@@ -138,12 +132,13 @@ def _of_axes(label: str, record: Record, values: Array, axes: Sequence[int], lea
 
 def _percentiles(record: Record, kinds: dict[str, str]) -> tuple[Curve, ...]:
     """Medians and 99th percentiles [ms], from the µs of /diagnostics; the two of a kind have one colour."""
+    known = record.widths
     return tuple(
-        Curve(f"{word} {name}", 1e-3 * record.blocks[key][:, 0], _colour(i), dashed=percentile == "p50")
+        Curve(f"{word} {name}", 1e-3 * record.block(key, 1)[:, 0], _colour(i), dashed=percentile == "p50")
         for i, (kind, word) in enumerate(kinds.items())
         for percentile, name in PERCENTILES.items()
         for key in (f"{kind} {percentile} [us]", f"{kind}_{percentile} [us]")
-        if key in record.blocks
+        if key in known
     )
 
 
@@ -155,11 +150,10 @@ def record_csv(record: Record, robot: RobotConfig, mode: CommandMode | None) -> 
         robot: its joints name the columns.
         mode: of the command; None if unknown.
     """
-    old_terms = {name for name in record.blocks if name.startswith("term.")} - set(terms_in(record))
     columns = {TIME: record.t}
-    for block, values in record.blocks.items():
-        if block != "time" and block not in old_terms:
-            columns |= zip(_columns(block, values.shape[1], robot, mode), values.T, strict=True)
+    for block, width in record.widths.items():
+        if block != "time":
+            columns |= zip(_columns(block, width, robot, mode), record.block(block, width).T, strict=True)
     return csv(columns)
 
 

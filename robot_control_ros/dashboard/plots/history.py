@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...core.types import Array
+
+LATE = 8.0  # times the usual period: a later sample leaves a gap
+
+Blocks = Mapping[str, Array]  # a sample: arrays by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,40 +19,38 @@ class Record:
     """N samples."""
 
     t: Array = field(default_factory=lambda: np.zeros(0))  # (N,) rising [s]
-    blocks: Mapping[str, Array] = field(default_factory=dict)  # (N, width) by name; NaN where a sample lacked it
+    samples: Sequence[Blocks] = ()  # N
 
-    def block(self, name: str, width: int) -> Array:
-        """(N, width) of a name; NaN if no sample had it."""
-        found = self.blocks.get(name)
-        return np.full((len(self.t), width), np.nan) if found is None else found
-
-    def last(self, span: float) -> Record:
-        """Its newest samples, over a time [s]."""
-        if not len(self.t):
-            return self
-        first = int(np.searchsorted(self.t, self.t[-1] - span))
-        return Record(self.t[first:], {name: values[first:] for name, values in self.blocks.items()})
-
-    def extended(self, samples: Iterable[tuple[float, Mapping[str, Array]]]) -> Record:
-        """Itself with newer samples: times [s] and arrays (width,) by name.
+    @classmethod
+    def last(cls, samples: Sequence[Blocks], span: float) -> Record:
+        """The newest of samples, over a time [s]; each has its own time in the block `time`.
 
         A time that jumps back begins a new record. A second sample of the same time is left out.
         """
-        old, new = self, list[tuple[float, Mapping[str, Array]]]()
-        for time, blocks in samples:
-            newest = new[-1][0] if new else old.t[-1] if len(old.t) else -np.inf
-            if time < newest:
-                old, new = Record(), []
-            if time != newest:
-                new.append((time, blocks))
-        widths = {name: values.shape[1] for name, values in old.blocks.items()}
-        widths |= {name: len(values) for _, blocks in new for name, values in blocks.items()}
-        first, count = len(old.t), len(old.t) + len(new)
-        joined = {name: np.full((count, width), np.nan) for name, width in widths.items()}
-        for name, values in old.blocks.items():
-            if values.shape[1] == widths[name]:
-                joined[name][:first] = values
-        for row, (_, blocks) in enumerate(new, first):
-            for name, values in blocks.items():
-                joined[name][row] = values
-        return Record(np.append(old.t, [time for time, _ in new]), joined)
+        t = np.array([each["time"][0] for each in samples], dtype=float)
+        steps = np.diff(t, prepend=-np.inf)
+        begin = max(np.flatnonzero(steps < 0.0), default=0)
+        chosen = np.flatnonzero((steps != 0.0) & (t >= t[-1:] - span) & (np.arange(len(t)) >= begin))
+        return cls(t[chosen], [samples[index] for index in chosen.tolist()])
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """The number of values by name, as in the newest sample that has the name."""
+        return {name: len(values) for each in self.samples for name, values in each.items()}
+
+    def block(self, name: str, width: int) -> Array:
+        """(N, width) of a name; NaN where a sample lacks it, or has another number of values."""
+        missing = np.full(width, np.nan)
+        found = (each.get(name, missing) for each in self.samples)
+        rows = (values if len(values) == width else missing for values in found)
+        return np.concatenate([np.zeros(0), *rows]).reshape(-1, width)
+
+    def with_gaps(self, span: float) -> Record:
+        """With times before the newest, an empty sample in each pause, and one at -span if it is shorter."""
+        t = self.t - self.t[-1:] if len(self.t) else np.zeros(1)
+        steps, samples = np.diff(t), list(self.samples or ({},))
+        pauses = np.flatnonzero(steps > LATE * np.median([*steps, np.inf])) + 1
+        times = np.insert(t, pauses, t[pauses] - steps[pauses - 1] / 2.0)
+        for index in reversed(pauses.tolist()):
+            samples.insert(index, {})
+        return Record(np.append(-span, times), [{}, *samples]) if t[0] > -span else Record(times, samples)

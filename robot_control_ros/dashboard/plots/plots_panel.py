@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,12 +20,11 @@ from ..chart import TIME, Chart, add_plot, fill, png
 from ..link import Parameter, RobotLink
 from ..page_thread import PageThread
 from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Charts, record_csv
-from .history import Record
-from .thinning import chart_with_gaps, thin
+from .history import Blocks, Record
 
 PERIOD = 1.0 / 6.0  # s between two drawings
 SPANS = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0}
-LONGEST = max(SPANS.values())
+DIAGNOSES = 1000  # samples of /diagnostics that are kept
 SETTLING = 1.0  # s in which new plots are drawn even if paused
 NUDGE = 1e-6  # s: data that come while uPlot changes its size leave it without axes, until a range changes
 WIDTH = 400  # px
@@ -37,17 +35,17 @@ PNG, CSV = "PNG", "CSV"
 
 @dataclass(frozen=True, eq=False)
 class PlotData:
-    """The law, its command's mode (None if unknown), and records of ~/state and of /diagnostics at one moment."""
+    """The law, its command's mode (None if unknown), and samples of ~/state and of /diagnostics at one moment."""
 
     law: str
     mode: CommandMode | None
-    states: Record
-    loop: Record
+    states: Sequence[Blocks]
+    loop: Sequence[Blocks]
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPlots:
-    """What the panel shows: a quantity of the data, as a record of the chosen time, and its charts."""
+    """What the panel shows: a quantity of the data, as a record of the chosen time, and its charts with gaps."""
 
     data: PlotData
     quantity: str
@@ -66,12 +64,14 @@ class PlotsPanel:
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, limits: JointLimits) -> None:
-        self._gui, self._link, self._thread = gui, link, thread
+        self._gui, self._link = gui, link
         self._charts = Charts(link.robot, limits)
-        self._data = PlotData("", None, Record(), Record())
-        self._newest: Any = None  # state that was taken
-        self._diagnosis: Mapping[str, str] = {}
+        self._law = ""
+        self._mode: CommandMode | None = None
         self._parameters: object = None  # that the mode was found with
+        self._begin = 0  # number of samples before those with commands of this mode
+        self._loop: deque[Blocks] = deque(maxlen=DIAGNOSES)
+        self._diagnosis: Mapping[str, str] = {}
         self.paused: PlotData | None = None
         self.drawn: DrawnPlots | None = None
         self.plots: list[Any] = []
@@ -95,8 +95,7 @@ class PlotsPanel:
         hint = "The plots stand still. Drag over one to zoom in, double-click to zoom out."
         thread.connect(gui.add_checkbox("Pause plots", False, hint=hint), self._pause)
         hint = "Every sample of the chosen time: these plots, or a table of all values."
-        files = gui.add_button_group("Export", (PNG, CSV), hint=hint)
-        files.on_click(self._export)
+        thread.offer_file(gui.add_button_group("Export", (PNG, CSV), hint=hint), self._make_file)
 
     # --- what arrives ---
 
@@ -114,29 +113,20 @@ class PlotsPanel:
         diagnosis = self._link.health().diagnosis
         if diagnosis and diagnosis is not self._diagnosis:
             self._diagnosis = diagnosis
-            sample = time.monotonic(), _numbers(diagnosis)
-            self._change(loop=self._data.loop.extended([sample]).last(LONGEST))
+            self._loop.append({"time": np.array([time.monotonic()]), **_numbers(diagnosis)})
 
     def _take_mode(self) -> None:
         """A command of another unit begins a new record."""
-        law, parameters, data = self._link.law(), self._link.parameters(), self._data
-        if not law or (law == data.law and parameters is self._parameters):
+        law, parameters, before = self._link.law(), self._link.parameters(), self._mode
+        if not law or (law == self._law and parameters is self._parameters):
             return
-        self._parameters, mode = parameters, _mode(law, parameters)
-        self._change(law=law, mode=mode)
-        if data.law and data.mode != mode:
-            self._newest = next(reversed(self._link.recent(0)), None)
-            self._change(states=Record())
+        self._mode = _mode(law, parameters)
+        if self._law and self._mode != before:
+            self._begin = self._link.telemetry().samples
+        self._law, self._parameters = law, parameters
 
-    def _take_states(self) -> None:
-        new = list(takewhile(lambda blocks: blocks is not self._newest, reversed(self._link.recent(0))))
-        if new:
-            self._newest = new[0]
-            samples = ((float(blocks["time"][0]), blocks) for blocks in reversed(new))
-            self._change(states=self._data.states.extended(samples).last(LONGEST))
-
-    def _change(self, **changes: Any) -> None:
-        self._data = replace(self._data, **changes)
+    def _data(self) -> PlotData:
+        return PlotData(self._law, self._mode, self._link.recent(self._begin), tuple(self._loop))
 
     # --- what is shown ---
 
@@ -148,21 +138,18 @@ class PlotsPanel:
             self._build((), 0.0)
 
     def _pause(self, paused: bool) -> None:
-        self._take_states()
-        self.paused = self._data if paused else None
+        self.paused = self._data() if paused else None
 
     def _redraw(self) -> None:
-        self._take_states()
-        data, quantity, span = self.paused or self._data, self._quantity.value, SPANS[self._span.value]
-        record = (data.loop if quantity == LOOP else data.states).last(span)
-        charts = self._charts.of(quantity, self._joint.value, data.mode, record)
+        data, quantity, span = self.paused or self._data(), self._quantity.value, SPANS[self._span.value]
+        record = Record.last(data.loop if quantity == LOOP else data.states, span)
+        self._nudge = NUDGE - self._nudge
+        shown = record.with_gaps(span + self._nudge)
+        charts = self._charts.of(quantity, self._joint.value, data.mode, shown)
         self._joint.visible = quantity in OF_ONE_JOINT
         self._build(charts, span)
-        self._nudge = NUDGE - self._nudge
         for plot, chart in zip(self.plots, charts, strict=True):
-            t, values = thin(chart.x, chart.values, span)
-            t[0] -= self._nudge
-            fill(plot, t, *values.T)
+            fill(plot, chart)
         self.drawn = DrawnPlots(data, quantity, record, charts)
 
     def _build(self, charts: tuple[Chart, ...], span: float) -> None:
@@ -178,26 +165,18 @@ class PlotsPanel:
 
     # --- files ---
 
-    async def _export(self, event: Any) -> None:
-        """Runs in viser's own thread, before the button's value changes again; the work is done in another thread."""
-        threading.Thread(target=self._send_file, args=(event.client, event.target.value), daemon=True).start()
-
-    def _send_file(self, client: Any, kind: str) -> None:
+    def _make_file(self, kind: str) -> tuple[str, bytes]:
+        """Name and content."""
         drawn, robot = self.drawn, self._link.robot
         if drawn is None or not len(drawn.record.t):
-            self._thread.refuse("there is nothing to export yet")
-            return
+            raise ConfigError("there is nothing to export yet")
         law, quantity = drawn.data.law.rpartition(":")[2], drawn.quantity.lower()
-        try:
-            if kind == PNG:
-                content = png([chart_with_gaps(chart) for chart in drawn.charts], f"{robot.name}, {law}: {quantity}")
-            else:
-                content = record_csv(drawn.record, robot, drawn.data.mode)
-        except ConfigError as error:
-            self._thread.refuse(str(error))
-            return
-        what = quantity.replace(" ", "_") if kind == PNG or drawn.quantity == LOOP else "state"
-        client.send_file_download(f"{robot.name}_{law}_{what}.{kind.lower()}", content, save_immediately=True)
+        if kind == PNG:
+            what, content = quantity, png(drawn.charts, f"{robot.name}, {law}: {quantity}")
+        else:
+            what = quantity if drawn.quantity == LOOP else "state"
+            content = record_csv(drawn.record, robot, drawn.data.mode)
+        return f"{robot.name}_{law}_{what.replace(' ', '_')}.{kind.lower()}", content
 
 
 def _numbers(diagnosis: Mapping[str, str]) -> dict[str, Array]:

@@ -62,8 +62,8 @@ def closed_loop(
 def _virtual_body(running: RunningLaw, axis: int) -> SecondOrder:
     gains = running.gains.current
     assert isinstance(gains, Admittance.Gains)
-    body = SecondOrder.of(gains.mass[axis], gains.virtual_damping[axis], gains.stiffness[axis])
-    return SecondOrder(body.inertia, body.damping, body.stiffness, gains.moved_axes[axis] * body.input, body.output)
+    columns = gains.mass, gains.virtual_damping, gains.stiffness, gains.moved_axes
+    return SecondOrder.of(*(column[axis] for column in columns))
 
 
 def _rigid_arm(running: RunningLaw, model: RobotModel, gravity_by_robot: bool, q: Array, axis: int) -> SecondOrder:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from ...core.errors import ConfigError
 from ...core.spatial import pose_error, pose_from_rows
-from ...core.types import Array
 from ...robot.model import RobotModel
 from ..link import RobotLink
 from .evaluation import Recording, ResponseResult, evaluate
@@ -20,7 +18,6 @@ ENDING = 0.3  # s in which zeros are sent, so that one of them arrives
 AGREED = 0.05  # of the size, by which a wrench may differ from one sent lately
 TAG = 1e-6  # N, N·m by which each command differs from the one before: so a state shows which of them acts
 STALE = 1.0  # s without a state, or with another wrench than the one sent, after which a run ends
-LOST = 0.15  # s, of the robot's clock, with which a fitted delay means nothing
 MIN_STATES = 50
 STILL = np.array([0.01] * 3 + [0.05] * 3)  # m/s, rad/s: a tip at rest is slower
 HELD = 1e-3  # m, rad: a reference that moves by more was moved by somebody else
@@ -50,21 +47,16 @@ class Experiment:
     """
 
     def __init__(self, link: RobotLink, model: RobotModel, plan: Plan, now: float) -> None:
-        self._link, self._model, self.plan = link, model, plan
+        self._link, self.plan = link, plan
         if problem := link.health().obstacle or _not_at_rest(link):
             raise ConfigError(problem)
         self._expectation = expect(link, model, plan)
         telemetry = link.telemetry()
+        self._recording = Recording(plan, self._expectation.ideal, pose_from_rows(telemetry.blocks["pose"]))
         self._reference, self._samples = telemetry.reference, telemetry.samples
-        self._base = pose_from_rows(telemetry.blocks["pose"])
         self._gains = _law_and_gains(link)
-        self._states: list[Mapping[str, Array]] = []
-        self._shown: list[float] = []
-        self._sent: list[tuple[float, float]] = []
         self._time, self._start = -math.inf, math.inf  # of the newest state and the first
-        self._begin = math.inf  # when the force was sent, on the page's clock
         self._received = self._agreed = now  # the last state; the last one that showed a sent wrench
-        self._offset = self._ahead = -math.inf  # robot's clock minus the page's, last and at most
         self._jumped = False
         self._until = math.inf  # when the zeros may end
         self.progress, self.problem, self.running = 0.0, "", True
@@ -98,11 +90,11 @@ class Experiment:
             self._until = now + ENDING
 
     def _send(self, now: float, since: float) -> None:
-        elapsed = since - BASELINE
-        if self._begin == math.inf and 0.0 <= elapsed < self._expectation.duration:
-            self._begin = now
-        value = self._force(elapsed) + TAG * (len(self._sent) + 1)
-        self._sent.append((now, value))
+        elapsed, recording = since - BASELINE, self._recording
+        if recording.begin == math.inf and 0.0 <= elapsed < self._expectation.duration:
+            recording.begin = now
+        value = self._force(elapsed) + TAG * (len(recording.sent) + 1)
+        recording.sent.append((now, value))
         self._exert(value)
 
     def _force(self, elapsed: float) -> float:
@@ -123,26 +115,13 @@ class Experiment:
         if not new:
             return
         self._samples += len(new)
-        self._states += new
-        self._shown += [self._exerted(state) for state in new]
+        self._recording.states += new
         before, self._time = self._time, float(new[-1]["time"][0])
         self._start = min(self._start, self._time)
         self._received, self._jumped = now, self._jumped or self._time < before
-        self._offset = self._time - now
-        self._ahead = max(self._ahead, self._offset)
-        shown, tolerance = self._shown[-1], AGREED * self.plan.size
-        if math.isnan(shown) or any(abs(shown - value) < tolerance for _, value in self._sent[-30:]):
+        shown, tolerance = new[-1]["target_wrench"][self.plan.axis], AGREED * self.plan.size
+        if any(abs(shown - value) < tolerance for _, value in self._recording.sent[-30:]):
             self._agreed = now
-
-    def _exerted(self, state: Mapping[str, Array]) -> float:
-        """The wrench along the axis, from an effort law's torques of its feed-forward; else NaN."""
-        torques = state.get("term.feedforward")
-        if torques is None:
-            return math.nan
-        movable = np.flatnonzero(self._link.robot.axes)
-        jacobian = self._model.at(state["position"]).jacobian[movable]
-        wrench, *_ = np.linalg.lstsq(jacobian.T, torques, rcond=1e-9)
-        return float(wrench[movable == self.plan.axis][0])
 
     def _find_problem(self, now: float) -> str:
         """Why it can't go on; empty if it can."""
@@ -159,8 +138,8 @@ class Experiment:
         new, old = self._link.telemetry().reference, self._reference
         if new is not None and old is not None and np.abs(pose_error(new, old)).max() > HELD:
             return "the reference moved: somebody moved the target, or the controller began anew after a gap"
-        if self._states:
-            error = pose_error(pose_from_rows(self._states[-1]["pose"]), self._base)
+        if states := self._recording.states:
+            error = pose_error(pose_from_rows(states[-1]["pose"]), self._recording.base)
             moved, turned = np.linalg.norm(error[:3]), np.linalg.norm(error[3:])
             if moved > 2.0 * LINEAR.max_move or turned > 2.0 * ANGULAR.max_move:
                 return "the tip went further than the ideal would"
@@ -168,18 +147,13 @@ class Experiment:
 
     def _end(self) -> None:
         self.running = False
-        shown, lost = np.array(self._shown), self._ahead - self._offset
-        if not self.problem and self._begin == math.inf:
+        count = len(self._recording.states)
+        if not self.problem and self._recording.begin == math.inf:
             self.problem = "the page was too slow: it sent no force"
-        if not self.problem and len(self._states) < MIN_STATES:
-            self.problem = f"only {len(self._states)} states came during the run"
-        if not self.problem and lost > LOST and np.isnan(shown).all():
-            self.problem = f"the robot's clock lost {lost:.1f} s against the page's, and the law doesn't show the force"
+        if not self.problem and count < MIN_STATES:
+            self.problem = f"only {count} states came during the run"
         if not self.problem:
-            sent, ideal = np.array(self._sent), self._expectation.ideal
-            self.result = evaluate(
-                Recording(self.plan, BAND, self._begin, ideal, self._base, sent, self._states, shown, self._ahead)
-            )
+            self.result = evaluate(self._recording)
 
 
 def _law_and_gains(link: RobotLink) -> tuple[str, dict[str, object]]:
@@ -189,7 +163,7 @@ def _law_and_gains(link: RobotLink) -> tuple[str, dict[str, object]]:
 def _not_at_rest(link: RobotLink) -> str:
     """Why the tip isn't at rest and free; empty if it is."""
     telemetry = link.telemetry()
-    if not {"position", "pose", "twist", "time"} <= set(telemetry.blocks):
+    if not {"position", "pose", "twist", "time", "target_wrench"} <= set(telemetry.blocks):
         return "nothing has come from the controller yet"
     if (np.abs(telemetry.blocks["twist"]) > STILL).any():
         return "the tip still moves: wait until it rests"

@@ -99,7 +99,7 @@ def _first(at: Array, values: Array, level: float) -> float:
     index = int(np.argmax(above))
     if not above[index] or index == 0:
         return math.nan
-    return _crossing(at, values, index, level)
+    return float(np.interp(level, values[index - 1 : index + 1], at[index - 1 : index + 1]))
 
 
 def _last_outside(times: Array, part: Array, band: float) -> float:
@@ -107,10 +107,5 @@ def _last_outside(times: Array, part: Array, band: float) -> float:
     outside = np.flatnonzero(error > band)
     if not len(outside) or outside[-1] == len(times) - 1:
         return math.nan
-    return _crossing(times, error, int(outside[-1]) + 1, band)
-
-
-def _crossing(at: Array, values: Array, index: int, level: float) -> float:
-    """Between the last point and this one."""
-    before, after = values[index - 1], values[index]
-    return float(at[index - 1] + (level - before) / (after - before) * (at[index] - at[index - 1]))
+    last = int(outside[-1])
+    return float(np.interp(-band, -error[last : last + 2], times[last : last + 2]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, refused
 from ...core.gains import AXES
 from ...core.types import Array
 from ...robot.model import RobotModel
@@ -79,8 +79,8 @@ def expect(link: RobotLink, model: RobotModel, plan: Plan) -> Expectation:
     if "position" not in blocks:
         raise ConfigError("nothing has come from the controller yet: activate it")
     if not 0.0 < plan.size <= kind.max_force:
-        message = f"size = {plan.size:g} {kind.force_unit}: must be above 0, and {kind.max_force:g} at most"
-        raise ConfigError(message, name="size", value=plan.size, bound=(0.0, kind.max_force))
+        rule = f"must be above 0, and {kind.max_force:g} at most"
+        raise refused("size", plan.size, rule, (0.0, kind.max_force), unit=kind.force_unit)
     gains = {each.name: each.value for each in link.parameters().values()}
     ideal = closed_loop(link.robot, model, link.law(), gains, blocks["position"], plan.axis)
     if not math.isfinite(ideal.compliance):

@@ -57,7 +57,6 @@ class ResponsePanel:
         self._link, self._model = link, model
         self._experiment: Experiment | None = None
         self._result: tuple[Plan, ResponseResult] | None = None
-        self._expected: object = None  # what the shown expectation depends on
         self._due = 0.0  # time of the next expectation
         hint = "Measure how the tip answers a force, and compare with the ideal, in a panel at the left."
         self._open = gui.add_checkbox("Step and chirp", False, hint=hint)
@@ -65,7 +64,7 @@ class ResponsePanel:
         self.panel = gui.add_panel(visible=False)
         with self.panel.add_tab("Step and chirp"):
             self._make_controls(gui, thread)
-            self._make_plots(gui)
+            self._make_plots(gui, thread)
         self.panel.dock_left()
         self.panel.set_width(WIDTH)
 
@@ -84,7 +83,7 @@ class ResponsePanel:
         thread.connect(gui.add_button_group("Test", (RUN, ABORT), hint=hint), self._click)
         self._note = gui.add_html("")
 
-    def _make_plots(self, gui: Any) -> None:
+    def _make_plots(self, gui: Any, thread: PageThread) -> None:
         def add(below: str, label: str, height: int, logarithmic: bool) -> Any:
             scales = {"x": {"time": False, "distr": 3 if logarithmic else 1}, "y": {}}
             more = {"legend": {"show": bool(below)}, "cursor": {"drag": {"x": True, "y": False}}, "visible": False}
@@ -98,7 +97,7 @@ class ResponsePanel:
         }
         self._figures = gui.add_html("")
         self._export = gui.add_button("Export CSV", hint="The curves of the plots, in SI units.", visible=False)
-        self._export.on_click(self._save)
+        thread.offer_file(self._export, lambda clicked: self._make_file())
 
     def close(self) -> None:
         """End a run, and wait until its zeros are sent; to be called after the last drawing."""
@@ -121,14 +120,8 @@ class ResponsePanel:
             else:
                 self._experiment = None
                 self._conclude(experiment)
-        elif self._open.value and now >= self._due and self._known() != self._expected:
+        elif self._open.value and now >= self._due:
             self._expect()
-
-    def _known(self) -> object:
-        """What the expectation depends on."""
-        q = self._link.telemetry().blocks.get("position")
-        values = tuple(parameter.value for parameter in self._link.parameters().values())
-        return self._link.law(), values, None if q is None else tuple(np.round(q, 1))
 
     def _plan(self) -> Plan:
         axis = AXES.index(self._axis.value)
@@ -159,7 +152,7 @@ class ResponsePanel:
         """Show what the ideal would do, unless a run goes on."""
         if self._experiment is not None:
             return
-        self._due, self._expected = time.monotonic() + PERIOD, self._known()
+        self._due = time.monotonic() + PERIOD
         plan = self._plan()
         self._force.visible, self._torque.visible = plan.kind is LINEAR, plan.kind is ANGULAR
         try:
@@ -195,11 +188,11 @@ class ResponsePanel:
         self._figures.content = block(table(rows))
         self._export.visible = True
 
-    def _save(self, event: Any) -> None:
-        if self._result is not None:
-            plan, result = self._result
-            name = f"{self._link.robot.name}_{'chirp' if plan.chirp else 'step'}_{plan.name}.csv"
-            event.client.send_file_download(name, result_csv(result), save_immediately=True)
+    def _make_file(self) -> tuple[str, bytes]:
+        assert self._result is not None
+        plan, result = self._result
+        name = f"{self._link.robot.name}_{'chirp' if plan.chirp else 'step'}_{plan.name}.csv"
+        return name, result_csv(result)
 
 
 def _describe(plan: Plan, expectation: Expectation) -> str:

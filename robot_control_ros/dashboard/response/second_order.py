@@ -24,9 +24,10 @@ class SecondOrder:
     output: Array  # (n,) c
 
     @classmethod
-    def of(cls, mass: float, damping: float, stiffness: float) -> SecondOrder:
-        """One mass [kg] on one damper [N·s/m] and one spring [N/m]."""
-        return cls(np.array([[mass]]), np.array([[damping]]), np.array([[stiffness]]), np.ones(1), np.ones(1))
+    def of(cls, mass: float, damping: float, stiffness: float, part: float = 1.0) -> SecondOrder:
+        """One mass [kg] on one damper [N·s/m] and one spring [N/m]; takes a part of the force."""
+        m, d, k = (np.array([[value]]) for value in (mass, damping, stiffness))
+        return cls(m, d, k, np.full(1, part), np.ones(1))
 
     @property
     def mobility(self) -> float:
@@ -56,13 +57,12 @@ class SecondOrder:
         matrix[:n, n:-1] = np.eye(n)
         matrix[n:-1] = np.linalg.solve(self.inertia, np.column_stack((-self.stiffness, -self.damping, self.input)))
         held = np.concatenate(([0.0], forces))[np.searchsorted(changes, events, side="right")]
-        transitions: dict[float, Array] = {}
+        durations, kinds = np.unique(np.diff(events).round(12), return_inverse=True)
+        transitions = expm(matrix * durations[:, None, None])
         state, found = np.zeros(2 * n + 1), np.zeros(len(events))
-        for index, duration in enumerate(np.diff(events).round(12)):
-            if duration not in transitions:
-                transitions[duration] = expm(matrix * duration)
+        for index, kind in enumerate(kinds):
             state[-1] = held[index]
-            state = transitions[duration] @ state
+            state = transitions[kind] @ state
             found[index + 1] = self.output @ state[:n]
         return found[np.searchsorted(events, times)]
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ...core.types import Array
-from .placing import rgb
 
 SHOWN_FROM = 1.0  # N
 LONGEST = 0.5  # times the reach
@@ -39,15 +38,8 @@ class ForceArrow:
     ) -> None:
         self._longest, self._full, self._word = LONGEST * reach, full, word
         self._points = np.zeros((1, 2, 3))
-        self._arrow = scene.add_arrows(
-            name,
-            self._points,
-            rgb(colour),
-            shaft_radius=0.008 * reach,
-            head_radius=0.02 * reach,
-            head_length=0.045 * reach,
-            visible=False,
-        )
+        look = {"shaft_radius": 0.008 * reach, "head_radius": 0.02 * reach, "head_length": 0.045 * reach}
+        self._arrow = scene.add_arrows(name, self._points, colour, visible=False, **look)
         self._label = scene.add_label(f"{name}/label", "", anchor=anchor, visible=False)
 
     def draw(self, origin: Array, force: Array | None) -> None:

@@ -25,9 +25,3 @@ def place(handle: Any, pose: Array) -> None:
 def pose_of(handle: Any) -> Array:
     """Where a node is, (4, 4)."""
     return make_pose(np.array(handle.position), quaternion_to_rotation(handle.wxyz[_XYZW]))
-
-
-def rgb(colour: tuple[float, float, float]) -> tuple[int, int, int]:
-    """A colour of numbers from 0 to 1 as bytes."""
-    red, green, blue = (round(255 * min(max(part, 0.0), 1.0)) for part in colour)
-    return red, green, blue

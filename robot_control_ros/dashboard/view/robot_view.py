@@ -9,11 +9,11 @@ import trimesh
 
 from ...core.types import Array
 from ...robot.model import RobotModel
-from .placing import place, placed, rgb
+from .placing import place, placed
 from .shapes import Description, DrawnShape, along
 
 NEAR = 0.25  # rad or m before a limit from which a joint shows it; at the limit it is red
-GREEN, AMBER, RED = np.array([0.3, 0.68, 0.42]), np.array([1.0, 0.72, 0.1]), np.array([0.9, 0.1, 0.1])
+GREEN, AMBER, RED = np.array([[76, 173, 107], [255, 184, 26], [230, 26, 26]])  # of rings
 UNMOVED = 1e-4  # rad or m
 
 
@@ -94,7 +94,7 @@ class RobotView:
             colour = RED + max(left / NEAR, 0.0) * (AMBER - RED) if near else GREEN
             if near:
                 self.near.append(f"{joint.name}: {left:.2f} {joint.unit} before its limit")
-            ring.color, ring.visible = rgb(tuple(colour)), near or self._all_rings
+            ring.color, ring.visible = tuple(colour.astype(int).tolist()), near or self._all_rings
 
 
 def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
@@ -102,7 +102,7 @@ def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
     where: dict[str, Any] = placed(shape.pose)
     if shape.colour is None:
         return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)
-    where["color"] = rgb(shape.colour)
+    where["color"] = shape.colour
     if shape.kind == "mesh":
         vertices, faces = shape.mesh.vertices, shape.mesh.faces
         return scene.add_mesh_simple(name, vertices, faces, scale=shape.size, flat_shading=True, **where)
@@ -118,5 +118,5 @@ def _ring(scene: Any, name: str, pose: Array, radius: float, thickness: float) -
     """A ring in the x-y plane of a pose, hidden."""
     mesh: Any = trimesh.creation.torus(radius, thickness, major_sections=40, minor_sections=10)
     return scene.add_mesh_simple(
-        name, mesh.vertices, mesh.faces, color=rgb(tuple(AMBER)), cast_shadow=False, visible=False, **placed(pose)
+        name, mesh.vertices, mesh.faces, color=AMBER, cast_shadow=False, visible=False, **placed(pose)
     )

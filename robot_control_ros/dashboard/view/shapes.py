@@ -132,7 +132,8 @@ class Description:
     def _suggested(self) -> Iterator[tuple[str, list[DrawnShape]]]:
         """Housings about the joints, and round links between them, thinner towards the tip."""
         length = sum(float(np.linalg.norm(_origin(joint)[:3, 3])) for joint in self._tree)
-        depths = self._depths()
+        links = (link.get("name", "") for link in self._root.findall("link"))
+        depths = {link: sum(joint.get("name") in self.joints for joint in self._above(link)) for link in links}
         for link, depth in depths.items():
             fraction = depth / max(1, *depths.values())
             radius = length * (MAX_RADIUS + fraction * (MIN_RADIUS - MAX_RADIUS))
@@ -153,19 +154,17 @@ class Description:
             link: to begin with.
             moving: names of the joints that move.
         """
-        joint = self._parents.get(link)
-        if joint is None or joint.get("name") in moving:
-            return link
-        return self.carrier(_link(joint, "parent"), moving)
+        for joint in self._above(link):
+            if joint.get("name") in moving:
+                break
+            link = _link(joint, "parent")
+        return link
 
-    def _depths(self) -> dict[str, int]:
-        """Number of joints that move before each link."""
-
-        def depth(link: str) -> int:
-            joint = self._parents.get(link)
-            return 0 if joint is None else depth(_link(joint, "parent")) + (joint.get("name") in self.joints)
-
-        return {link.get("name", ""): depth(link.get("name", "")) for link in self._root.findall("link")}
+    def _above(self, link: str) -> Iterator[ElementTree.Element]:
+        """The joints from a link to the root."""
+        while (joint := self._parents.get(link)) is not None:
+            yield joint
+            link = _link(joint, "parent")
 
 
 def _capsule(end: Array, radius: float) -> list[DrawnShape]:

@@ -43,7 +43,6 @@ class Trail:
             self._pieces[-1].points = segments.astype(np.float32)
 
     def clear(self) -> None:
-        """Remove it."""
         for piece in self._pieces:
             piece.remove()
         self._pieces, self._points = [], []

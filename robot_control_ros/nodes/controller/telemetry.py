@@ -61,6 +61,7 @@ class Telemetry:
             "pose_error": loop.pose_error(),
             "twist": kin.twist,
             "wrench": np.full(6, np.nan) if wrench is None else wrench,
+            "target_wrench": np.zeros(6) if loop.reference.wrench is None else loop.reference.wrench,
             "position": state.q,
             "velocity": state.v,
             "effort": state.effort,

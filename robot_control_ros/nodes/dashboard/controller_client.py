@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,50 +19,61 @@ from rclpy.qos import QoSProfile
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
 from ..common.entities import Entities
-from .gain_parameters import full_name, plain, read_parameters, ros_value, short_name
+from .gain_parameters import plain, read_parameters, ros_value
 
 LATE = 2.0  # s after which a request counts as unanswered
 TELEMETRY_LATE = 0.3  # s without telemetry after which the state is requested
-STATE_PERIOD, STATE_LATE = 0.25, 0.5  # s between two such requests, and for the answer
+STATE_PERIOD = 0.25  # s between two such requests
 SILENT = 0.5  # s without a sign of life after which it doesn't answer
 RETRY = 0.5  # s between two attempts to learn the gains
 ERROR = 40  # level of a log message; Log.ERROR is a number or bytes, as the version has it
 PERIOD = 0.05  # s between two looks at all this
 
+Script = Generator[tuple[Any, Any], Any, None]  # yields a client and a request, and gets the response
+
 
 class Calls:
-    """Requests of services whose answers are taken in the executor's thread, or None when they are late."""
+    """Requests of services, from any thread; their responses are taken in the executor's thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._open: dict[Any, tuple[float, Any, Callable[[Any], None]]] = {}
 
-    def call(self, client: Any, request: Any, then: Callable[[Any], None], late: float = LATE) -> None:
-        """Send a request, from any thread."""
+    def run(self, script: Script, reply: Reply = lambda result: None) -> None:
+        """Make the requests of a script. A missing response is a TimeoutError in it; one that ends it is the reply."""
+
+        def advance(step: Callable[[], tuple[Any, Any]]) -> None:
+            try:
+                client, request = step()
+            except StopIteration:
+                return
+            except TimeoutError as error:
+                reply(RequestResult(False, str(error)))
+                return
+            late = TimeoutError(f"{client.srv_name} doesn't answer")
+            self._call(
+                client, request, lambda found: advance(lambda: script.send(found) if found else script.throw(late))
+            )
+
+        advance(lambda: next(script))
+
+    def give_up(self) -> None:
+        """End the wait for what is late; to be called now and then."""
+        for future, (due, client, _) in list(self._open.items()):
+            if due < time.monotonic():
+                client.remove_pending_request(future)
+                self._take(future, None)
+
+    def _call(self, client: Any, request: Any, then: Callable[[Any], None]) -> None:
         if not client.service_is_ready():
             then(None)
             return
         future = client.call_async(request)
-        with self._lock:
-            self._open[future] = (time.monotonic() + late, client, then)
-        future.add_done_callback(self._take)
+        self._open[future] = time.monotonic() + LATE, client, then
+        future.add_done_callback(lambda future: self._take(future, future.result()))
 
-    def give_up(self) -> None:
-        """Answer None to what is late; to be called now and then."""
-        now = time.monotonic()
-        with self._lock:
-            late = [(future, *entry) for future, entry in self._open.items() if entry[0] < now]
-            for future, *_ in late:
-                del self._open[future]
-        for future, _, client, then in late:
-            client.remove_pending_request(future)
-            then(None)
-
-    def _take(self, future: Any) -> None:
-        with self._lock:
-            entry = self._open.pop(future, None)
-        if entry is not None:
-            entry[2](future.result())
+    def _take(self, future: Any, response: Any) -> None:
+        if entry := self._open.pop(future, None):
+            entry[2](response)
 
 
 class ControllerClient:
@@ -81,13 +92,13 @@ class ControllerClient:
         self._calls = Calls()
         self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
         self._known = False  # what the controller's gains are
-        self._round = 0  # of learning them; a new one takes the place of the one before
+        self._round: Script | None = None  # of learning them; a new one takes the place of the one before
         self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round; empty after it
         self._newer: dict[str, Any] = {}  # what has changed since it began
         self._since = time.monotonic()
         self._error = ""  # the controller's last, in its log
         self._clients: dict[str, Any] = {
-            kind: node.create_client(service, f"{name}/{kind}")
+            kind: entities.client(service, f"{name}/{kind}")
             for kind, service in (
                 ("get_state", GetState),
                 ("change_state", ChangeState),
@@ -122,139 +133,122 @@ class ControllerClient:
         self._calls.give_up()
         now = time.monotonic()
         if now - self._telemetry > TELEMETRY_LATE and now - self._requested_at > STATE_PERIOD:
-            self._request_state()
+            self._calls.run(self._ask_state())
         if not self.answers:
             self._known = False  # another controller may come back
         elif not self._known and not self._waiting and now - self._learned > RETRY:
             self._learn()
 
-    def _request_state(self, then: Callable[[], None] = lambda: None) -> None:
+    def _ask_state(self) -> Script:
         self._requested_at = time.monotonic()
-
-        def take(answer: GetState.Response | None) -> None:
-            if answer is not None:
-                self._answered_at = time.monotonic()
-                self.lifecycle = answer.current_state.label
-            then()
-
-        self._calls.call(self._clients["get_state"], GetState.Request(), take, STATE_LATE)
+        with suppress(TimeoutError):
+            response = yield self._clients["get_state"], GetState.Request()
+            self._answered_at = time.monotonic()
+            self.lifecycle = response.current_state.label
 
     # --- requests ---
 
     def call(self, client: Any, request: Any, reply: Reply) -> None:
         """Call a service of std_srvs, whose response has `success` and `message`."""
-        message = f"{client.srv_name} doesn't answer"
 
-        def take(answer: Any) -> None:
-            reply(RequestResult(False, message) if answer is None else RequestResult(answer.success, answer.message))
+        def script() -> Script:
+            response = yield client, request
+            reply(RequestResult(response.success, response.message))
 
-        self._calls.call(client, request, take)
+        self._calls.run(script(), reply)
 
     def change_state(self, transition: str, reply: Reply) -> None:
         """A lifecycle transition by its name; a refusal has the message of the controller's log."""
-        number = getattr(Transition, f"TRANSITION_{transition.upper()}")
-        self._error = ""
 
-        def take(answer: ChangeState.Response | None) -> None:
-            if answer is None:
-                reply(self._unanswered())
-            else:  # the state is requested in any case, and meanwhile the log comes
-                self._request_state(lambda: conclude(bool(answer.success)))
-
-        def conclude(done: bool) -> None:
+        def script() -> Script:
+            number = getattr(Transition, f"TRANSITION_{transition.upper()}")
+            self._error = ""
+            response = yield self._clients["change_state"], ChangeState.Request(transition=Transition(id=number))
+            yield from self._ask_state()  # in any case, and meanwhile the log comes
             message = self._error or f"{transition} isn't possible while the controller is {self.lifecycle}"
-            reply(RequestResult(True) if done else RequestResult(False, message))
+            reply(RequestResult(True) if response.success else RequestResult(False, message))
 
-        self._calls.call(self._clients["change_state"], ChangeState.Request(transition=Transition(id=number)), take)
+        self._calls.run(script(), reply)
 
     def deactivate(self, reply: Reply) -> None:
         """Stop; a controller that isn't active has stopped."""
 
-        def take(answer: RequestResult) -> None:
-            reply(RequestResult(True) if self.answers and self.lifecycle != "active" else answer)
+        def take(result: RequestResult) -> None:
+            reply(RequestResult(True) if self.answers and self.lifecycle != "active" else result)
 
         self.change_state("deactivate", take)
 
     def set_law(self, name: str, reply: Reply) -> None:
-        """Go on with another law."""
-        self._set([RosParameter("law", value=name)], self._learn, reply)
+        """Go on with another law; its gains are known before the reply."""
+
+        def script() -> Script:
+            if (yield from self._set([RosParameter("law", value=name)], reply)):
+                self._learn(lambda: reply(RequestResult(True)))
+
+        self._calls.run(script(), reply)
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
-        """Change gains of the running law and settings, all or none."""
-        full = {full_name(self.law, name): ros_value(value) for name, value in values.items()}
-        try:
-            parameters = [RosParameter(name, value=value) for name, value in full.items()]
-        except (TypeError, ValueError) as error:
-            reply(RequestResult(False, f"{dict(values)}: {error}"))
-            return
-        self._set(parameters, lambda then: self._read(list(full), then), reply)
+        """Change gains of the running law and settings, all or none; the new ones are known before the reply."""
+        prefixes = {name: "" if name.startswith(SETTINGS) else f"{self.law}." for name in values}
+        full = {f"{prefixes[name]}{name}": ros_value(value) for name, value in values.items()}
 
-    def _set(self, parameters: list[RosParameter], then: Callable[[Callable[[], None]], None], reply: Reply) -> None:
-        """Set parameters together; what the controller made of them is known before the reply."""
+        def script() -> Script:
+            try:
+                parameters = [RosParameter(name, value=value) for name, value in full.items()]
+            except (TypeError, ValueError) as error:
+                reply(RequestResult(False, f"{dict(values)}: {error}"))
+                return
+            if (yield from self._set(parameters, reply)):
+                response = yield self._clients["get_parameters"], GetParameters.Request(names=list(full))
+                self._take_values(dict(zip(full, map(parameter_value_to_python, response.values), strict=True)))
+                reply(RequestResult(True))
 
-        def take(answer: SetParametersAtomically.Response | None) -> None:
-            if answer is None:
-                reply(self._unanswered())
-            elif answer.result.successful:
-                then(lambda: reply(RequestResult(True)))
-            else:
-                reply(RequestResult(False, answer.result.reason))
+        self._calls.run(script(), reply)
 
+    def _set(self, parameters: list[RosParameter], reply: Reply) -> Generator[tuple[Any, Any], Any, bool]:
+        """Set parameters together, and say whether they are set; a refusal is the reply."""
         request = SetParametersAtomically.Request(parameters=[each.to_parameter_msg() for each in parameters])
-        self._calls.call(self._clients["set_parameters_atomically"], request, take)
-
-    def _unanswered(self) -> RequestResult:
-        return RequestResult(False, f"{self._name} doesn't answer")
+        result = (yield self._clients["set_parameters_atomically"], request).result
+        if not result.successful:
+            reply(RequestResult(False, result.reason))
+        return bool(result.successful)
 
     # --- what it is ---
 
     def _learn(self, then: Callable[[], None] = lambda: None) -> None:
         """Learn the law and its gains anew, request by request."""
-        self._round += 1
         self._newer = {}
         self._waiting.append(then)
-        mine, requests = self._round, self._requests()
+        if self._round is not None:
+            self._round.close()
+        self._round = self._learn_in_order()
+        self._calls.run(self._round)
 
-        def send(request: tuple[str, Any] | None) -> None:
-            if request is not None:
-                self._calls.call(self._clients[request[0]], request[1], take)
-                return
-            self._learned = time.monotonic()
-            waiting, self._waiting = self._waiting, []
-            for each in waiting:
-                each()
+    def _learn_in_order(self) -> Script:
+        with suppress(TimeoutError):
+            yield from self._read_all()
+        self._learned = time.monotonic()
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            each()
 
-        def take(answer: Any) -> None:
-            if mine == self._round:
-                send(None if answer is None else requests.send(answer))
-
-        send(next(requests))
-
-    def _requests(self) -> Generator[tuple[str, Any] | None, Any, None]:
-        """The requests for the law, then for its gains' names, descriptors and values; None at the end."""
-        answer = yield "get_parameters", GetParameters.Request(names=["law"])
-        law = str(answer.values[0].string_value) if answer.values else ""
-        if law:
-            prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
-            depth = ListParameters.Request.DEPTH_RECURSIVE
-            answer = yield "list_parameters", ListParameters.Request(prefixes=prefixes, depth=depth)
-            names = list(answer.result.names)
-            descriptors = (yield "describe_parameters", DescribeParameters.Request(names=names)).descriptors
-            found = (yield "get_parameters", GetParameters.Request(names=names)).values
-            if descriptors and len(found) == len(descriptors):
-                values = [plain(parameter_value_to_python(value)) for value in found]
-                self.law, self._known = law, True
-                self.parameters = read_parameters(law, descriptors, values)
-                self._take_values(self._newer)
-        yield None
-
-    def _read(self, names: Sequence[str], then: Callable[[], None]) -> None:
-        def take(answer: GetParameters.Response | None) -> None:
-            if answer is not None:
-                self._take_values(dict(zip(names, map(parameter_value_to_python, answer.values), strict=True)))
-            then()
-
-        self._calls.call(self._clients["get_parameters"], GetParameters.Request(names=list(names)), take)
+    def _read_all(self) -> Script:
+        """The law, then its gains' names, descriptors and values."""
+        clients, depth = self._clients, ListParameters.Request.DEPTH_RECURSIVE
+        response = yield clients["get_parameters"], GetParameters.Request(names=["law"])
+        law = str(response.values[0].string_value) if response.values else ""
+        if not law:
+            return
+        prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
+        response = yield clients["list_parameters"], ListParameters.Request(prefixes=prefixes, depth=depth)
+        names = list(response.result.names)
+        described = yield clients["describe_parameters"], DescribeParameters.Request(names=names)
+        found = yield clients["get_parameters"], GetParameters.Request(names=names)
+        if described.descriptors and len(found.values) == len(described.descriptors):
+            values = [plain(parameter_value_to_python(value)) for value in found.values]
+            self.law, self._known = law, True
+            self.parameters = read_parameters(law, described.descriptors, values)
+            self._take_values(self._newer)
 
     def _on_event(self, event: ParameterEvent) -> None:
         if event.node != self._name:
@@ -269,7 +263,7 @@ class ControllerClient:
         new = dict(self.parameters)
         self._newer |= values
         for name, value in values.items():
-            gain = short_name(self.law, name)
+            gain = name.removeprefix(f"{self.law}.")
             if gain in new and value is not None:
                 new[gain] = replace(new[gain], value=plain(value))
         self.parameters = new

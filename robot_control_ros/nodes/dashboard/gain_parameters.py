@@ -12,16 +12,6 @@ from rcl_interfaces.msg import ParameterDescriptor
 from ...dashboard.link import SETTINGS, Parameter, Value
 
 
-def short_name(law: str, name: str) -> str:
-    """A parameter's name without the law; settings keep their prefix."""
-    return name.removeprefix(f"{law}.")
-
-
-def full_name(law: str, name: str) -> str:
-    """As the controller has it; see :func:`short_name`."""
-    return name if name.startswith(SETTINGS) else f"{law}.{name}"
-
-
 def plain(value: Any) -> Value:
     """A value as it comes from ROS or from a gain: numbers as floats, several as a tuple."""
     if isinstance(value, (bool, str)):
@@ -42,7 +32,7 @@ def read_parameters(
     """The gains of a law, then the settings, by name: from what :func:`..common.ros_params.gain_descriptor` wrote."""
     found = {}
     for descriptor, value in zip(descriptors, values, strict=True):
-        name, data = short_name(law, descriptor.name), json.loads(descriptor.additional_constraints)
+        name, data = descriptor.name.removeprefix(f"{law}."), json.loads(descriptor.additional_constraints)
         found[name] = Parameter(
             name,
             value,

@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import RobotControlError, unknown
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
 from ..common.ros_params import declare
@@ -23,7 +23,8 @@ _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "HardwareProfile of the robot's file."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
-    "host": ("127.0.0.1", "Address to listen on; 0.0.0.0 lets others in, without any password."),
+    "host": ("127.0.0.1", "Address to listen on; 0.0.0.0: on every network."),
+    "token": (True, "Whether only browsers with the printed address get in; false only on 127.0.0.1."),
 }
 _NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one.")}
 
@@ -33,7 +34,9 @@ class DashboardNode(Node):
 
     def __init__(self) -> None:
         super().__init__("dashboard")
-        self._page_type = _page_type()
+        with viser_needed("the dashboard"):
+            from ...dashboard.page import Page
+        self._page_type = Page
         self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(self._chosen["robot"], self._chosen["profile"])
         self._link: RosLink | None = None
@@ -44,11 +47,9 @@ class DashboardNode(Node):
         elif source == "topic":
             self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         else:
-            message = f"description = {source!r}; choices: config, topic"
-            raise ConfigError(message, name="description", value=source, bound=("config", "topic"))
+            raise unknown("description", source, ("config", "topic"))
 
     def close(self) -> None:
-        """End the page."""
         for part in (self._page, self._link):
             if part is not None:
                 part.close()
@@ -65,20 +66,15 @@ class DashboardNode(Node):
         host, port = self._chosen["host"], int(self._chosen["port"])
         link = RosLink(self, self._robot, urdf)
         try:
-            self._page = self._page_type(link, host, port)
+            self._page = self._page_type(link, host, port, self._chosen["token"])
         except RobotControlError:
             link.close()
             raise
         self._link = link
         if self._page.port != port:
             print(f"port {port} is taken: {self._page.port} it is", flush=True)
-        print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
-
-
-def _page_type() -> Any:
-    with viser_needed("the dashboard"):
-        from ...dashboard.page import Page
-    return Page
+        print(f"dashboard of {self._robot.name}: {self._page.address}", flush=True)
+        print(f"to look on only: {self._page.look_address}", flush=True)
 
 
 def main() -> None:

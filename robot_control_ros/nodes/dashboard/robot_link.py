@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
@@ -11,8 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
-from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry, Value
-from ...laws import law_names
+from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_vector, fill_wrench
@@ -38,19 +37,18 @@ class RosLink:
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
         self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
-        self._triggers: dict[str, Any] = {name: node.create_client(Trigger, f"/{name}") for name in SERVICES}
-        self._pause: Any = node.create_client(SetBool, "/simulator/pause")
+        self._triggers: dict[str, Any] = {name: entities.client(Trigger, f"/{name}") for name in SERVICES}
+        self._pause: Any = entities.client(SetBool, "/simulator/pause")
+        self.recent = self._topics.recent
+        self.set_law, self.set_gains = self._controller.set_law, self._controller.set_gains
+        self.change_state = self._controller.change_state
 
     def close(self) -> None:
-        """Take the topics back."""
         self._topics.close()
         self._entities.close()
 
     def telemetry(self) -> RobotTelemetry:
         return self._topics.telemetry
-
-    def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
-        return self._topics.recent(after)
 
     def health(self) -> Health:
         controller, topics = self._controller, self._topics
@@ -67,20 +65,13 @@ class RosLink:
     def law(self) -> str:
         return self._controller.law
 
-    def laws(self) -> Sequence[str]:
-        return law_names()
-
     def parameters(self) -> Mapping[str, Parameter]:
         return self._controller.parameters
 
-    def set_law(self, name: str, reply: Reply) -> None:
-        self._controller.set_law(name, reply)
-
-    def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
-        self._controller.set_gains(values, reply)
-
     def requests(self) -> frozenset[str]:
-        return frozenset(name for name, client in self._triggers.items() if client.service_is_ready())
+        takes_pushes = self._node.count_subscribers("/simulator/push") > 0
+        ready = (name for name, client in self._triggers.items() if client.service_is_ready())
+        return frozenset((*ready, "simulator/push") if takes_pushes else ready)
 
     def request(self, name: str, reply: Reply) -> None:
         self._controller.call(self._triggers[name], Trigger.Request(), reply)
@@ -88,16 +79,10 @@ class RosLink:
     def pause(self, paused: bool, reply: Reply) -> None:
         self._controller.call(self._pause, SetBool.Request(data=paused), reply)
 
-    def change_state(self, transition: str, reply: Reply) -> None:
-        self._controller.change_state(transition, reply)
-
     def stop(self, reply: Reply) -> None:
         if self._triggers["ethercat/quick_stop"].service_is_ready():
             self.request("ethercat/quick_stop", reply)
         self._controller.deactivate(reply)
-
-    def can_push(self) -> bool:
-        return bool(self._node.count_subscribers("/simulator/push"))
 
     def set_target_pose(self, pose: Array) -> None:
         message = PoseStamped()

@@ -65,7 +65,6 @@ class RobotTopics:
         entities.timer(PERIOD, self._poll)
 
     def close(self) -> None:
-        """Take the polled topics back."""
         self._polled.close()
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
