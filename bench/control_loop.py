@@ -6,8 +6,11 @@ import json
 import math
 import os
 import platform
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from robot_control_ros.bringup import NodeSpec, controller, environment
+from robot_control_ros.bringup import SETUPS, NodeSpec, environment
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws import law_names
@@ -45,14 +48,14 @@ def _machine() -> dict[str, Any]:
 
 
 def _states(robot: RobotConfig, count: int, dt: float, with_wrench: bool) -> list[RobotState]:
-    """A slow walk about home, so that every call sees another state."""
+    """A slow walk about home at constant speed, so that every call sees another state and no joint stands."""
     rng = np.random.default_rng(1)
     home, effort = np.array(robot.home), np.zeros(robot.n)
     phase = rng.uniform(0.0, 6.0, robot.n)
     states = []
     for i in range(count):
         t = i * dt
-        q, v = home + 0.3 * np.sin(t + phase), 0.3 * np.cos(t + phase)
+        q, v = home + 0.2 * np.arcsin(np.sin(t + phase)), 0.2 * np.sign(np.cos(t + phase))
         force = np.array([math.sin(t), math.cos(t), 0.0])
         wrench = Wrench(force, np.zeros(3), robot.wrench_frame) if with_wrench else None
         states.append(RobotState(t, q, v, effort, wrench))
@@ -145,23 +148,42 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
     from robot_control_ros.bringup.processes import Processes
     from robot_control_ros.nodes.common.running import spinning
 
-    spec = controller(robot.name, "impedance", profile="sim")
+    spec = SETUPS["sim"].make(robot=robot.name).node("controller")
     topics = {"joint_states": "/measured/joint_states", "/forward_effort_controller/commands": "/measured/commands"}
     pause = 10.0  # s, at most, while the other node has its turn
     parameters = {**spec.parameters, "use_sim_time": False, "state_timeout": pause}
     spec = replace(spec, parameters=parameters, remappings={**spec.remappings, **topics})
-    echo = NodeSpec("echo", "echo", {}, (), {"joint_states": "/echo/joint_states", "commands": "/echo/commands"})
     simulator = NodeSpec("simulator", "simulator", {"robot": robot.name})
     results: dict[str, Any] = {}
-    with Processes([echo, spec]) as processes, spinning(stopwatch_node) as (node, spin):
-        stopwatch = Stopwatch(robot, node, spin)
+    with _echo(), Processes([]) as processes, spinning(stopwatch_node) as (node, spin):
+        stopwatch, running = Stopwatch(robot, node, spin), {"controller": processes.start(spec)}
         for rate in (500.0, 1000.0):
             nodes = {"echo": "/echo", "controller": "/measured"}
             results[f"{rate:.0f} Hz"] = stopwatch.compare(nodes, rate, seconds)
-        processes.start(simulator)
+        running["simulator"] = processes.start(simulator)
         stopwatch.wait_for_joint_state()
-        memory = {name: processes.memory(name) for name in ("controller", "simulator")}
+        memory = {name: _memory(process.pid) for name, process in running.items()}
     return results, memory
+
+
+def _memory(process: int) -> float:
+    """Resident memory [MB] (Linux)."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(kilobytes) / 1000.0
+
+
+@contextmanager
+def _echo() -> Iterator[None]:
+    """The node to measure against, in a process of its own."""
+    topics = ("-r", "joint_states:=/echo/joint_states", "-r", "commands:=/echo/commands")
+    program = Path(__file__).with_name("echo.py")
+    process = subprocess.Popen([sys.executable, str(program), "--ros-args", *topics], start_new_session=True)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _print_compute(results: dict[str, Any]) -> None:

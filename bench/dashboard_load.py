@@ -16,9 +16,10 @@ from multiprocessing.sharedctypes import Synchronized
 from typing import Any
 from urllib.request import urlopen
 
-from robot_control_ros.bringup import environment, page, simulation
+from robot_control_ros.bringup import SETUPS, environment, page
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.dashboard.access import Access
 from robot_control_ros.robot.configuration import load_robot
 
 ROBOT = "ur5"
@@ -63,7 +64,7 @@ def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
     from robot_control_ros.nodes.demo.operator import Operator
 
     counts = {"closed": Count(), "open": Count()}
-    specs, config = simulation(ROBOT, "impedance").nodes(), load_robot(ROBOT)
+    specs, config = SETUPS["sim"].make(robot=ROBOT).nodes(), load_robot(ROBOT)
     with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
         _until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
         for _ in range(TURNS):
@@ -129,7 +130,7 @@ def _take(port: int, messages: Synchronized[int]) -> None:
     from websockets.sync.client import connect
 
     protocol: Any = f"viser-v{version('viser')}"
-    with connect(f"ws://127.0.0.1:{port}", subprotocols=[protocol], max_size=None) as connection:
+    with connect(_address(port).replace("http", "ws"), subprotocols=[protocol], max_size=None) as connection:
         for _ in connection:
             messages.value += 1
 
@@ -138,7 +139,7 @@ def _take(port: int, messages: Synchronized[int]) -> None:
 def _browser(command: str, port: int) -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         arguments = [command, *BROWSER, f"--user-data-dir={folder}", "--remote-debugging-port=0"]
-        arguments.append(f"http://127.0.0.1:{port}")
+        arguments.append(_address(port))
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(arguments, start_new_session=True, stdout=quiet, stderr=quiet)
         try:
@@ -148,9 +149,13 @@ def _browser(command: str, port: int) -> Iterator[None]:
             process.wait()
 
 
+def _address(port: int) -> str:
+    return Access.of_user().address("127.0.0.1", port)
+
+
 def _listens(port: int) -> bool:
     try:
-        urlopen(f"http://127.0.0.1:{port}").close()
+        urlopen(_address(port)).close()
     except OSError:
         return False
     return True

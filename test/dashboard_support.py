@@ -118,15 +118,23 @@ class FakeLink:
         self.places.append((name, position))
 
 
+def connect(address, **headers):
+    """A websocket to the page of an address, with these headers besides."""
+    return websocket.connect(
+        address.replace("http://", "ws://"),
+        subprotocols=[f"viser-v{viser.__version__}"],
+        additional_headers=headers,
+        max_size=None,
+        max_queue=None,
+    )
+
+
 class Browser:
     """Speaks the websocket of viser's client."""
 
-    def __init__(self, page):
+    def __init__(self, page, address=""):
         self.page = page
-        address = f"ws://127.0.0.1:{page.port}"
-        self.socket = websocket.connect(
-            address, subprotocols=[f"viser-v{viser.__version__}"], max_size=None, max_queue=None
-        )
+        self.socket = connect(address or page.address)
         camera = messages.ViewerCameraMessage(
             (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.8, 0.01, 1000.0, 720, 1280, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         )

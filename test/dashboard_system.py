@@ -11,7 +11,8 @@ from lifecycle_msgs.srv import GetState
 from PIL import Image
 from rcl_interfaces.srv import SetParameters
 
-from robot_control_ros.bringup import NodeSpec, simulation
+from robot_control_ros.bringup import SETUPS, NodeSpec
+from robot_control_ros.dashboard.access import Access
 from robot_control_ros.nodes.common.messages import read_pose
 
 GRIP = 0.18  # m along the target's z axis, from its origin to the head of the arrow there
@@ -37,7 +38,7 @@ class System:
         self.ros, self._camera, self._size = ros, camera, (width, height)
         self.children, self._newest = {}, {}
         page = NodeSpec("dashboard", "dashboard", {"port": free_port()})
-        nodes = simulation(ROBOT.name, watchdog="false", **arguments).nodes()
+        nodes = SETUPS["sim"].make(robot=ROBOT.name, watchdog="false", **arguments).nodes()
         self._specs = {spec.name: spec for spec in (*nodes, page)}
         self.start_missing()
         for topic in ("pose", "reference_pose"):
@@ -63,7 +64,8 @@ class System:
     def open(self):
         """Another browser with the page, as soon as the arm is to be seen there."""
         port, tip = self._specs["dashboard"].parameters["port"], self.tip()
-        browser = Browser(f"http://127.0.0.1:{port}/{self._camera.query}", *self._size)
+        address = Access.of_user().address("127.0.0.1", port)
+        browser = Browser(address + self._camera.query.replace("?", "&"), *self._size)
         try:
             browser.wait(lambda: browser.shows(ACTIVE) and browser.box(SLIDER), "the page of an active controller")
             browser.wait(lambda: self._is_drawn(browser, tip), "the arm in the view")

@@ -328,7 +328,7 @@ def kickcat(emulator: Emulator) -> dict:
             bus.init(WATCHDOG)
             break
         except RuntimeError as error:  # a machine that stalls for longer than the link's timeout
-            if "Timeout" not in str(error) or attempt == 4:
+            if not ("Timeout" in str(error) or "bytes read" in str(error)) or attempt == 4:
                 raise
     slaves = bus.slaves()
     bus.create_mapping()
@@ -409,6 +409,9 @@ def front_end(emulator: Emulator) -> dict:
             other.send((b"\xff" * 6 + b"\x02" * 6 + b"\x08\x00").ljust(60, b"\x00"))
         wire.send((b"\xff" * 6 + b"\x02" * 6 + b"\x88\xa4").ljust(60, b"\xff"))  # no EtherCAT inside
         seen["after other frames"] = probe(wire)
+        ip("link", "set", MASTER, "mtu", "1504")
+        probe(wire, bytes(1490))  # four bytes more than the other end can send
+        seen["after a long frame"] = probe(wire)
         ip("link", "set", SLAVES, "down")
         seen["interface down"] = probe(wire)
         ip("link", "set", SLAVES, "up")

@@ -152,11 +152,10 @@ def holding(drives: Drives, q, seconds: float = 0.3) -> float:
 def test_joint_states_are_those_of_the_arm_at_the_bus_rate(drives, ros):
     assert list(drives.states.last.name) == list(ROBOT.joints)
     np.testing.assert_allclose(drives.q, HOME, atol=1e-4)  # some counts of an encoder behind a gear
-    first = drives.status.cycle
-    count, stamp = len(drives.states), drives.states.last.header.stamp
+    count = len(drives.states)
     ros.until(lambda: len(drives.states) >= count + 500, "500 joint states")
-    elapsed = seconds(drives.states.last.header.stamp) - seconds(stamp)
-    assert (drives.status.cycle - first) / elapsed == pytest.approx(1000.0, rel=0.2)
+    stamps = [seconds(message.header.stamp) for message in drives.states.messages[count:]]
+    assert np.median(np.diff(stamps)) == pytest.approx(1e-3, rel=0.2)
     assert not drives.status.in_process
     drives.bus_says("disabled")
     ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")
@@ -298,7 +297,7 @@ def test_an_impedance_in_the_bus_process(drives, ros, bus):
     ros.until(lambda: holding(drives, drives.q) < 0.002, "rest")
     assert drives.status.action is Action.RUN, drives.child.err
     spent = drives.stopped_after(lambda: controller.child.process.send_signal(signal.SIGKILL))
-    assert spent < 0.05
+    assert spent < EMULATED_BUS_TIMEOUTS["command_timeout"] + 0.1
     drives.bus_says("the controller's process has ended")
 
 
@@ -328,9 +327,9 @@ def test_a_fault_stops_all_and_is_reset_only_on_request(drives, ros, bus):
     [
         ({"interface": ""}, "interface is empty: must be the network interface that the bus is on"),
         ({"interface": "nonsense0"}, "no network interface 'nonsense0'; interfaces: "),
-        ({"robot": "planar_two_link"}, "unknown profile 'ethercat'; profiles: sim, mock, "),
+        ({"robot": "gen3"}, "unknown profile 'ethercat'; profiles: sim, "),
         ({"topology": "planar_two_link"}, "no slave moves shoulder_pan_joint"),
-        ({"command_timeout": 5.0}, "command_timeout = 5.0: must be a number within"),
+        ({"command_timeout": 5.0}, "command_timeout = 5: must be a number within"),
     ],
 )
 def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):
@@ -344,7 +343,7 @@ def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):
 def test_a_second_master_is_refused(drives, ros, bus):
     child = ros.start("ethercat", {"interface": MASTER, **EMULATED_BUS_TIMEOUTS})
     assert child.process.wait(30.0) == 1
-    assert "the bus is another process's" in child.err
+    assert "another master has the bus: process " in child.err
     ros.children.remove(child)
     assert drives.status.lost_frames == drives.status.bad_counters == 0
 

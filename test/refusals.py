@@ -13,7 +13,7 @@ from robot_control_ros.core.errors import ConfigError
 def refuses(name, value=ANY, bound=ANY, error=ConfigError):
     """What is called within must raise this error with these fields."""
     with pytest.raises(error) as caught:
-        yield
+        yield caught
     found = caught.value
     assert (name, bound) == (found.name, found.bound), str(found)
     assert value is ANY or str(np.array(found.value)) == str(np.array(value)), str(found)  # NaN is like NaN

@@ -115,8 +115,8 @@ def test_no_step_mass_damping_or_stiffness_makes_it_unstable(rng):
         assert energy <= start
 
 
-@pytest.mark.parametrize("damping", [0.0, 5.0])
-@pytest.mark.parametrize("dt", [1e-3, 1e-2])
+@pytest.mark.parametrize("damping", [0.0, pytest.param(5.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("dt", [pytest.param(1e-3, marks=pytest.mark.long), 1e-2])
 def test_it_gives_back_no_more_than_the_wrench_put_in_while_its_gains_change(rng, damping, dt):
     """A damper outside takes out what the wrench put in, and no more. The gains as asked for would give more."""
     would_give = False
@@ -431,7 +431,9 @@ def droop(log, robot, wrench, bandwidth):
 
 @pytest.mark.sim
 @pytest.mark.parametrize(("output", "bandwidth"), [("position", 150.0**2), ("velocity", 150.0 * FEEDBACK)])
-@pytest.mark.parametrize("robot", ["ur5", "gen3", "planar_two_link"])
+@pytest.mark.parametrize(
+    "robot", ["ur5", *(pytest.param(name, marks=pytest.mark.long) for name in ("gen3", "planar_two_link"))]
+)
 def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(robot, output, bandwidth):
     force = np.array([10.0, -6.0, 0.0 if robot == "planar_two_link" else 8.0])
     log = simulate(robot, "admittance", {"output": output}, duration=2.5, push=Push(force))

@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-from robot_control_ros.bringup import SETUPS, Program
+from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.gazebo import check_alone, processes
+from robot_control_ros.bringup.system import Program
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.files import share_directory
 

@@ -38,7 +38,7 @@ def test_where_its_messages_are_missing_that_is_said(ros, monkeypatch):
     monkeypatch.setitem(sys.modules, "controller_manager_msgs.srv", None)
     (found,) = check_controllers(ros.node, ROBOT, CommandMode.POSITION)
     assert found.level is Level.OK
-    assert "/controller_manager was not asked: controller_manager_msgs isn't installed here" in found.text
+    assert "/controller_manager can't be asked: controller_manager_msgs isn't installed here" in found.text
 
 
 class Manager:

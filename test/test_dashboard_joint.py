@@ -12,6 +12,7 @@ from dashboard_support import Browser, free_port, text, until
 from viser import _messages as messages
 
 from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.dashboard.access import Access
 from robot_control_ros.dashboard.chart import png
 from robot_control_ros.dashboard.joint.curves import MAX_ERROR, Curves
 from robot_control_ros.dashboard.joint.joint_page import JointPage
@@ -253,7 +254,8 @@ def test_the_command_serves_until_it_is_interrupted_and_needs_no_ros(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout.readline() == f"One joint: http://127.0.0.1:{port} (Ctrl-C ends it)\n"
+            address = Access.of_user().address("127.0.0.1", port)
+            assert process.stdout.readline() == f"One joint: {address} (Ctrl-C ends it)\n"
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=20.0)
         finally:

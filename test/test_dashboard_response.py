@@ -204,8 +204,8 @@ def test_a_clock_that_stumbles_costs_no_more_than_the_time_between_two_states():
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("axis", [0, 2, 5])
-@pytest.mark.parametrize("ratio", [0.3, 1.0])
+@pytest.mark.parametrize("axis", [pytest.param(0, marks=pytest.mark.long), 2, 5])
+@pytest.mark.parametrize("ratio", [0.3, pytest.param(1.0, marks=pytest.mark.long)])
 def test_the_simulated_arm_answers_a_push_as_the_ideal_does(axis, ratio):
     gains = {"stiffness": [500.0] * 3 + [50.0] * 3, "damping_ratio": ratio}
     size = 5.0 if axis < 3 else 0.5

@@ -151,10 +151,10 @@ def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     assert found.level("position commands on /forward_position_controller/commands are taken by contr") == "ok"
     assert found.level("test publishes commands on /forward_position_controller/commands, too") == "FAIL"
     assert found.level("wrench: unknown frame 'sensor_link'") == "FAIL"
-    (rate,) = [line for line in found.lines if "500 Hz are nominal" in line]
+    (rate,) = [line for line in found.lines if "the profile says 500 Hz" in line]
     assert rate.startswith(" warn  joint states: ")
     assert float(rate.split()[3]) <= 1.1 * RATE
-    assert found.next == "One at a time: stop it"
+    assert found.next == "Stop it: only one node may command"
 
 
 @pytest.mark.long
@@ -180,7 +180,7 @@ def test_a_robot_that_executes_nothing_and_a_silent_topic_are_found(ros, visit):
     found = visit("--profile", "real", "--law", "position_domain_pd")
     assert found.status == 1
     assert found.level(f"{robot.profile.running_topic}: the robot executes no commands") == "FAIL"
-    assert found.level("0 joint states have come") == "FAIL"
+    assert found.level("only 0 joint states have come") == "FAIL"
     for note in robot.profile.notes:
         assert note in " ".join(found.text.split())
 

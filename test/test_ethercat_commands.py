@@ -13,6 +13,7 @@ import os
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -29,7 +30,6 @@ from robot_control_ros.ethercat.driver.al_status import PREOP, AlStatus
 from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
 from robot_control_ros.ethercat.emulation.program import emulated_bus
 from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, Timing
-from robot_control_ros.ethercat.process.protocol import lock_bus, memory_path
 from robot_control_ros.ethercat.tools.inspection import describe_unit
 from robot_control_ros.ethercat.tools.jitter import Jitter, TimingRecorder
 
@@ -88,6 +88,9 @@ class FakeMaster:
     def scan(self) -> list[FoundSlave]:
         self.log.append("scan")
         return self.found
+
+    def listen(self, listener) -> None:
+        """Nothing comes."""
 
     def al_statuses(self) -> list[AlStatus]:
         return [AlStatus(PREOP), AlStatus(PREOP | 0x10, 0x16)][: len(self.found)]
@@ -163,6 +166,18 @@ def test_scan_takes_the_vendors_drive_file_before_the_generic_one(run, master, m
     assert file in run(*on_fake("scan"))[1].splitlines()[1].split()
 
 
+@pytest.mark.parametrize("options", [(), ("--template",)])
+def test_scan_says_that_it_takes_the_bus_to_init(run, options):
+    assert "Every slave goes to INIT" in run(*on_fake("scan"), *options)[2]
+
+
+@pytest.mark.parametrize("command", ["scan", "info", "read", "write"])
+def test_help_says_that_the_bus_goes_to_init(command, capsys):
+    with pytest.raises(SystemExit):
+        main(["ethercat", command, "--help"])
+    assert "Every slave goes to INIT" in " ".join(capsys.readouterr().out.split())
+
+
 def test_scan_tells_how_the_bus_differs_from_a_topology(run):
     status, out, err = run(*on_fake("scan"), "--topology", "planar_two_link")
     assert status == 1
@@ -211,6 +226,13 @@ def test_info_tells_in_words_what_a_drive_says(run):
         "  error code (0x603F): 0x8611 following error",
         "  rx (master to slave): PDO 0x1600: 0x6040:0 control word (16 bits), gap (8 bits)",
     ]
+
+
+def test_info_says_where_eeprom_and_objects_differ(run, master, monkeypatch):
+    assert "differs" not in run(*on_fake("info"), "--position", "0")[1]
+    monkeypatch.setattr(master, "found", [replace(DRIVE, product=0x403)])
+    rows = [line for line in run(*on_fake("info"))[1].splitlines() if "differs" in line]
+    assert rows == ["  product differs: 0x00000402 in 0x1018, 0x00000403 in the EEPROM, which a topology compares"]
 
 
 def test_info_of_all_asks_a_slave_without_a_mailbox_only_once(run, master):
@@ -293,17 +315,6 @@ def test_what_can_not_be_written_is_said_in_one_line(run, master, arguments, wor
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert words in err
     assert not any(isinstance(entry, tuple) for entry in master.log)
-
-
-def test_a_bus_that_another_process_has_is_not_touched(run, master):
-    lock = lock_bus(memory_path(INTERFACE))
-    try:
-        status, _, err = run(*on_fake("scan"))
-    finally:
-        os.close(lock)
-    assert (status, master.log) == (1, [])
-    assert "the bus is another process's" in err
-    assert run(*on_fake("scan"))[0] == 0
 
 
 # --- icube, emulate ---

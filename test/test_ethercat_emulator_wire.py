@@ -60,6 +60,10 @@ def test_the_front_end_answers_ethercat_and_nothing_else():
     assert (found["at first"], found["after other frames"]) == (AXES, AXES)
 
 
+def test_the_front_end_survives_a_frame_that_is_too_long_to_send_back():
+    assert seen("front_end")["after a long frame"] == AXES
+
+
 def test_the_front_end_survives_that_its_interface_goes_down():
     found = seen("front_end")
     assert (found["interface down"], found["interface up"]) == (-1, AXES)

@@ -38,8 +38,8 @@ class Bus:
     """Plays the bus's process: serves calls whenever the controller waits, and runs cycles when the test says so."""
 
     def __init__(self, path, monkeypatch, law="impedance"):
-        self.in_process = InProcessLoop(open_memory(path, create=True), PERIOD, SameThread())
         self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
+        self.in_process = InProcessLoop(open_memory(path, create=True), PERIOD, SameThread(), self.robot)
         self.q = np.array(self.robot.home)
         self.now = time.monotonic()
         clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=time.monotonic_ns, sleep=self.serve)
@@ -98,6 +98,16 @@ def both(bus, loop, count):
         assert got.mode is expected.mode
         assert got.values.tolist() == expected.values.tolist()
     return expected
+
+
+def test_a_controller_of_another_robot_is_refused_with_both_names(bus):
+    bus.remote.close()
+    for name in ("ur5e", "planar_two_link"):
+        other = load_robot(name)
+        running = RunningLaw(other, "impedance" if other.n == 6 else "joint_impedance", time_constant=TIME_CONSTANT)
+        with pytest.raises(ConfigError) as caught:
+            RemoteLoop(other, running, None, TIME_CONSTANT, name=name, path=bus.path)
+        assert (caught.value.name, caught.value.value, caught.value.bound) == ("robot", name, "ur5")
 
 
 # --- the same as a loop of one's own ---

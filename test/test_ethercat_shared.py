@@ -1,17 +1,29 @@
 """Shared memory: nothing torn, nothing lost, whoever is killed when."""
 
+import ast
 import os
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.ethercat.process import (
+    bus_process,
+    client,
+    in_process_loop,
+    protocol,
+    remote_loop,
+    rpc,
+    shared_memory,
+)
 from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
 
 REGIONS = {"latest": 1 << 13}
@@ -186,13 +198,14 @@ def test_two_mappings_are_one_memory(tmp_path):
     second.region("b")[:] = b"b" * 128
     assert bytes(second.region("a")) == b"a" * 64
     assert bytes(first.region("b")) == b"b" * 128
-    assert (tmp_path / "memory").read_bytes() == b"a" * 64 + b"b" * 128
+    assert (tmp_path / "memory").read_bytes().endswith(b"a" * 64 + b"b" * 128)
     assert (tmp_path / "memory").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_new_file_begins_with_zeros_and_the_old_one_stays_with_who_has_it(tmp_path):
     old = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
     Latest(old.region("a")).put(b"old")
+    old.close()
     new = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
     assert Latest(new.region("a")).get() == (0, b"")
     Latest(new.region("a")).put(b"new")
@@ -209,23 +222,172 @@ def test_views_stay_valid_when_the_file_is_closed_and_removed(tmp_path):
 
 
 def test_an_absent_file_is_refused_in_words(tmp_path):
-    with pytest.raises(ConfigError, match=r"shared memory /.*/memory: No such file.*does the bus's process run\?"):
+    with pytest.raises(ConfigError, match=r"shared memory /.*/memory: No such file.*of user [0-9]+ run\?") as caught:
         SharedFile(tmp_path / "memory", REGIONS, create=False)
+    assert caught.value.name == str(tmp_path / "memory")
 
 
-def test_a_file_of_another_size_is_refused_and_left_alone(tmp_path):
+@pytest.mark.parametrize("regions", [{"a": 128}, {"b": 64}, {"a": 32, "b": 32}])
+def test_a_file_of_another_layout_is_refused_and_left_alone(tmp_path, regions):
     SharedFile(tmp_path / "memory", {"a": 64}, create=True).region("a")[:3] = b"abc"
-    descriptors = len(os.listdir("/proc/self/fd"))
+    content, descriptors = (tmp_path / "memory").read_bytes(), len(os.listdir("/proc/self/fd"))
     with pytest.raises(ConfigError) as caught:
-        SharedFile(tmp_path / "memory", {"a": 128}, create=False)
-    assert (caught.value.value, caught.value.bound) == (64, 128)
+        SharedFile(tmp_path / "memory", regions, create=False)
+    assert content.startswith(bytes.fromhex(caught.value.value))
     assert len(os.listdir("/proc/self/fd")) == descriptors
-    assert (tmp_path / "memory").read_bytes()[:3] == b"abc"
+    assert (tmp_path / "memory").read_bytes() == content
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may open anything")
-def test_a_file_that_isn_t_ours_is_refused(tmp_path):
-    (tmp_path / "memory").write_bytes(bytes(64))
-    (tmp_path / "memory").chmod(0)
-    with pytest.raises(ConfigError, match="Permission denied"):
+@pytest.mark.parametrize("content", [b"", b"rcr-bus", bytes(80), b"\x80\x04K\x01." * 40])
+def test_a_file_without_our_head_is_refused(tmp_path, content):
+    (tmp_path / "memory").write_bytes(content)
+    (tmp_path / "memory").chmod(0o600)
+    with pytest.raises(ConfigError) as caught:
         SharedFile(tmp_path / "memory", {"a": 64}, create=False)
+    assert caught.value.value == content[:16].hex()
+
+
+def test_a_file_that_somebody_has_is_not_made_anew(tmp_path):
+    first = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    first.region("a")[:3] = b"abc"
+    with pytest.raises(ConfigError):
+        SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    again = SharedFile(tmp_path / "memory", {"a": 64}, create=False)
+    assert bytes(again.region("a")[:3]) == b"abc"
+    first.close()
+    assert bytes(SharedFile(tmp_path / "memory", {"a": 64}, create=True).region("a")) == bytes(64)
+
+
+def test_a_lock_is_one_file_s_until_that_is_closed_and_leaves_no_file(tmp_path):
+    first = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    second, third = (SharedFile(tmp_path / "memory", {"a": 64}, create=False) for _ in range(2))
+    assert second.lock(SharedFile.LED)
+    assert not third.lock(SharedFile.LED)
+    second.close()
+    assert third.lock(SharedFile.LED)
+    first.close(remove=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- another user ---
+
+
+OTHER = 65534
+
+
+@pytest.fixture
+def other(tmp_path_factory):
+    """A function that does something as another user; returns what that returns, or the name of its error."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user for a while")
+
+    def run(action):
+        ours, its = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(OTHER)
+            os.setuid(OTHER)
+            try:
+                text = repr(action())
+            except Exception as error:
+                text = type(error).__name__
+            os.write(its, text.encode())
+            os._exit(0)
+        os.close(its)
+        os.waitpid(child, 0)
+        with os.fdopen(ours) as answer:
+            return answer.read()
+
+    return run
+
+
+@pytest.fixture
+def shared_folder(tmp_path):
+    """As /dev/shm is, on a way that others may go."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="robot_control_ros.test.") as folder:
+        os.chmod(folder, 0o1777)
+        yield Path(folder)
+
+
+def test_another_user_finds_nothing_to_open_write_or_lock(shared_folder, other):
+    memory = SharedFile(shared_folder / "memory", {"a": 64}, create=True)
+    assert memory.lock(SharedFile.LED)
+    for action in (
+        lambda: SharedFile(memory.path, {"a": 64}, create=False),
+        lambda: SharedFile(memory.path, {"a": 64}, create=True),
+    ):
+        assert other(action) == "ConfigError"
+    for action in (
+        lambda: os.open(memory.path, os.O_RDONLY),
+        lambda: os.open(memory.path, os.O_WRONLY),
+        memory.path.unlink,
+        lambda: memory.path.rename(shared_folder / "mine"),
+    ):
+        assert other(action) == "PermissionError"
+    assert [path.name for path in shared_folder.iterdir()] == ["memory"]
+
+
+def plant_file(path):
+    path.write_bytes(bytes(80))
+    path.chmod(0o666)
+
+
+def plant_secret_file(path):
+    path.write_bytes(bytes(80))
+    path.chmod(0)
+
+
+def plant_fifo(path):
+    os.mkfifo(path, 0o666)
+
+
+def plant_link(path):
+    (path.parent / "target").write_bytes(bytes(80))
+    path.symlink_to(path.parent / "target")
+
+
+def plant_link_to_nothing(path):
+    path.symlink_to(path.parent / "nothing")
+
+
+@pytest.mark.parametrize("plant", [plant_file, plant_secret_file, plant_fifo, plant_link, plant_link_to_nothing])
+@pytest.mark.parametrize("create", [False, True])
+def test_what_another_user_has_planted_is_refused_by_path_owner_and_way_out(shared_folder, other, plant, create):
+    path = shared_folder / "memory"
+    assert other(lambda: plant(path)) == "None"
+    with pytest.raises(ConfigError) as caught:
+        SharedFile(path, {"a": 64}, create=create)
+    assert (caught.value.name, caught.value.value, caught.value.bound) == (str(path), OTHER, 0)
+    assert "remove it" in str(caught.value)
+    assert {each.name for each in shared_folder.iterdir()} <= {"memory", "target"}
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_can_write_is_refused(tmp_path, mode):
+    made = SharedFile(tmp_path / "memory", {"a": 64}, create=True)
+    made.close()
+    made.path.chmod(mode)
+    with pytest.raises(ConfigError) as caught:
+        SharedFile(tmp_path / "memory", {"a": 64}, create=False)
+    assert caught.value.value == os.geteuid()
+
+
+def test_a_file_of_root_is_as_good_as_one_s_own(shared_folder, other):
+    made = SharedFile(shared_folder / "memory", {"a": 64}, create=True)
+    os.fchown(made.descriptor, OTHER, OTHER)
+    assert other(lambda: SharedFile(made.path, {"a": 64}, create=False).path.name) == "'memory'"
+    os.fchown(made.descriptor, 0, OTHER)
+    os.fchmod(made.descriptor, 0o640)
+    assert other(lambda: SharedFile(made.path, {"a": 64}, create=False)) == "ConfigError"  # may not write it
+
+
+def test_nothing_here_unpickles():
+    for module in (shared_memory, rpc, protocol, client, remote_loop, in_process_loop, bus_process):
+        names = {
+            each.name.partition(".")[0]
+            for node in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8")))
+            if isinstance(node, ast.Import)
+            for each in node.names
+        }
+        assert names.isdisjoint({"pickle", "marshal", "shelve", "dill", "cloudpickle"})

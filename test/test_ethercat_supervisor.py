@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_control_ros.ethercat.driver.al_status import AlStatus, Recovery
+from robot_control_ros.ethercat.driver.al_status import OP, AlStatus, Recovery
 from robot_control_ros.ethercat.driver.cia402 import DriveStateMachine, Mode, State
 from robot_control_ros.ethercat.driver.drive_cycle import FrozenPosition, describe_jump
+from robot_control_ros.ethercat.driver.slave_access import SlaveEvent
 from robot_control_ros.ethercat.driver.supervisor import Action, Supervisor, SupervisorLimits
 
 CYCLE = 0.001
@@ -151,12 +152,26 @@ def test_the_turns_of_action_and_working_counter_are_kept(bus):
     assert [turn[0] - turns[0][0] for turn in turns] == pytest.approx([0.0, 2 * CYCLE, 3 * CYCLE])
 
 
-def test_an_emergency_is_kept_with_code_and_slave_and_stops_nothing_itself(bus):
-    bus.supervisor.emergency(3, 0x3210, 0x04)
-    assert bus.run() is Action.RUN
-    assert bus.supervisor.events[-1][1] == (
-        "slave 3 (wrist_1): emergency 0x3210 DC link over-voltage (error register 0x04)"
+def test_an_emergency_says_what_it_means():
+    assert SlaveEvent(3, code=0x3210, register=0x04).describe() == (
+        "emergency 0x3210 DC link over-voltage (error register 0x04)"
     )
+    assert "brake" in SlaveEvent(3, code=0xFF01).describe({0xFF01: "brake"})
+    assert SlaveEvent(3, "mailbox error").describe() == "mailbox error"
+
+
+def test_what_goes_wrong_before_the_drives_are_enabled_is_an_event_once():
+    supervisor = Supervisor(NAMES, ALL)
+    lost = [AlStatus(OP)] * 5 + [AlStatus(0)]
+    for _ in range(3):
+        supervisor.update_link(False)
+        supervisor.update_al(lost)
+    messages = [message for _, message in supervisor.events]
+    assert len(messages) == len(set(messages)) == 2
+    assert (supervisor.causes, supervisor.stopped) == ([], False)
+    supervisor.update_al([AlStatus(OP)] * 6)  # all is well, and goes wrong again
+    supervisor.update_al(lost)
+    assert [message for _, message in supervisor.events] == [*messages, messages[1]]
 
 
 def test_an_sdo_timeout_is_kept_and_stops_nothing(bus):

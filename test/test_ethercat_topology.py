@@ -209,9 +209,9 @@ def test_drive_files_lie_beside_the_topology_and_units_come_together(tmp_path):
     ("changes", "words"),
     [
         ({"gear": 3}, r"slaves\[0\] \(j1\): unknown \['gear'\]; entries: joint, drive, gear_ratio"),
-        ({"gear_ratio": 0}, r"slaves\[0\] \(j1\): gear_ratio = 0: must be a finite number above 0"),
-        ({"gear_ratio": math.inf}, "gear_ratio = inf: must be a finite number above 0"),
-        ({"rated_torque": "big"}, r"rated_torque = 'big': must be a finite number above 0 \[N·m\]"),
+        ({"gear_ratio": 0}, r"slaves\[0\] \(j1\): gear_ratio = 0: must be a finite number from 0.001 to 100000"),
+        ({"gear_ratio": math.inf}, "gear_ratio = inf: must be a finite number from 0.001 to 100000"),
+        ({"rated_torque": "big"}, r"rated_torque = 'big': must be a finite number from 1e-05 to 100000 \[N·m\]"),
         ({"sign": 0}, "sign = 0: must be one of: 1, -1"),
         ({"sign": True}, "sign = True: must be one of: 1, -1"),
         ({"offset": math.nan}, r"offset = nan: must be a finite number \[rad\]"),
@@ -241,7 +241,7 @@ def test_what_is_wrong_in_a_topology_is_named(tmp_path, changes, words):
         ([AXIS, AXIS], {}, "joint or name j1: is there twice"),
         ([AXIS | {"alias": 3}, AXIS | {"joint": "j2", "alias": 3}], {}, "alias 3: is there twice"),
         ([AXIS], {"rate": 1000}, r"unknown \['rate'\]; entries: slaves, description, cycle, watchdog"),
-        ([AXIS], {"cycle": 0}, r"cycle = 0: must be a finite number above 0 \[s\]"),
+        ([AXIS], {"cycle": 0}, r"cycle = 0: must be a finite number from 0.0001 to 0.1 \[s\]"),
         (["j1"], {}, r"slaves\[0\] = 'j1': must be a mapping"),
         ([{"name": "coupler"}], {}, r"missing \['vendor', 'product'\]; entries: name, vendor, product"),
         ([{k: v for k, v in AXIS.items() if k != "counts_per_revolution"}], {}, "counts_per_revolution is missing"),
@@ -349,3 +349,10 @@ def test_every_other_bus_is_refused(bus, found):
         bus.check_bus(found)
     else:
         refusal(bus, *found)
+
+
+@pytest.mark.parametrize("name", config_names("ethercat"))
+def test_each_topology_of_ours_has_a_robot_with_a_profile_of_its_cycle(name):
+    topology, robot = load_topology(name), load_robot(name, "ethercat")
+    assert robot.period == pytest.approx(topology.cycle)
+    topology.in_order_of(robot.joints)

@@ -62,7 +62,7 @@ def test_a_rate_that_is_a_tenth_off_is_told_with_the_parameter_to_set(rate, leve
     assert found.level is level
     if level is WARNING:
         assert f"{rate:.0f} Hz" in found.text
-        assert "500 Hz are nominal" in found.text
+        assert "the profile says 500 Hz" in found.text
         assert f"rate: {rate:.0f} in the parameter file of the launch argument gains" in found.advice
 
 
@@ -94,7 +94,7 @@ def test_a_gap_longer_than_a_wrench_may_be_old_is_told():
     sparse = samples(8.0, count=20)
     found = judge_gaps("wrench", sparse, 0.1, simulated=False)
     assert found.level is WARNING
-    assert found.text == "wrench: 8 Hz, longest gap 125 ms, where 100 ms are allowed"
+    assert found.text == "wrench: 8 Hz, longest gap 125 ms, but at most 100 ms are allowed"
 
 
 # --- clocks ---
@@ -115,8 +115,6 @@ WHO = "ros2 topic info -v /joint_states"
 def test_a_stamp_that_goes_back_is_an_error_and_in_wall_time_one_that_repeats(stamp, simulated, level):
     bad = samples()
     bad.stamps[300] = bad.stamps[299] if stamp == "repeated" else bad.stamps[0] - 1.0
-    assert not bad.rising
-    assert bad.falling == (stamp == "back")
     found = judge_clock("joint states", bad, simulated, WHO)
     assert found.level is level
     assert found.command == ("" if level is OK else WHO)

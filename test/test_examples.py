@@ -133,6 +133,7 @@ def test_the_call_in_its_docstring_runs(calls):
     assert abs(log.q - log.q[0]).max() < 1e-3
 
 
+@pytest.mark.long
 def test_it_passes_what_every_law_of_the_package_has_to():
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "ROBOT_CONTROL_LAWS": "joint_callback_law:JointCallback"}
     command = [sys.executable, "-m", "pytest", "-q", "test/test_every_law.py", "-k", "joint_callback_law"]

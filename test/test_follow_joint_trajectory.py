@@ -1,4 +1,4 @@
-"""Joint trajectories as goals: the judging without ROS, and the action over DDS where control_msgs is installed."""
+"""Joint trajectories as goals: judged without ROS, and the action over DDS where control_msgs is installed."""
 
 import math
 from collections import namedtuple
@@ -16,7 +16,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from robot_control_ros.control.loop import MAX_GAP, ControlLoop
 from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import RobotState
 from robot_control_ros.nodes.common.messages import (
     from_stamp,
     numbers,
@@ -32,6 +34,7 @@ from robot_control_ros.nodes.controller.trajectory_goal import (
     PATH_TOLERANCE_VIOLATED,
     SUCCESSFUL,
     Bounds,
+    FollowedGoal,
     Outcome,
     TrajectoryGoal,
     bounds_of,
@@ -42,6 +45,9 @@ from robot_control_ros.robot.configuration import load_robot
 JOINTS = ("a", "b", "c")
 Tolerance = namedtuple("Tolerance", ("name", "position", "velocity"))
 ANY = math.inf
+ROBOT = load_robot("ur5")
+HOME = np.array(ROBOT.home)
+AWAY = HOME + [0.1, -0.1, 0.1, 0.1, -0.1, 0.2]
 
 
 def loose():
@@ -159,6 +165,78 @@ def test_the_point_that_is_in_use():
     assert [goal.point(10.0 + t) for t in (-1.0, 0.0, 0.5, 0.99, 1.0, 1.5, 2.0, 9.0)] == [0, 0, 0, 0, 1, 1, 2, 2]
 
 
+# --- the loop that follows ---
+
+
+class Ideal:
+    """A loop whose joints are always where its reference is, halfway along a trajectory of 2 s."""
+
+    def __init__(self):
+        self.loop = ControlLoop(ROBOT, "joint_impedance")
+        self.time, self.q, self.v = 10.0, HOME, np.zeros(6)
+        self.tick(0.002)
+        self.loop.motion.follow_joints(np.array([2.0]), AWAY[None], None)
+        limits = Bounds(np.full(6, 0.01), np.full(6, 0.1))
+        goal = TrajectoryGoal(ROBOT.joints, np.zeros(6, dtype=bool), self.time, np.array([2.0]), limits, limits)
+        self.followed = FollowedGoal(goal, self.loop)
+        self.go(1.0)
+
+    def tick(self, dt, offset=0.0):
+        self.time += dt
+        self.loop.tick(RobotState(self.time, self.q + offset, self.v, np.zeros(6)))
+        self.q, self.v = self.loop.reference.q, self.loop.reference.v
+
+    def go(self, duration):
+        for _ in range(round(duration / 0.002)):
+            self.tick(0.002)
+            assert self.followed.lost() is None
+            outcome = self.followed.judge()
+            if outcome is not None:
+                return outcome
+        return None
+
+
+@pytest.fixture
+def ideal():
+    made = Ideal()
+    assert np.abs(made.q - HOME).max() > 0.05
+    return made
+
+
+def test_a_trajectory_that_is_followed_succeeds_at_its_end(ideal):
+    assert ideal.go(1.1) == Outcome(SUCCESSFUL)
+    assert ideal.time == pytest.approx(12.002, abs=0.003)
+
+
+@pytest.mark.parametrize("gap", [MAX_GAP + 0.01, -0.5], ids=["a gap", "back"])
+def test_a_gap_of_stamps_loses_the_path(ideal, gap):
+    ideal.tick(gap)
+    assert ideal.followed.lost() == Outcome(PATH_TOLERANCE_VIOLATED, ideal.loop.restart_reason)
+
+
+def test_a_gap_that_the_loop_bears_loses_nothing(ideal):
+    ideal.tick(MAX_GAP - 0.01)
+    assert ideal.followed.lost() is None
+
+
+def test_a_fault_loses_the_path(ideal):
+    while not ideal.loop.fault:
+        ideal.tick(0.0)  # stamps that stand still
+    assert ideal.followed.lost() == Outcome(PATH_TOLERANCE_VIOLATED, ideal.loop.fault)
+
+
+def test_another_target_ends_the_goal_as_invalid(ideal):
+    ideal.loop.motion.go_home()
+    assert ideal.followed.lost().code == INVALID_GOAL
+    ideal.tick(0.002)
+    assert ideal.followed.lost().code == INVALID_GOAL
+
+
+def test_an_error_on_the_way_is_judged_by_the_state_of_the_cycle(ideal):
+    ideal.tick(0.002, offset=0.02)
+    assert ideal.followed.judge().code == PATH_TOLERANCE_VIOLATED
+
+
 # --- the stamp ---
 
 
@@ -213,9 +291,6 @@ def test_times_must_rise(times):
 
 # --- the action, over DDS ---
 
-ROBOT = load_robot("ur5")
-HOME = np.array(ROBOT.home)
-AWAY = HOME + [0.1, -0.1, 0.1, 0.1, -0.1, 0.2]
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
 
 
@@ -340,7 +415,7 @@ def test_a_goal_is_followed_with_feedback_and_succeeds(follower):
     [
         ({"names": ("finger", *ROBOT.joints[1:])}, "finger"),
         ({"names": ROBOT.joints[:5]}, "must be shoulder_pan_joint"),
-        ({"points": ()}, "no points"),
+        ({"points": ()}, "points = 0"),
         ({"points": ((0.5, AWAY), (0.5, HOME))}, "must rise"),
         ({"stamp": 0.001, "points": ((1e-3, AWAY),)}, "s ago"),
         ({"goal_time_tolerance": Duration(sec=-2)}, "goal_time_tolerance"),

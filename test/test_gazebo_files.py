@@ -16,7 +16,8 @@ import pytest
 import xacro
 import yaml
 
-from robot_control_ros.bringup import SETUPS, Program
+from robot_control_ros.bringup import SETUPS
+from robot_control_ros.bringup.system import Program
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 

@@ -14,6 +14,7 @@ from robot_control_ros.robot.model import RobotModel
 
 ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
 every_robot = pytest.mark.parametrize("name", ROBOTS)
+usual_robot = pytest.mark.parametrize("name", ["ur5", pytest.param("gen3", marks=pytest.mark.long)])
 
 
 class Follower:
@@ -55,8 +56,8 @@ class Poses:
 # --- poses ---
 
 
-@every_robot
-@pytest.mark.parametrize("rate", [1000.0, 500.0, 125.0])
+@usual_robot
+@pytest.mark.parametrize("rate", [pytest.param(1000.0, marks=pytest.mark.long), 500.0, 125.0])
 def test_the_tip_of_the_joints_is_on_the_circle(name, rate):
     follower = Follower(name, rate)
     for reference in follower.run(circle(follower), 4.0):
@@ -65,7 +66,7 @@ def test_the_tip_of_the_joints_is_on_the_circle(name, rate):
         assert np.linalg.norm(error[3:]) < 0.001
 
 
-@every_robot
+@usual_robot
 def test_what_is_left_of_the_error_is_that_of_first_order_integration(name):
     """First-order integration of a circle errs by V² dt / 2 r per second, taken back with k: dt V² / 2 r k."""
     speed, radius = 0.25, 0.1

@@ -14,7 +14,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from robot_control_ros import bringup
-from robot_control_ros.bringup import PACKAGE, SETUPS, LaunchFile, NodeSpec, Program, Setup, System, Xacro
+from robot_control_ros.bringup import SETUPS
+from robot_control_ros.bringup.system import PACKAGE, LaunchFile, NodeSpec, Program, Setup, System, Xacro
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.files import share_directory
 
@@ -182,7 +183,7 @@ def include(action):
 
 def play(launching, *stages):
     """Launch of a system that is written down here."""
-    setup = Setup((), lambda: System(tuple(tuple(stage) for stage in stages)))
+    setup = Setup((), lambda given: System(tuple(tuple(stage) for stage in stages)))
     return Launch(launching.describe(setup), {})
 
 
@@ -368,7 +369,7 @@ def test_a_launch_has_failed_where_a_process_has_died_and_not_where_it_has_ended
 def test_the_end_of_another_node_is_said_and_no_more(launching):
     launch = play(launching, [replace(NODE, vital=False)])
     launch.end("arm")
-    assert launch.said == ["arm has ended; the others go on, to leave the robot safe, until Ctrl-C"]
+    assert launch.said == ["arm has ended; the others keep the robot safe until you press Ctrl-C"]
     assert not launch.timers
     assert not launch.reasons
 
@@ -633,7 +634,7 @@ def test_on_a_real_arm_the_watchdog_goes_on_without_the_controller(packages):
     packages.launch("ur", ur_type="ur5", robot_ip="1.2.3.4")
     numbers = {name: int(number) for name, number, _ in packages.runs(5)}
     os.kill(numbers["controller"], signal.SIGKILL)
-    packages.until(lambda: "controller has ended; the others go on" in packages.out, "words")
+    packages.until(lambda: "controller has ended; the others keep the robot safe" in packages.out, "words")
     assert alive(numbers["watchdog"])
     assert alive(numbers["driver"])
     packages.end()
@@ -722,6 +723,6 @@ def test_beside_a_gazebo_that_runs_nothing_starts(gazebo):
     gazebo.services.write_text("/gazebo/worlds\n/world/arm/create\n")
     gazebo.launch("gazebo")
     gazebo.until(lambda: gazebo.process.poll() is not None, "the end")
-    assert "a Gazebo runs already" in gazebo.out
+    assert "Gazebo runs already" in gazebo.out
     assert gazebo.process.returncode == 1
     assert [arguments for _, _, arguments in gazebo.started()] == ["service --list"]

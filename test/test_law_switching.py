@@ -145,7 +145,7 @@ def settle_on(rig, pose):
 # --- many switches ---
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_twenty_switches_while_moving_neither_jerk_nor_lose_the_target(robot, motion):
     rng = np.random.default_rng(7)
@@ -179,7 +179,7 @@ def test_the_order_of_switches_holds_every_pair_once():
     assert all(a != b for a, b in pairs)
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("motion", ["circle", "push"])
 def test_every_law_takes_over_from_every_other_one(robot, motion):
     rig = Rig(robot, VARIANTS[0])

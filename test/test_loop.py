@@ -251,18 +251,18 @@ def wrench(force=(0, 0, 0), torque=(0, 0, 0), frame="ft_frame"):
 
 
 BAD_SAMPLES = {
-    "nan position": (state(0, HOME + NAN6), ConfigError, ["position", "nan", "6 finite numbers"]),
-    "infinite velocity": (state(0, HOME, NAN6 + math.inf), ConfigError, ["velocity", "inf", "6 finite numbers"]),
-    "nan velocity": (state(0, HOME, NAN6), ConfigError, ["velocity", "nan", "6 finite numbers"]),
-    "five positions": (state(0, HOME[:5], np.zeros(6)), ConfigError, ["position", "-1.5708", "6 finite numbers"]),
-    "seven velocities": (state(0, HOME, np.full(7, 0.5)), ConfigError, ["velocity", "0.5", "6 finite numbers"]),
-    "nan stamp": (state(math.nan), ConfigError, ["time", "nan"]),
+    "nan position": (state(0, HOME + NAN6), "position", HOME + NAN6, 6),
+    "infinite velocity": (state(0, HOME, NAN6 + math.inf), "velocity", NAN6 + math.inf, 6),
+    "nan velocity": (state(0, HOME, NAN6), "velocity", NAN6, 6),
+    "five positions": (state(0, HOME[:5], np.zeros(6)), "position", HOME[:5], 6),
+    "seven velocities": (state(0, HOME, np.full(7, 0.5)), "velocity", np.full(7, 0.5), 6),
+    "nan stamp": (state(math.nan), "time", math.nan, None),
 }
 
 
 @pytest.mark.parametrize("case", BAD_SAMPLES)
 def test_a_bad_sample_is_named_and_changes_nothing(model, case):
-    bad, kind, words = BAD_SAMPLES[case]
+    bad, *fields = BAD_SAMPLES[case]
     loop, twin = (ControlLoop(UR5, "impedance", model=RobotModel.of(UR5)) for _ in range(2))
     for each in (loop, twin):
         each.tick(state(0.0, wrench=wrench((1, 2, 3))))
@@ -272,10 +272,8 @@ def test_a_bad_sample_is_named_and_changes_nothing(model, case):
     kept = loop.state, loop.kin, loop.reference, loop.motion.trajectory, loop.times.count
     if math.isfinite(bad.time):
         bad = replace(bad, time=2 * DT)
-    with pytest.raises(kind) as error:
+    with refuses(*fields):
         loop.tick(bad)
-    for word in words:
-        assert word in str(error.value)
     assert (loop.state, loop.kin, loop.reference, loop.motion.trajectory, loop.times.count) == kept
     for k in range(2, 30):
         sample = state(k * DT, HOME + 0.001 * k, np.full(6, 0.1), wrench((3, 2, k)))
@@ -416,24 +414,22 @@ def test_nothing_can_be_started_before_the_first_state(model, action):
 
 
 @pytest.mark.parametrize(
-    ("goal", "words"),
+    ("goal", "name", "value", "bound"),
     [
-        (HOME + np.array([0, 0, 2.0, 0, 0, 0]), ["elbow_joint = 3.5708 rad", "[-3.14159, 3.14159]"]),
-        (HOME - np.array([0, 5.0, 0, 0, 0, 0]), ["shoulder_lift_joint = -6.5708 rad", "[-6.28319, 6.28319]"]),
-        (HOME + NAN6, ["nan", "6 finite numbers"]),
-        (HOME[:5], ["6 finite numbers"]),
+        (HOME + np.array([0, 0, 2.0, 0, 0, 0]), "elbow_joint", 3.5708, (-math.pi, math.pi)),
+        (HOME - np.array([0, 5.0, 0, 0, 0, 0]), "shoulder_lift_joint", -6.5708, (-2.0 * math.pi, 2.0 * math.pi)),
+        (HOME + NAN6, "joint goal", HOME + NAN6, 6),
+        (HOME[:5], "joint goal", HOME[:5], 6),
     ],
 )
-def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stays(model, goal, words):
+def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stays(model, goal, name, value, bound):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
     before = loop.motion.trajectory
-    with pytest.raises(ConfigError) as error:
+    with refuses(name, value, bound):
         loop.motion.move_joints_to(goal)
     with pytest.raises(ConfigError):
         loop.motion.follow_joints(np.array([30.0]), np.array([goal]), None)
-    for word in words:
-        assert word in str(error.value)
     assert loop.motion.trajectory is before
 
 

@@ -333,7 +333,7 @@ def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpre
     ).stdout
 
     used = prefix / "bin" if own_interpreter else path
-    assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes.controller", "--ros-args", "a b"]
+    assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes", "controller", "--ros-args", "a b"]
 
 
 @pytest.mark.parametrize("name", ["robot_control", "ethercat-emulator"])

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from robot_control_ros.bringup import LaunchFile, NodeSpec, Program, System, Xacro, check_requirements
+from robot_control_ros.bringup.requirements import check_requirements
+from robot_control_ros.bringup.system import LaunchFile, NodeSpec, Program, System, Xacro
 from robot_control_ros.core.errors import ConfigError
 
 SYSTEM = System(

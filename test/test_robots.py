@@ -3,6 +3,7 @@
 import copy
 import math
 from dataclasses import FrozenInstanceError, replace
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -89,20 +90,15 @@ def test_a_configuration_can_not_be_changed():
 
 
 def test_an_unknown_robot_lists_the_robots():
-    with pytest.raises(ConfigError) as error:
-        load_robot("ur55")
-    assert "'ur55'" in str(error.value)
     assert "ur5" in robot_names()
-    for name in robot_names():
-        assert name in str(error.value)
+    with refuses("robot", "ur55", tuple(robot_names())):
+        load_robot("ur55")
 
 
 def test_an_unknown_profile_lists_the_profiles():
-    with pytest.raises(ConfigError) as error:
+    with refuses("profile", "reel", tuple(profile_names("ur5"))) as error:
         load_robot("ur5", "reel")
     assert "ur5.yaml" in str(error.value)
-    assert "'reel'" in str(error.value)
-    assert "profiles: sim, mock, gz, gz_position, real" in str(error.value)
 
 
 @pytest.mark.parametrize("name", robot_names())
@@ -174,11 +170,10 @@ def test_a_path_that_is_not_there_is_named(tmp_path):
 def test_a_missing_entry_is_named_with_the_file_and_the_valid_entries(tmp_path, missing):
     data = {key: value for key, value in PENDULUM.items() if key != missing}
     path = write(tmp_path, data)
-    with pytest.raises(ConfigError) as error:
+    with refuses(missing) as error:
         load_robot(path)
     assert path in str(error.value)
-    assert f"missing ['{missing}']" in str(error.value)
-    assert "effort_rate" in str(error.value)
+    assert {*PENDULUM, "tip_speed", "law_gains"} <= {*error.value.bound}
 
 
 @pytest.mark.parametrize("missing", ["rate", "commands", "gravity_by_robot"])
@@ -186,69 +181,70 @@ def test_a_missing_entry_of_a_profile_is_named_with_the_file_and_the_profile(tmp
     data = copy.deepcopy(PENDULUM)
     del data["profiles"]["sim"][missing]
     path = write(tmp_path, data)
-    with pytest.raises(ConfigError) as error:
+    with refuses(missing) as error:
         load_robot(path)
-    assert path in str(error.value)
-    assert f"profiles: sim: missing ['{missing}']" in str(error.value)
-    for entry in ("rate, commands, gravity_by_robot, ", "wrench_frames", "remedy", "notes"):
-        assert entry in str(error.value)
+    assert f"{path}: profiles: sim: " in str(error.value)
+    assert {"rate", "commands", "gravity_by_robot", "wrench_frames", "remedy", "notes"} <= {*error.value.bound}
 
 
-BAD = [
-    ("hme", [0.5], ["unknown ['hme']", "home"]),
-    ("profiles.sim.rates", 5, ["profiles: sim", "unknown ['rates']", "rate"]),
-    ("home", [0.5, 0.5], ["home has 2 values", "must have 1"]),
-    ("home", [], ["home has 0 values", "must have 1"]),
-    ("home", [math.nan], ["home = nan"]),
-    ("home", ["zero"], ["home = 'zero'"]),
-    ("home", [None], ["home = None"]),
-    ("home", [True], ["home = True"]),
-    ("effort_rate", [0.0], ["effort_rate = 0.0", "above 0"]),
-    ("effort_rate", [-5.0], ["effort_rate = -5.0", "above 0"]),
-    ("effort_rate", [math.inf], ["effort_rate = inf", "above 0"]),
-    ("effort_rate", [1.0, 2.0], ["effort_rate has 2 values", "must have 1"]),
-    ("rotor_inertia", [-0.1], ["rotor_inertia = -0.1"]),
-    ("tip_speed", [0.25], ["tip_speed has 1 values", "must have 2"]),
-    ("tip_speed", [0.25, 0.0], ["tip_speed[1] = 0.0", "above 0"]),
-    ("tip_acceleration", [math.nan, 1.0], ["tip_acceleration[0] = nan", "above 0"]),
-    ("joint_speed", 0.0, ["joint_speed = 0.0", "above 0"]),
-    ("joints", [], ["joints = []"]),
-    ("joints", ["hinge", "hinge"], ["joints = ['hinge', 'hinge']"]),
-    ("joints", None, ["joints", "None"]),
-    ("joints", "h", ["joints", "'h'"]),
-    ("profiles", None, ["profiles", "None"]),
-    ("profiles.sim", None, ["profiles: sim", "None"]),
-    ("profiles.sim.rate", 0, ["profiles: sim", "rate = 0", "above 0"]),
-    ("profiles.sim.rate", -500, ["profiles: sim", "rate = -500", "above 0"]),
-    ("profiles.sim.rate", math.nan, ["profiles: sim", "rate = nan", "above 0"]),
-    ("profiles.sim.rate", "500", ["profiles: sim", "rate = '500'"]),
-    ("profiles.sim.rate", True, ["profiles: sim", "rate = True"]),
-    ("profiles.sim.commands", ["torque"], ["profiles: sim", "commands[0] = 'torque'", "effort, position, velocity"]),
-    ("profiles.sim.commands", None, ["profiles: sim", "commands = None", "effort, position, velocity"]),
-    ("profiles.sim.commands", [], ["profiles: sim", "commands = []", "effort, position, velocity"]),
-    ("profiles.sim.gravity_by_robot", "false", ["profiles: sim", "gravity_by_robot = 'false'"]),
-    ("profiles.sim.friction_by_robot", 1, ["profiles: sim", "friction_by_robot = 1", "true or false"]),
-    ("profiles.sim.joint_states", None, ["profiles: sim", "joint_states = None", "a text"]),
-    ("profiles.sim.controllers", {"torque": "mine"}, ["controllers: unknown 'torque'", "effort, position, velocity"]),
-    ("profiles.sim.controllers", {"effort": 5}, ["controllers: effort = 5", "a text"]),
-    ("profiles.sim.wrench_frames", ["tool0"], ["wrench_frames = ['tool0']", "mapping"]),
-    ("profiles.sim.limits", {"position": [1.0]}, ["limits: unknown 'position'", "effort, velocity"]),
-    ("profiles.sim.limits", {"effort": [1.0, 2.0]}, ["limits: effort has 2 values", "must have 1"]),
-    ("profiles.sim.limits", {"effort": [0.0]}, ["limits: effort = 0.0", "above 0"]),
-    ("profiles.sim.joint_effort", "A", ["joint_effort = 'A'", "torque, reversed_torque, none"]),
-    ("profiles.sim.notes", "one", ["notes = 'one'", "a list, each a text"]),
-    ("safe_damping", [-1.0], ["safe_damping = -1.0"]),
-    ("law_gains", None, ["law_gains", "None"]),
+POSITIVE, MODES = (0.0, math.inf), ("effort", "position", "velocity")
+BAD = [  # the entry, what stands there, and the error's name, value and bound
+    ("hme", [0.5], "hme", None, ANY),
+    ("profiles.sim.rates", 5, "rates", None, ANY),
+    ("home", [0.5, 0.5], "home", [0.5, 0.5], 1),
+    ("home", [], "home", [], 1),
+    ("home", [math.nan], "home", math.nan, (-math.inf, math.inf)),
+    ("home", ["zero"], "home", "zero", (-math.inf, math.inf)),
+    ("home", [None], "home", None, (-math.inf, math.inf)),
+    ("home", [True], "home", True, (-math.inf, math.inf)),
+    ("effort_rate", [0.0], "effort_rate", 0.0, POSITIVE),
+    ("effort_rate", [-5.0], "effort_rate", -5.0, POSITIVE),
+    ("effort_rate", [math.inf], "effort_rate", math.inf, POSITIVE),
+    ("effort_rate", [1.0, 2.0], "effort_rate", [1.0, 2.0], 1),
+    ("rotor_inertia", [-0.1], "rotor_inertia", -0.1, POSITIVE),
+    ("tip_speed", [0.25], "tip_speed", [0.25], 2),
+    ("tip_speed", [0.25, 0.0], "tip_speed", 0.0, POSITIVE),
+    ("tip_acceleration", [math.nan, 1.0], "tip_acceleration", math.nan, POSITIVE),
+    ("joint_speed", 0.0, "joint_speed", 0.0, POSITIVE),
+    ("joints", [], "joints", [], None),
+    ("joints", ["hinge", "hinge"], "joints", ["hinge", "hinge"], None),
+    ("joints", None, "joints", None, None),
+    ("joints", "h", "joints", "h", None),
+    ("profiles", None, "profiles", None, None),
+    ("profiles.sim", None, "", None, None),
+    ("profiles.sim.rate", 0, "rate", 0, POSITIVE),
+    ("profiles.sim.rate", -500, "rate", -500, POSITIVE),
+    ("profiles.sim.rate", math.nan, "rate", math.nan, POSITIVE),
+    ("profiles.sim.rate", "500", "rate", "500", POSITIVE),
+    ("profiles.sim.rate", True, "rate", True, POSITIVE),
+    ("profiles.sim.commands", ["torque"], "commands", "torque", MODES),
+    ("profiles.sim.commands", None, "commands", None, None),
+    ("profiles.sim.commands", [], "commands", [], None),
+    ("profiles.sim.gravity_by_robot", "false", "gravity_by_robot", "false", None),
+    ("profiles.sim.friction_by_robot", 1, "friction_by_robot", 1, None),
+    ("profiles.sim.joint_states", None, "joint_states", None, None),
+    ("profiles.sim.controllers", {"torque": "mine"}, "controllers", "torque", MODES),
+    ("profiles.sim.controllers", {"effort": 5}, "controllers", 5, None),
+    ("profiles.sim.wrench_frames", ["tool0"], "wrench_frames", ["tool0"], None),
+    ("profiles.sim.limits", {"position": [1.0]}, "limits", "position", ("effort", "velocity")),
+    ("profiles.sim.limits", {"effort": [1.0, 2.0]}, "limits", [1.0, 2.0], 1),
+    ("profiles.sim.limits", {"effort": [0.0]}, "limits", 0.0, POSITIVE),
+    ("profiles.sim.joint_effort", "A", "joint_effort", "A", ("torque", "reversed_torque", "none")),
+    ("profiles.sim.notes", "one", "notes", "one", None),
+    ("safe_damping", [-1.0], "safe_damping", -1.0, POSITIVE),
+    ("law_gains", None, "law_gains", None, None),
 ]
 
 
-@pytest.mark.parametrize(("entry", "value", "words"), BAD, ids=[f"{entry}={value!r}" for entry, value, _ in BAD])
-def test_a_bad_entry_is_named_with_the_file_and_the_value(tmp_path, entry, value, words):
+@pytest.mark.parametrize(
+    ("entry", "value", "name", "found", "bound"), BAD, ids=[f"{entry}={value!r}" for entry, value, *_ in BAD]
+)
+def test_a_bad_entry_is_named_with_the_file_and_the_value(tmp_path, entry, value, name, found, bound):
     path = write(tmp_path, changed(entry, value))
-    with pytest.raises(ConfigError) as error:
+    with refuses(name, found, bound) as error:
         load_robot(path)
-    for word in (path, *words):
-        assert word in str(error.value)
+    assert path in str(error.value)
+    assert "profiles: sim" in str(error.value) or not entry.startswith("profiles.sim")
 
 
 @pytest.mark.parametrize("content", [b"a: [1, 2", b"- a\n- b\n", b"", b"\xff\xfe\x00name"])
@@ -316,13 +312,12 @@ def test_what_can_not_be_extended_is_named(tmp_path, entry, value, name, bound):
 
 
 def test_effort_on_the_real_ur5_is_refused_with_the_way_out():
-    with pytest.raises(ConfigError) as error:
-        load_robot("ur5", "real").check_mode(CommandMode.EFFORT, "impedance")
-    message = str(error.value)
-    assert "law impedance commands effort" in message
-    assert "UR5 (CB3) (profile real)" in message
-    assert "takes only: position, velocity" in message
-    assert "use admittance, position_domain_pd or joint_pid" in message
+    robot = load_robot("ur5", "real")
+    with refuses("impedance", CommandMode.EFFORT, (CommandMode.POSITION, CommandMode.VELOCITY)) as error:
+        robot.check_mode(CommandMode.EFFORT, "impedance")
+    assert robot.title in str(error.value)
+    assert robot.profile.remedy
+    assert robot.profile.remedy in str(error.value)
 
 
 @pytest.mark.parametrize("mode", [CommandMode.POSITION, CommandMode.VELOCITY])

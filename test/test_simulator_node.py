@@ -383,7 +383,7 @@ BAD_COMMANDS = [
         JointState(name=["left_" + joint for joint in ROBOT.joints], position=[0.5] * 6),
         f"joints {list(ROBOT.joints)} are missing; it has: left_{ROBOT.joints[0]}, ",
     ),
-    (joint_command(position=[0.5] * 5 + [np.nan]), "positions of ['wrist_3_joint'] are NaN: must be given for all"),
+    (joint_command(position=[0.5] * 5 + [np.nan]), "wrist_3_joint = nan: positions must be given for all joints"),
     (joint_command(position=HOME, effort=[np.inf] * 6), "must be 6 finite numbers, one per joint"),
 ]
 
@@ -676,11 +676,11 @@ def test_the_rate_of_the_clock_can_be_chosen(new_ros):
     ("parameters", "words"),
     [
         ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: "),
-        ({"pacing": "nonsense"}, "pacing = 'nonsense'; choices: realtime, lockstep"),
+        ({"pacing": "nonsense"}, "pacing = 'nonsense': must be one of: realtime, lockstep"),
         ({"rate": -1.0}, "rate"),
         ({"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, block, table, wall"),
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
-        ({"physics_step": 1.0}, "physics_step = 1.0: must be a number within [1e-05, 0.02]"),
+        ({"physics_step": 1.0}, "physics_step = 1: must be a number within [1e-05, 0.02]"),
     ],
 )
 def test_a_simulator_that_cannot_start_says_why_in_a_line(new_ros, parameters, words):

@@ -114,11 +114,12 @@ def test_steps_are_those_of_the_two_integrators(arm):
 
 
 def test_tip_and_jacobian(arm):
-    for q, _ in states(20):
+    for q, v in states(20):
         first, both = q[0], q[0] + q[1]
         expected = arm.length * np.array([math.cos(first) + math.cos(both), math.sin(first) + math.sin(both)])
         np.testing.assert_allclose(arm.tip(q), expected, atol=1e-14)
         np.testing.assert_allclose(arm.jacobian(q), gradient(arm.tip, q), atol=1e-9)
+        np.testing.assert_allclose(arm.jdot_v(q, v), slope(lambda h, q=q, v=v: arm.jacobian(q + h * v) @ v), atol=1e-8)
 
 
 def test_joint_angles_lead_to_the_point_with_the_elbow_on_one_side(arm):

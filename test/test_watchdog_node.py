@@ -285,7 +285,7 @@ def test_a_controller_that_stands_still_gets_its_robot_back(system):
         system.ros.until(lambda count=count: len(system.of(by_watchdog=False)) > count + 100, "those of the controller")
         assert system.fights() == []
         assert not system.commands[-1].by_watchdog
-    assert "somebody commands again" in system.children["watchdog"].err
+    assert "commands come again after" in system.children["watchdog"].err
     print(f"safe output after the last command, of five: {', '.join(f'{delay * 1e3:.1f}' for delay in delays)} ms")
     assert np.median(delays) <= REQUIRED
 
@@ -307,7 +307,7 @@ def test_a_watchdog_that_ends_leaves_a_living_controller_alone(system):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", ["joint_impedance", "admittance", pytest.param("joint_pid", marks=pytest.mark.long)])
 def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controller(ros, law):
     system = make_system(ros, law)
     system.move()
@@ -409,7 +409,7 @@ def test_where_the_driver_falls_silent_too_the_safe_output_goes_on(ros):
     safe = [heard.time for heard in system.of(by_watchdog=True)]
     assert np.median(np.diff(safe)) < 0.02
     assert system.commands[-1].values == pytest.approx(values - 1.0)  # without damping: the velocity is old
-    assert "neither joint state nor command for" in system.children["watchdog"].err
+    assert "no joint state and no command for" in system.children["watchdog"].err
     assert system.children["watchdog"].end(signal.SIGINT) == 0  # nobody is left to be brought to rest
 
 
@@ -453,7 +453,7 @@ def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
     [
         ({"robot": "nonsense"}, "unknown robot 'nonsense'"),
         ({"profile": "nonsense"}, "unknown profile 'nonsense'"),
-        ({"timeout": 0.0}, "timeout = 0.0: must be a number within [0.005, 10]"),
+        ({"timeout": 0.0}, "timeout = 0: must be a number within [0.005, 10]"),
     ],
 )
 def test_a_refused_parameter_is_named(ros, parameters, words):

@@ -46,6 +46,7 @@ class Slave:
         eeprom: content, as it may have been changed.
         powered: whether it is on.
         deaf: whether it ignores logical datagrams.
+        at_preop: emergencies (error code, error register) that it sends whenever it gets from INIT to PRE-OP.
         attention: whether it has something to do after a frame.
     """
 
@@ -62,6 +63,7 @@ class Slave:
         self.eeprom = build(sii)
         self.powered = True
         self.deaf = False
+        self.at_preop: list[tuple[int, int]] = []
         self._clock_start, self._eeprom_8_bytes = clock_start, eeprom_8_bytes
         kinds = [window.type for window in sii.windows]
         self._windows = {kind: (number, sii.windows[number]) for number, kind in enumerate(kinds)}
@@ -71,7 +73,7 @@ class Slave:
         """Begin anew, as after a power cycle; the EEPROM stays."""
         self._now = 0
         self.attention = False
-        self._fresh_outputs = False
+        self._fresh_outputs = self._reconfigured = False
         self.dictionary.reset()
         self.device.reset()
         self.esc = Esc(self.eeprom, clock_start=self._clock_start, eeprom_8_bytes=self._eeprom_8_bytes, owner=self)
@@ -101,15 +103,18 @@ class Slave:
     def refresh_inputs(self) -> None:
         """Put the device's values where the master reads them."""
         if self._tx is not None and self._inputs is not None:
-            self.esc.memory[self._inputs.start : self._inputs.end] = self._tx.pack()
+            self._inputs.store(self._tx.pack())
 
     def after_frame(self) -> None:
-        """Take outputs over, serve the mailbox, send emergencies."""
+        """Check a new configuration, take outputs over, serve the mailbox."""
         self.attention = False
+        if self._reconfigured:
+            self._reconfigured = False
+            self._check_configuration()
         if self._fresh_outputs:
             self._fresh_outputs = False
             if self.al.state is State.OP and self._rx is not None and self._outputs is not None:
-                self._rx.unpack(self.esc.memory[self._outputs.start : self._outputs.end])
+                self._rx.unpack(self._outputs.content())
         if self.mailbox is not None and self.al.state is not State.INIT:
             self.mailbox.service()
 
@@ -136,7 +141,7 @@ class Slave:
             self._fresh_outputs = True
 
     def configured(self) -> None:
-        self.attention = True
+        self.attention = self._reconfigured = True
 
     def _manager(self, kind: int) -> SyncManager | None:
         return self.esc.managers[self._windows[kind][0]] if kind in self._windows else None
@@ -147,7 +152,7 @@ class Slave:
             return None
         length = self._windows[MAILBOX_IN][1].length
         server = SdoServer(self.dictionary, length, lambda: self.al.state is State.PREOP)
-        return Mailbox(self.esc.memory, receive, send, server.serve)
+        return Mailbox(receive, send, server.serve)
 
     def _refusal(self, wanted: State) -> int:
         if wanted is State.PREOP:
@@ -155,6 +160,16 @@ class Slave:
         if wanted is State.SAFEOP:
             return self._check_process_data()
         return al_state.NO_ERROR
+
+    def _check_configuration(self) -> None:
+        """Leave a state whose sync managers a master has changed, as one does that starts after another."""
+        if self.al.state >= State.PREOP and (code := self._check_mailbox()):
+            self.al.fall(State.INIT, code)
+        elif self.al.state >= State.SAFEOP and (code := self._check_process_data()):
+            self.al.fall(State.PREOP, code)
+        else:
+            return
+        self._open_windows()
 
     def _check_mailbox(self) -> int:
         for kind in (MAILBOX_OUT, MAILBOX_IN):
@@ -182,6 +197,9 @@ class Slave:
         self.esc.watchdog.arm(after is State.OP and watched, self._now)
         if before is State.OP:
             self.device.disconnect()
+        if before is State.INIT and after is State.PREOP and self.mailbox is not None:
+            for code, register in self.at_preop:
+                self.mailbox.post(emergency(code, register, b""))
         if after < State.SAFEOP:
             self._rx = self._tx = None
         if after is State.INIT and self.mailbox is not None:

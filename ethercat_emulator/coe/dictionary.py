@@ -222,6 +222,14 @@ class Dictionary:
             raise SdoAbort(READ_ONLY)
         self.values[key(index, subindex)] = entry.decode(data)
 
+    def complete_size(self, index: int, first: int) -> int:
+        """Most bytes that a complete download has, from subindex 0 or 1.
+
+        Raises:
+            SdoAbort: as below.
+        """
+        return sum(entry.size for entry in self._complete(index, first)) + (2 if first == 0 else 0)
+
     def read_complete(self, index: int, first: int) -> bytes:
         """All values in use, from subindex 0 (which takes two bytes then) or 1.
 

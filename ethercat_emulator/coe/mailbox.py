@@ -17,6 +17,7 @@ ERROR, COE = 0, 3  # types
 UNSUPPORTED_PROTOCOL = 0x0002
 INVALID_SIZE = 0x0008
 
+_LONGEST_QUEUE = 16  # messages; a request waits in its mailbox until all before it are under way
 _ERROR_REPLY = struct.Struct("<HH")
 
 
@@ -27,19 +28,18 @@ class Mailbox:
     again; counter 0 isn't compared.
 
     Args:
-        memory: of the slave.
         receive, send: the sync managers, named as the device sees them.
         serve: CoE: from a request to its answers.
 
     Attributes:
         mute: requests are taken and never answered.
+        error: every request is answered by this mailbox error; 0 for none.
     """
 
-    def __init__(
-        self, memory: bytearray, receive: SyncManager, send: SyncManager, serve: Callable[[bytes], list[bytes]]
-    ) -> None:
+    def __init__(self, receive: SyncManager, send: SyncManager, serve: Callable[[bytes], list[bytes]]) -> None:
         self.mute = False
-        self._memory, self._receive, self._send, self._serve = memory, receive, send, serve
+        self.error = 0
+        self._receive, self._send, self._serve = receive, send, serve
         self._queue: deque[bytes] = deque()
         self._last = b""
         self._counter = 0
@@ -52,7 +52,9 @@ class Mailbox:
         self._send.set_full(False)
 
     def post(self, coe: bytes) -> None:
-        """Send a CoE message that nobody asked for."""
+        """Send a CoE message that nobody asked for; it is lost where too many wait to be read."""
+        if len(self._queue) >= _LONGEST_QUEUE:
+            return
         self._queue.append(HEADER.pack(len(coe), 0, 0, COE) + coe)
         self.service()
 
@@ -60,8 +62,8 @@ class Mailbox:
         """Take a request, put the next message where the master reads it, repeat one that was lost."""
         if self._send.repeat_requested() and self._last and not self._send.full:
             self._load(self._last)
-        if self._receive.full:
-            request = bytes(self._memory[self._receive.start : self._receive.end])
+        if self._receive.full and not self._queue:
+            request = self._receive.content()
             self._receive.set_full(False)
             if not self.mute:
                 self._queue.extend(self._answers(request))
@@ -69,8 +71,7 @@ class Mailbox:
             self._load(self._queue.popleft())
 
     def _load(self, message: bytes) -> None:
-        window = slice(self._send.start, self._send.end)
-        self._memory[window] = message.ljust(self._send.length, b"\x00")
+        self._send.store(message)
         self._send.set_full(True)
         self._last = message
 
@@ -84,6 +85,8 @@ class Mailbox:
         def answer(type_: int, data: bytes) -> bytes:
             return HEADER.pack(len(data), address, 0, type_ | counter << 4) + data
 
+        if self.error:
+            return [answer(ERROR, _ERROR_REPLY.pack(1, self.error))]
         if length < 2 or HEADER.size + length > len(request):
             return [answer(ERROR, _ERROR_REPLY.pack(1, INVALID_SIZE))]
         if kind & 0x0F != COE:

@@ -121,7 +121,7 @@ class SdoServer:
             if command & _SIZE_GIVEN:
                 data = body[: 4 - (command >> 2 & 3)]
             else:
-                data = body[: 4 if complete else self._dictionary.entry(index, subindex).size]
+                data = body[: 4 if complete else self._entry_size(index, subindex)]
             self._write(index, subindex, complete, data)
         else:
             size = _SIZE.unpack_from(body)[0]
@@ -129,7 +129,8 @@ class SdoServer:
             if len(data) >= size:
                 self._write(index, subindex, complete, data[:size])
             else:
-                if not complete and size > self._dictionary.entry(index, subindex).size:
+                most = self._dictionary.complete_size if complete else self._entry_size
+                if size > most(index, subindex):
                     raise SdoAbort(TOO_LONG)
                 self._download, self._received, self._toggle = (index, subindex, complete, size), data, 0
         return self._response((_UPLOAD_SEGMENT << 5) | (command & _COMPLETE), index, subindex, bytes(4))
@@ -151,6 +152,9 @@ class SdoServer:
             self._end()
         head = 0x20 | (self._toggle ^ _TOGGLE)
         return _SERVICE.pack(RESPONSE << 12) + bytes((head,)) + bytes(_SHORTEST_SEGMENT)
+
+    def _entry_size(self, index: int, subindex: int) -> int:
+        return self._dictionary.entry(index, subindex).size
 
     def _check_toggle(self, command: int) -> None:
         if command & _TOGGLE != self._toggle:

@@ -54,7 +54,7 @@ class Clock:
         ahead = (self.system_time(now) - delay - int.from_bytes(reference, "little")) & ((1 << bits) - 1)
         if ahead >> (bits - 1):
             ahead -= 1 << bits
-        self._correction -= ahead
+        self._correction = (self._correction - ahead) & _64_BITS
         magnitude = min(abs(ahead), 0x7FFFFFFF)
         # bit 31: this clock is behind the reference
         self._memory[DC_DIFFERENCE : DC_DIFFERENCE + 4] = (magnitude | (ahead < 0) << 31).to_bytes(4, "little")

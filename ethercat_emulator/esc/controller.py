@@ -37,6 +37,7 @@ from .registers import (
 from .sync_manager import SyncManager
 from .watchdog import Watchdog
 
+_MOST_PLANS = 64  # masters use a few logical datagrams, again and again
 _FMMU_END = FMMU + FMMU_SIZE * FMMUS
 _SYNC_MANAGER_END = SYNC_MANAGER + SYNC_MANAGER_SIZE * SYNC_MANAGERS
 
@@ -73,6 +74,7 @@ class Esc:
         owner: Owner,
     ) -> None:
         self.memory = after_power_up(dc=clock_start is not None, eeprom_8_bytes=eeprom_8_bytes, alias=0)
+        self._fixed_size = memoryview(self.memory)  # while it is there, a slice of another length is an error
         self.eeprom = Eeprom(self.memory, content)
         self.clock = None if clock_start is None else Clock(self.memory, clock_start)
         self.watchdog = Watchdog(self.memory)
@@ -142,6 +144,8 @@ class Esc:
         key = (address, len(data))
         plan = self._plans.get(key)
         if plan is None:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
             plan = self._plans[key] = fmmu.plan(self._fmmus, self.managers, *key)
         memory = self.memory
         read, write = read and plan.readable, write and plan.writable
@@ -151,12 +155,12 @@ class Esc:
             for copy in plan.reads:
                 data[copy.data] = memory[copy.memory]
             for bits in plan.bit_reads:
-                fmmu.read_bits(bits, memory, data)
+                data[bits.data] = bits.read(memory, data)
         if write:
             for copy in plan.writes:
                 memory[copy.memory] = arrived[copy.data]
             for bits in plan.bit_writes:
-                fmmu.write_bits(bits, arrived, memory)
+                memory[bits.memory] = bits.write(arrived, memory)
             for manager in plan.completes:
                 if manager.triggers_watchdog:
                     self.watchdog.written(now)

@@ -25,12 +25,16 @@ class Eeprom:
     Args:
         memory: of the slave.
         content: whole words; written words are changed in place.
+
+    Attributes:
+        busy_time: from a command to its result [ns].
     """
 
     def __init__(self, memory: bytearray, content: bytearray) -> None:
         self.content = content
         self._memory = memory
         self._ready_at = 0
+        self.busy_time = BUSY_TIME
         self._kept = self._control() & _EIGHT_BYTES  # whatever the master writes
         self._load()
 
@@ -56,7 +60,7 @@ class Eeprom:
             flags = self._kept
         if command and not flags & _ERRORS:
             flags |= _BUSY | command
-            self._ready_at = now + BUSY_TIME
+            self._ready_at = now + self.busy_time
         self._set_control(flags)
 
     def refresh(self, now: int) -> None:

@@ -44,8 +44,28 @@ class Copy(NamedTuple):
     memory: slice
 
 
-# Single bits between them: (byte in the data, mask there, byte in memory, mask there).
-Bits = tuple[tuple[int, int, int, int], ...]
+class Bits(NamedTuple):
+    """Single bits between them, and the bytes that hold those.
+
+    Attributes:
+        data, memory: bytes.
+        data_bit, memory_bit: the first bit in the first of them.
+        mask: as many ones as bits.
+    """
+
+    data: slice
+    memory: slice
+    data_bit: int
+    memory_bit: int
+    mask: int
+
+    def read(self, memory: bytearray, data: memoryview) -> bytes:
+        """The datagram's bytes with the memory's bits; other bits stay."""
+        return _replaced(data[self.data], self.data_bit, memory[self.memory], self.memory_bit, self.mask)
+
+    def write(self, data: bytes | memoryview, memory: bytearray) -> bytes:
+        """The memory's bytes with the datagram's bits; other bits stay."""
+        return _replaced(memory[self.memory], self.memory_bit, data[self.data], self.data_bit, self.mask)
 
 
 class Plan(NamedTuple):
@@ -87,12 +107,13 @@ def plan(fmmus: Sequence[Fmmu], managers: Sequence[SyncManager], logical: int, l
     bits: dict[int, list[Bits]] = {READ: [], WRITE: []}
     completes: list[SyncManager] = []
     for fmmu in fmmus:
-        first = max(0, fmmu.logical - logical)
-        last = min(length, fmmu.logical - logical + (fmmu.logical_bit + fmmu.bits + 7) // 8)
+        begin = 8 * (fmmu.logical - logical) + fmmu.logical_bit  # of its bits, counted from the datagram's first
+        first, last = max(0, begin), min(8 * length, begin + fmmu.bits)
         if first >= last:
             continue
-        at = fmmu.physical + first - (fmmu.logical - logical)
-        end = at + last - first
+        memory_bit = 8 * fmmu.physical + fmmu.physical_bit + first - begin
+        data, memory = _bytes(first, last), _bytes(memory_bit, memory_bit + last - first)
+        at, end = memory.start, memory.stop
         inside = [sm for sm in managers if sm.active and at < sm.end and end > sm.start]
         for direction in (READ, WRITE):
             write = direction == WRITE
@@ -101,9 +122,10 @@ def plan(fmmus: Sequence[Fmmu], managers: Sequence[SyncManager], logical: int, l
             if any(sm.is_mailbox or not sm.admits(at, end, write) for sm in inside):
                 continue
             if fmmu.whole_bytes:
-                copies[direction].append(Copy(slice(first, last), slice(at, end)))
+                copies[direction].append(Copy(data, memory))
             else:
-                bits[direction].append(_bits(fmmu, logical, length))
+                mask = (1 << last - first) - 1
+                bits[direction].append(Bits(data, memory, first % 8, memory_bit % 8, mask))
             if write:
                 completes += [sm for sm in inside if end == sm.end]
     return Plan(
@@ -117,24 +139,14 @@ def plan(fmmus: Sequence[Fmmu], managers: Sequence[SyncManager], logical: int, l
     )
 
 
-def _bits(fmmu: Fmmu, logical: int, length: int) -> Bits:
-    found = []
-    for bit in range(fmmu.bits):
-        byte, logical_bit = divmod(8 * (fmmu.logical - logical) + fmmu.logical_bit + bit, 8)
-        physical, physical_bit = divmod(8 * fmmu.physical + fmmu.physical_bit + bit, 8)
-        if 0 <= byte < length:
-            found.append((byte, 1 << logical_bit, physical, 1 << physical_bit))
-    return tuple(found)
+def _bytes(first: int, end: int) -> slice:
+    """The bytes that hold these bits."""
+    return slice(first // 8, (end + 7) // 8)
 
 
-def read_bits(bits: Bits, memory: bytearray, data: memoryview) -> None:
-    """Put single bits of the memory into a datagram; its other bits stay."""
-    for byte, mask, physical, physical_mask in bits:
-        data[byte] = data[byte] | mask if memory[physical] & physical_mask else data[byte] & ~mask
-
-
-def write_bits(bits: Bits, data: bytes | memoryview, memory: bytearray) -> None:
-    """Put single bits of a datagram into the memory; its other bits stay."""
-    for byte, mask, physical, physical_mask in bits:
-        old = memory[physical]
-        memory[physical] = old | physical_mask if data[byte] & mask else old & ~physical_mask
+def _replaced(
+    target: bytes | bytearray | memoryview, at: int, source: bytes | bytearray | memoryview, source_at: int, mask: int
+) -> bytes:
+    bits = int.from_bytes(source, "little") >> source_at & mask
+    kept = int.from_bytes(target, "little") & ~(mask << at)
+    return (kept | bits << at).to_bytes(len(target), "little")

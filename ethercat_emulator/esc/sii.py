@@ -36,11 +36,12 @@ class Identity:
 
 @dataclass(frozen=True)
 class Window:
-    """A sync manager as the EEPROM proposes it: its type, where it starts, how many bytes."""
+    """A sync manager as the EEPROM proposes it: its type, where it starts, how many bytes; 0 for the usual control."""
 
     type: int
     start: int
     length: int
+    control: int = 0
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,8 @@ def _fmmus(sii: Sii) -> bytes:
 
 
 def _window(window: Window) -> bytes:
-    return struct.pack("<HHBBBB", window.start, window.length, CONTROL[window.type], 0, 1, window.type)
+    control = window.control or CONTROL[window.type]
+    return struct.pack("<HHBBBB", window.start, window.length, control, 0, 1, window.type)
 
 
 def _pdo(pdo: PdoCategory) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .registers import SYNC_MANAGER, SYNC_MANAGER_SIZE
+from .registers import RAM, SIZE, SYNC_MANAGER, SYNC_MANAGER_SIZE
 
 MAILBOX_FULL = 0x08  # bit of the status
 _ENABLED = 0x01  # bits of activation
@@ -19,7 +19,7 @@ class SyncManager:
         is_mailbox: else it is a buffer of process data, which is always accessible.
         written_by_master: else it is read by the master.
         triggers_watchdog: when the master has written it.
-        active: the master has enabled it; else the memory is free.
+        active: the master has enabled it, in memory that there is; else the memory is free.
         enabled: and the device hasn't locked it.
     """
 
@@ -38,7 +38,7 @@ class SyncManager:
         self.is_mailbox = control & 0x03 == 0x02
         self.written_by_master = control & 0x0C == 0x04
         self.triggers_watchdog = bool(control & 0x40)
-        self.active = bool(registers[6] & _ENABLED) and self.end > self.start
+        self.active = bool(registers[6] & _ENABLED) and RAM <= self.start < self.end <= SIZE
         self.enabled = self.active and not registers[7] & _LOCKED_BY_DEVICE
         if not self.active:
             self.set_full(False)
@@ -47,6 +47,15 @@ class SyncManager:
     def length(self) -> int:
         """Bytes of the window."""
         return self.end - self.start
+
+    def content(self) -> bytes:
+        """What is in the window; nothing while it isn't active."""
+        return bytes(self._memory[self.start : self.end]) if self.active else b""
+
+    def store(self, data: bytes) -> None:
+        """Fill an active window with the device's data, cut off or followed by zeros."""
+        if self.active:
+            self._memory[self.start : self.end] = data[: self.length].ljust(self.length, b"\x00")
 
     @property
     def full(self) -> bool:

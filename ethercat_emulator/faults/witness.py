@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 
 from ..bus.chain import Bus
 from ..drive.power_states import Power
+
+_MOST_POWERS = 1000  # remembered per drive
 
 
 class Witness:
@@ -30,14 +33,14 @@ class Witness:
     def begin(self) -> None:
         """Count and measure motion from now on."""
         self._left: list[float | None] = [None] * len(self._powers)
-        self._passed = [[power.name] for power in self._powers]
+        self._passed = [deque([power.name], _MOST_POWERS) for power in self._powers]
         self._first = self._last = list(self._machine.mechanics.position)
         self._step = self._away = 0.0
 
     def drives(self) -> str:
-        """Per joint, since the beginning: powers of its drive, when it left operation enabled [s, time.monotonic()]."""
+        """Per joint: last powers of its drive, and when it left operation enabled [s, time.monotonic()]."""
         drives = zip(self._passed, self._left, strict=True)
-        return json.dumps([{"powers": powers, "left": left} for powers, left in drives])
+        return json.dumps([{"powers": list(powers), "left": left} for powers, left in drives])
 
     def slaves(self) -> str:
         """AL states, in the order of the chain."""

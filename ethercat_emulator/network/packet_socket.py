@@ -16,7 +16,7 @@ from .interfaces import set_up
 IDLE = 0.0005  # s between two looks at the clock while no frame comes: drives and watchdogs go on without frames
 
 _MAX_FRAME = 1536
-_LOST = (errno.ENETDOWN, errno.ENOBUFS, errno.EAGAIN, errno.ENXIO)
+_LOST = (errno.ENETDOWN, errno.ENOBUFS, errno.EAGAIN, errno.ENXIO, errno.EMSGSIZE)
 
 
 class Stop(Protocol):

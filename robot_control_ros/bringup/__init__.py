@@ -4,12 +4,12 @@ The command line starts them as processes, the launch files as launch actions; b
 """
 
 from .drivers import GEN3, UR
-from .ethercat_system import ETHERCAT, drives
+from .ethercat_system import ETHERCAT
 from .gazebo import GAZEBO
-from .package_nodes import SIMULATION, control, controller, gain_files, page, simulation
-from .requirements import check_requirements, environment
+from .package_nodes import SIMULATION, page
+from .requirements import environment
 from .ros2_control import BEHIND, ICUBE, MOCK
-from .system import PACKAGE, Argument, LaunchFile, NodeSpec, Part, Program, Setup, System, Value, Xacro
+from .system import NodeSpec
 
 SETUPS = {
     "sim": SIMULATION,
@@ -22,24 +22,4 @@ SETUPS = {
     "sim_ros2_control": BEHIND,
 }
 
-__all__ = [
-    "PACKAGE",
-    "SETUPS",
-    "Argument",
-    "LaunchFile",
-    "NodeSpec",
-    "Part",
-    "Program",
-    "Setup",
-    "System",
-    "Value",
-    "Xacro",
-    "check_requirements",
-    "control",
-    "controller",
-    "drives",
-    "environment",
-    "gain_files",
-    "page",
-    "simulation",
-]
+__all__ = ["SETUPS", "NodeSpec", "environment", "page"]

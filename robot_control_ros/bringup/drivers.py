@@ -1,113 +1,87 @@
-"""Systems on the drivers of real arms, or on their mock hardware.
-
-Names and arguments: Universal_Robots_ROS2_Driver (ur_robot_driver/launch/ur_control.launch.py, branches jazzy and
-kilted), ros2_kortex (kortex_bringup/launch/gen3.launch.py, main). Forward controllers of Universal Robots by branch
-(ur_robot_driver/config/ur_controllers.yaml): main has forward_command_controller/ForwardCommandController; humble,
-jazzy and kilted have {position,velocity,effort}_controllers/JointGroup{Position,Velocity,Effort}Controller.
-"""
+"""Systems on the drivers of real arms, or on their mock hardware; config/drivers has all names of a driver."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
-from ..robot.files import share_directory
-from .package_nodes import CONTROL, SWITCH, active, control, file_rate, running_law, switch
+from ..robot.files import read_config, share_directory
+from .package_nodes import CONTROL, SWITCH, active, control, file_rate, running_law
+from .parameter_files import node_parameters
 from .ros2_control import spawner
-from .system import Argument, LaunchFile, Setup, System, stages
+from .system import Argument, Given, LaunchFile, Setup, System, stages
 
 UR_TYPES = ("ur5", "ur5e")
-GEN3_PLUGINS = (  # packages of the controllers in our file; kortex_bringup doesn't depend on all of them
-    "forward_command_controller",
-    "joint_state_broadcaster",
-    "joint_trajectory_controller",
-    "picknik_reset_fault_controller",
-    "picknik_twist_controller",
-)
 DEFAULT_LAWS = {"real": "admittance", "mock": "position_domain_pd"}  # by profile: mock hardware has no wrench
 MOCK_HARDWARE = Argument("use_mock_hardware", "false", "Let the driver run on ros2_control's mock hardware.", SWITCH)
 
 
-def ur(
-    ur_type: str,
-    robot_ip: str,
-    law: str = "",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    use_mock_hardware: str = "false",
-    headless_mode: str = "false",
-    driver: str = "true",
-) -> System:
+def ur(given: Given) -> System:
     """ur_robot_driver, our controller in front of it.
 
     The driver loads its forward controllers inactive. Ours waits for the one that the law needs, and then has it
     activated. Where ours ends, driver and watchdog go on.
 
     Raises:
-        ConfigError: unknown type, law or file, or a law whose commands the robot doesn't take.
+        ConfigError: unknown law or file, or a law whose commands the robot doesn't take.
     """
-    if ur_type not in UR_TYPES:
-        raise ConfigError(f"ur_type = {ur_type!r}; choices: {', '.join(UR_TYPES)}")
-    profile, rate = _profile(ur_type, use_mock_hardware, gains)
-    arguments = {
-        "ur_type": ur_type,
-        "robot_ip": robot_ip,
-        "use_mock_hardware": use_mock_hardware,
-        "headless_mode": headless_mode,
-        "verify_robot_model": "true",  # off by default before Lyrical; a wrong ur_type is a wrong model
-        "activate_joint_controller": "false",  # forward_effort_controller isn't a choice of initial_joint_controller
-        "launch_rviz": "false",
-    }
-    config = load_robot(ur_type, profile)
-    law = law or DEFAULT_LAWS[profile]
-    running = checked_law(config, law, gains)
-    forward = config.profile.controllers[running.mode]
-    ours = control(ur_type, law, gains, watchdog, dashboard, profile, rate=rate, vital=False, forward_follows=True)
-    launch_file = LaunchFile("ur_robot_driver", "launch/ur_control.launch.py", arguments)
+    robot = given["ur_type"]
+    config, given = _on_driver(given, robot)
+    forward = config.profile.controllers[checked_law(config, given["law"], given["gains"]).mode]
+    ours = control(given, config.profile_name, rate=_rate(given, robot), vital=False, forward_follows=True)
     return stages(
-        [*([launch_file] if switch("driver", driver) else []), *ours, active(vital=False)],
+        [*_driver(given, "ur_robot_driver"), *ours, active(vital=False)],
         [spawner(None, forward, vital=False, optional=True)],  # it fails where the controller is active already
     )
 
 
-def gen3(
-    robot_ip: str,
-    law: str = "",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    use_mock_hardware: str = "false",
-    driver: str = "true",
-) -> System:
+def gen3(given: Given) -> System:
     """ros2_kortex with a forward_position_controller, our controller in front of it.
 
     Raises:
         ConfigError: unknown law or file, a law that doesn't command positions, or one that needs the wrench that
             mock hardware doesn't have.
     """
-    profile, rate = _profile("gen3", use_mock_hardware, gains)
     file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
-    arguments = {
-        "robot_ip": robot_ip,
-        "use_fake_hardware": use_mock_hardware,
-        "controllers_file": str(file),
-        "robot_controller": "forward_position_controller",  # stands still until ours commands
-        "robot_pos_controller": "joint_trajectory_controller",  # loaded, inactive: the watchdog's fallback
-        "launch_rviz": "false",
-    }
-    law = law or DEFAULT_LAWS[profile]
+    config, given = _on_driver(given, "gen3")
     # The file of the controllers has positions only, on mock hardware as well.
-    config = load_robot("gen3", profile)
-    checked_law(replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,))), law, gains)
-    ours = control("gen3", law, gains, watchdog, dashboard, profile, rate=rate, vital=False)
-    if not switch("driver", driver):
-        return stages(ours)
-    return stages([LaunchFile("kortex_bringup", "launch/gen3.launch.py", arguments), *ours], plugins=GEN3_PLUGINS)
+    positions = replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,)))
+    checked_law(positions, given["law"], given["gains"])
+    ours = control(given, config.profile_name, rate=_rate(given, "gen3"), vital=False)
+    driver = _driver(given | {"controllers_file": str(file)}, "ros2_kortex")
+    return stages([*driver, *ours], plugins=_packages_of_controllers(file) if driver else ())
+
+
+def _on_driver(given: Given, robot: str) -> tuple[RobotConfig, dict[str, str]]:
+    """The robot under the profile of the driver or of its mock hardware; the arguments with that robot and a law."""
+    profile = "mock" if given["use_mock_hardware"] == "true" else "real"
+    return load_robot(robot, profile), {**given, "robot": robot, "law": given["law"] or DEFAULT_LAWS[profile]}
+
+
+def _rate(given: Given, robot: str) -> float:
+    """That of the file of the gains, or the driver's, which is the same on mock hardware [Hz]."""
+    return file_rate(given["gains"]) or load_robot(robot, "real").profile.rate
+
+
+def _driver(given: Given, driver: str) -> list[LaunchFile]:
+    """A driver's launch file, unless it runs already; its arguments are those of config/drivers/<driver>.yaml."""
+    if given["driver"] == "false":
+        return []
+    _, names = read_config("driver", driver)
+    (path,) = names["launch_file"]
+    values = {name: row["value"] for name, row in names["arguments"].items() if "value" in row}
+    return [LaunchFile(names["package"], path, {name: value.format_map(given) for name, value in values.items()})]
+
+
+def _packages_of_controllers(file: Path) -> tuple[str, ...]:
+    """The packages of all controllers in a parameter file of the controller manager."""
+    parameters = node_parameters("controllers_file", file, "controller_manager")
+    return tuple(sorted({kind.partition("/")[0] for name, kind in parameters.items() if name.endswith(".type")}))
 
 
 def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
@@ -118,31 +92,24 @@ def checked_law(config: RobotConfig, law: str, gains: str) -> RunningLaw:
     """
     law_class(law)  # an unknown law is refused with all names
     hint = f"Use one of: {', '.join(name for name in law_names() if name != law and _runs(config, name))}."
-    config = replace(config, profile=replace(config.profile, remedy=hint))
-    running = running_law(config, law, gains)
-    if _lacks_wrench(config, running):
-        text = f"law {running.name} needs a wrench, which the driver's mock hardware doesn't have. {hint}"
-        raise ConfigError(text, name="law", value=law)
-    return running
+    return _running(replace(config, profile=replace(config.profile, remedy=hint)), law, gains)
 
 
 def _runs(config: RobotConfig, law: str) -> bool:
     """Whether a driver takes a law with its default gains."""
     try:
-        return not _lacks_wrench(config, running_law(config, law, ""))
+        _running(config, law, "")
     except ConfigError:
         return False
+    return True
 
 
-def _lacks_wrench(config: RobotConfig, law: RunningLaw) -> bool:
-    """The driver's mock hardware has no wrench, or has it as NaN."""
-    return config.profile_name == "mock" and law.needs_wrench
-
-
-def _profile(robot: str, use_mock_hardware: str, gains: str) -> tuple[str, float]:
-    """The profile, and the rate: of the file of the gains, or the driver's, which is the same on mock hardware."""
-    rate = file_rate(gains) or load_robot(robot, "real").profile.rate
-    return ("mock" if switch("use_mock_hardware", use_mock_hardware) else "real"), rate
+def _running(config: RobotConfig, law: str, gains: str) -> RunningLaw:
+    running = running_law(config, law, gains)
+    if config.profile_name == "mock" and running.needs_wrench:
+        text = f"law {law} needs a wrench, but the driver's mock hardware measures none. {config.profile.remedy}"
+        raise ConfigError(text, name="law", value=law)
+    return running
 
 
 LAW = Argument("law", "", f"{CONTROL[0].text[:-1]}; empty for admittance, on mock hardware position_domain_pd.")

@@ -8,24 +8,15 @@ from pathlib import Path
 from ..ethercat.driver.topology import load_topology
 from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
 from ..robot.configuration import load_robot
-from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, controller, file_rate, number, page, portable, switch
-from .system import Argument, NodeSpec, Setup, System, Value, stages
+from .package_nodes import CONTROL, DASHBOARD, ROBOT, SWITCH, control, file_rate
+from .parameter_files import number, portable
+from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
 
 HOSTED_RATE = 250.0  # Hz of joint states, where the law doesn't wait for them
+EMULATED_STATE_TIMEOUT = 1.0  # s without joint states, where the machine may stall
 
 
-def drives(
-    interface: str,
-    robot: str = "ur5",
-    law: str = "impedance",
-    gains: str = "",
-    dashboard: str = "false",
-    topology: str = "",
-    in_process: str = "false",
-    realtime_priority: str = "40",
-    cpu_affinity: str = "-1",
-    emulated_bus: str = "false",
-) -> System:
+def drives(given: Given) -> System:
     """The bus, and a controller whose law runs in its own process, or in the bus's.
 
     The bus outlives the controller, and stops its drives where that ends. So there is no watchdog beside it.
@@ -33,27 +24,27 @@ def drives(
     Raises:
         ConfigError: unknown robot, law, topology or file, a robot without the profile, or a topology of another robot.
     """
-    config = load_robot(robot, "ethercat")
+    config = load_robot(given["robot"], "ethercat")
+    topology, interface, hosted = given["topology"], given["interface"], given["in_process"] == "true"
     bus = load_topology(topology or config.name)
     bus.in_order_of(config.joints)
-    hosted = switch("in_process", in_process)
-    given: dict[str, Value] = {
-        "robot": portable(robot),
+    parameters: dict[str, Value] = {
+        "robot": portable(given["robot"]),
         "interface": interface,
         "topology": str(bus.path.resolve()) if Path(topology).suffix else topology,
-        "realtime_priority": number("realtime_priority", realtime_priority),
-        "cpu_affinity": number("cpu_affinity", cpu_affinity),
+        "realtime_priority": number("realtime_priority", given["realtime_priority"]),
+        "cpu_affinity": number("cpu_affinity", given["cpu_affinity"]),
         "rate": HOSTED_RATE if hosted else 0.0,
         "in_process": hosted,
     }
-    if switch("emulated_bus", emulated_bus):
-        given |= {name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()}
-    rate = file_rate(gains) or (HOSTED_RATE if hosted else 1.0 / bus.cycle)
-    spec = controller(robot, law, gains, profile="ethercat", rate=rate)
-    if hosted:
-        spec = replace(spec, parameters={**spec.parameters, "bus": interface})
-    shown = [page(robot, "ethercat")] if switch("dashboard", dashboard) else []
-    return stages([NodeSpec("ethercat", "ethercat", given), replace(spec, vital=False), *shown])
+    emulated = given["emulated_bus"] == "true"
+    if emulated:
+        parameters |= {name: float(value) for name, value in EMULATED_BUS_TIMEOUTS.items()}
+    rate = file_rate(given["gains"]) or (HOSTED_RATE if hosted else 1.0 / bus.cycle)
+    of_bus: dict[str, Value] = {"bus": interface} if hosted else {}
+    of_bus |= {"state_timeout": EMULATED_STATE_TIMEOUT} if emulated else {}
+    ours = control({**given, "watchdog": "false"}, "ethercat", rate=rate, vital=False, **of_bus)
+    return stages([NodeSpec("ethercat", "ethercat", parameters), *ours])
 
 
 ETHERCAT = Setup(

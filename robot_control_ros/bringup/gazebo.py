@@ -1,7 +1,7 @@
 """A robot in Gazebo, behind gz_ros2_control, our controller in front of it.
 
-Names of packages, programs and arguments: ros_gz (ros_gz_sim/launch/gz_sim.launch.py.in, ros_gz_sim/src/create.cpp,
-ros_gz_bridge/README.md), gz-sim (src/cmd/cmdsim.rb.in, src/ServerPrivate.cc), gz-transport (src/cmd/service_main.cc).
+Names of packages, programs and arguments: config/drivers/gazebo.yaml. Search paths as in ros_gz_sim's gz_sim.launch.py;
+``gz service`` is of gz-transport (src/cmd/service_main.cc).
 """
 
 from __future__ import annotations
@@ -16,19 +16,11 @@ from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..robot.configuration import load_robot
-from ..robot.files import ament_prefixes, has_package
-from .package_nodes import CONTROL, ROBOT, SWITCH, control, running_law, switch
-from .ros2_control import (
-    CONTROLLERS_FILE,
-    controllers,
-    given_file,
-    in_front,
-    spawner,
-    state_publisher,
-    wrench_broadcaster,
-    xacro,
-)
-from .system import Argument, NodeSpec, Program, Setup, System, stages
+from ..robot.files import ament_prefixes, has_package, share_directory
+from .package_nodes import CONTROL, ROBOT, SWITCH
+from .parameter_files import parameter_file
+from .ros2_control import CONTROLLERS_FILE, controllers, in_front, spawner, state_publisher, wrench_broadcaster, xacro
+from .system import Argument, Given, NodeSpec, Program, Setup, System, stages
 
 PROFILES = {"effort": "gz", "position": "gz_position"}  # by the interface that joints have in one run
 PLUGINS = ("gz_ros2_control", "joint_state_broadcaster", "forward_command_controller")
@@ -37,17 +29,7 @@ WORLDS = "/gazebo/worlds"  # the service that every Gazebo offers
 LISTED_WITHIN = 10.0  # s for the list of Gazebo's services
 
 
-def gazebo(
-    robot: str = "ur5",
-    law: str = "impedance",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    controllers_file: str = "",
-    interface: str = "effort",
-    world: str = "",
-    headless: str = "false",
-) -> System:
+def gazebo(given: Given) -> System:
     """Gazebo with gz_ros2_control, our controller in front of it.
 
     The arm stands until a controller is active; one that takes efforts drops it until the first command comes. So ours
@@ -56,26 +38,25 @@ def gazebo(
     Raises:
         ConfigError: see :func:`mock`; no such world.
     """
-    if interface not in PROFILES:
-        raise ConfigError(f"interface = {interface!r}; choices: {', '.join(PROFILES)}")
-    profile = PROFILES[interface]
-    config = load_robot(robot, profile)
-    ours = control(robot, law, gains, watchdog, dashboard, profile, description="topic", forward_follows=True)
-    mode = running_law(config, law, gains).mode
-    path, file = given_file("world", world, "config/gazebo/arm.sdf"), controllers(config, controllers_file)
+    interface = given["interface"]
+    config = load_robot(given["robot"], PROFILES[interface])
+    front = in_front(given, config, description="topic")
+    world = parameter_file("world", given["world"] or share_directory() / "config/gazebo/arm.sdf")
+    file = controllers(given, config)
     description = xacro(config, hardware=f"gz_{interface}", controllers=str(file))
     bridged = ("/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",)
     clock = NodeSpec("parameter_bridge", "clock_bridge", package="ros_gz_bridge", arguments=bridged)
     spawned = ("-topic", "robot_description", "-name", config.name)
     create = NodeSpec("create", "create", package="ros_gz_sim", arguments=spawned, once=True)
-    simulation = simulator(path, switch("headless", headless))
+    simulation = simulator(world, given["headless"] == "true")
     system = stages(
         [simulation, state_publisher(description, simulated_time=True), clock, create],
         [spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
-        *in_front(config, mode, file, ours),
+        *front,
+        plugins=PLUGINS,
     )
-    return replace(system, plugins=PLUGINS, checks=(check_alone,))
+    return replace(system, checks=(check_alone,))
 
 
 def simulator(world: Path, headless: bool) -> Program:
@@ -127,7 +108,7 @@ def check_alone() -> None:
         named = "; ".join(f"{number}: {command}" for number, command in found) or "not on this machine"
         end = f"End it first: kill {' '.join(str(number) for number, _ in found)}. " if found else ""
         raise ConfigError(
-            f"a Gazebo runs already ({named}). {end}Two run side by side with different GZ_PARTITION and ROS_DOMAIN_ID"
+            f"Gazebo runs already ({named}). {end}To run two, give each its own GZ_PARTITION and ROS_DOMAIN_ID"
         )
 
 

@@ -29,7 +29,8 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from ..core.errors import ConfigError
-from . import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro, check_requirements
+from .requirements import check_requirements
+from .system import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro
 
 ALIKE = 0.8  # ratio of difflib from which on a name is a misspelt one: robot_type is no robot_ip
 GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
@@ -141,7 +142,7 @@ def _ended(spec: NodeSpec | Program, event: Any, context: LaunchContext) -> list
     if event.returncode != 0:
         _fail(context)
     if isinstance(spec, NodeSpec) and not spec.vital:
-        return [LogInfo(msg=f"{spec.name} has ended; the others go on, to leave the robot safe, until Ctrl-C")]
+        return [LogInfo(msg=f"{spec.name} has ended; the others keep the robot safe until you press Ctrl-C")]
     reason = f"{spec.name} has ended"
     return [
         LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),

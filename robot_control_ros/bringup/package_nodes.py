@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import yaml
-
-from ..core.errors import ConfigError
+from ..core.errors import refused
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
 from ..simulation.scene import load_scene
-from .system import Argument, NodeSpec, Setup, System, Value, stages
+from .parameter_files import gain_parameters, number, parameter_file, portable
+from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
 
 SWITCH = ("true", "false")
 SHARED = ("robot", "profile", "rate", "use_sim_time")  # parameters that the watchdog and the controller have both
@@ -30,62 +26,49 @@ CONTROL = (
 
 
 def control(
-    robot: str,
-    law: str,
-    gains: str,
-    watchdog: str,
-    dashboard: str,
-    profile: str,
-    *,
-    rate: float = 0.0,
-    vital: bool = True,
-    description: str = "config",
-    forward_follows: bool = False,
+    given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value
 ) -> tuple[NodeSpec, ...]:
-    """Watchdog and page, if wanted, and controller of one robot under one of its profiles.
+    """Watchdog and page, if wanted, and the controller; for the arguments and errors see :func:`controller`."""
+    spec = controller(given, profile, rate=rate, vital=vital, **parameters)
+    specs = [spec]
+    if given["watchdog"] == "true":
+        shared = {name: spec.parameters[name] for name in SHARED if name in spec.parameters}
+        topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
+        specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
+    if given["dashboard"] == "true":
+        specs.append(page(given["robot"], profile))
+    return tuple(specs)
+
+
+def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = True, **parameters: Value) -> NodeSpec:
+    """The controller of one robot under one of its profiles.
 
     Args:
-        robot, law, gains, watchdog, dashboard: as the arguments say.
+        given: robot, law and gains.
         profile: of the robot's file.
         rate: joint states per second [Hz]; 0 takes that of the file of the gains, or the profile's.
-        vital: whether the end of one of them is the end of all; else what is left keeps the robot safe.
-        description: where the controller has the robot description from, ``config`` or ``topic``.
-        forward_follows: whether the forward controller is activated once ours is active.
+        vital: whether its end is the end of all; else what is left keeps the robot safe.
+        parameters: more of its parameters.
 
     Raises:
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take.
     """
-    spec = controller(robot, law, gains, profile=profile, rate=rate or file_rate(gains), description=description)
-    if forward_follows:
-        spec = replace(spec, parameters={**spec.parameters, "forward_follows": True})
-    specs = [replace(spec, vital=vital)]
-    if switch("watchdog", watchdog):
-        shared = {name: spec.parameters[name] for name in SHARED if name in spec.parameters}
-        topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
-        specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
-    if switch("dashboard", dashboard):
-        specs.append(page(robot, profile))
-    return tuple(specs)
-
-
-def controller(
-    robot: str, law: str, gains: str = "", *, profile: str, rate: float = 0.0, description: str = "config"
-) -> NodeSpec:
-    """The controller; see :func:`control`."""
-    config = load_robot(robot, profile)
-    running_law(config, law, gains)
-    system = config.profile
-    parameters: dict[str, Value] = {
-        "robot": portable(robot),
+    robot = load_robot(given["robot"], profile)
+    running_law(robot, given["law"], given["gains"])
+    rate = rate or file_rate(given["gains"])
+    values: dict[str, Value] = {
+        "robot": portable(given["robot"]),
         "profile": profile,
         **({"rate": rate} if rate else {}),  # 0 would override the file of the gains
-        "law": law,
-        "description": description,
-        "use_sim_time": system.simulated_time,
+        "law": given["law"],
+        "description": "config",
+        "use_sim_time": robot.profile.simulated_time,
+        **parameters,
     }
-    topics = {"joint_states": system.joint_states, "wrench": system.wrench_topic or "wrench"}
+    files = (str(parameter_file("gains", given["gains"])),) if given["gains"] else ()
+    topics = {"joint_states": robot.profile.joint_states, "wrench": robot.profile.wrench_topic or "wrench"}
     topics = {old: new for old, new in topics.items() if new != old}
-    return NodeSpec("controller", "controller", parameters, gain_files(gains), topics)
+    return NodeSpec("controller", "controller", values, files, topics, vital=vital)
 
 
 def active(*, vital: bool = True) -> NodeSpec:
@@ -98,42 +81,32 @@ def page(robot: str, profile: str) -> NodeSpec:
     return NodeSpec("dashboard", "dashboard", {"robot": portable(robot), "profile": profile}, vital=False)
 
 
-def simulation(
-    robot: str = "ur5",
-    law: str = "impedance",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    pacing: str = "realtime",
-    rate: float | str = 0.0,
-    scene: str = "",
-) -> System:
+def simulation(given: Given) -> System:
     """Simulator, watchdog and controller of one robot.
 
     Raises:
         ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
     """
-    hertz = number("rate", rate)
-    return stages(
-        [
-            simulator(robot, hertz, scene, pacing=pacing),
-            *control(robot, law, gains, watchdog, dashboard, "sim", rate=hertz),
-        ],
-    )
+    rate = number("rate", given["rate"])
+    return stages([simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)])
 
 
-def simulator(
-    robot: str, rate: float, scene: str, remappings: Mapping[str, str] | None = None, **parameters: Value
-) -> NodeSpec:
-    """The simulator of one robot.
+def simulator(given: Given, remappings: Mapping[str, str] | None = None, **parameters: Value) -> NodeSpec:
+    """The simulator of one robot; `given` has robot, rate and scene.
 
     Raises:
-        ConfigError: unknown scene.
+        ConfigError: unknown scene, or a rate that is no number.
     """
+    scene = given["scene"]
     if scene:
         load_scene(scene)
-    given: dict[str, Value] = {"robot": portable(robot), "rate": rate, "scene": portable(scene), **parameters}
-    return NodeSpec("simulator", "simulator", given, remappings=remappings or {})
+    values: dict[str, Value] = {
+        "robot": portable(given["robot"]),
+        "rate": number("rate", given["rate"]),
+        "scene": portable(scene),
+        **parameters,
+    }
+    return NodeSpec("simulator", "simulator", values, remappings=remappings or {})
 
 
 SIMULATION = Setup(
@@ -154,83 +127,13 @@ def running_law(robot: RobotConfig, law: str, gains: str) -> RunningLaw:
     Raises:
         ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
     """
-    given: dict[str, Any] = {}
-    for path in gain_files(gains):
-        given.update(_gains_in(Path(path), law))
-    return RunningLaw(robot, law, given)
-
-
-def _gains_in(path: Path, law: str) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for parameters in node_parameters("gains", path, "controller"):
-        given.update(_entries("gains", path, parameters.get(law)))
-        given.update({name[len(law) + 1 :]: value for name, value in parameters.items() if name.startswith(f"{law}.")})
-    return given
-
-
-def node_parameters(argument: str, path: Path, node: str) -> list[dict[str, Any]]:
-    """What a ROS parameter file has for a node in the root namespace: its sections, later ones prevail.
-
-    Args:
-        argument: that named the file, for errors.
-        path: of the file.
-        node: its name.
-
-    Raises:
-        ConfigError: it can't be read, or isn't a parameter file.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{argument} = {str(path)!r}: can't be read as YAML: {error}") from error
-    sections = [_entries(argument, path, content).get(name) for name in ("/**", node, f"/{node}")]
-    return [_entries(argument, path, _entries(argument, path, each).get("ros__parameters")) for each in sections]
-
-
-def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        form = "node, then ros__parameters, then law or parameter"
-        raise ConfigError(f"{argument} = {str(path)!r}: {value!r}: must be a mapping: {form}")
-    return value
+    parameters, prefix = gain_parameters(gains), f"{law}."
+    if law in parameters:
+        raise refused("gains", gains, f"{law} = {parameters[law]!r}: must be a mapping of gains")
+    own = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
+    return RunningLaw(robot, law, own)
 
 
 def file_rate(gains: str) -> float:
     """The controller's `rate` in the file of the gains [Hz]; 0 where there is none."""
-    found = 0.0
-    for path in gain_files(gains):
-        for parameters in node_parameters("gains", Path(path), "controller"):
-            found = number("rate", parameters.get("rate", found))
-    return found
-
-
-def gain_files(gains: str) -> tuple[str, ...]:
-    """The parameter files: the given one, or none.
-
-    Raises:
-        ConfigError: the file doesn't exist.
-    """
-    if gains and not Path(gains).is_file():
-        raise ConfigError(f"gains = {gains!r}: no such file")
-    return (str(Path(gains).resolve()),) if gains else ()
-
-
-def portable(name: str) -> str:
-    """A robot's or scene's name as it is, a path made absolute: nodes may run elsewhere."""
-    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
-
-
-def number(name: str, value: float | str) -> float:
-    """A number from a launch argument; its bounds are the nodes'."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{name} = {value!r}: must be a number") from None
-
-
-def switch(name: str, value: str) -> bool:
-    """True or false from a launch argument."""
-    if value not in SWITCH:
-        raise ConfigError(f"{name} = {value!r}; choices: {', '.join(SWITCH)}")
-    return value == "true"
+    return number("rate", gain_parameters(gains).get("rate", 0.0))

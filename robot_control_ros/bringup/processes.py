@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..core.errors import HardwareFault
 from . import NodeSpec, environment
@@ -32,7 +31,7 @@ class Processes:
 
     def start(self, spec: NodeSpec) -> subprocess.Popen[bytes]:
         """Start one node, in a session of its own: the terminal's Ctrl-C reaches us, and we end it in order."""
-        command = [sys.executable, "-m", f"robot_control_ros.nodes.{spec.executable}", *spec.ros_arguments()]
+        command = [sys.executable, "-m", "robot_control_ros.nodes", spec.executable, *spec.ros_arguments()]
         process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
         self._running[spec.name] = process
         return process
@@ -46,12 +45,6 @@ class Processes:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
-
-    def memory(self, name: str) -> float:
-        """Resident memory of one [MB] (Linux)."""
-        status = Path(f"/proc/{self._running[name].pid}/status").read_text(encoding="ascii")
-        kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
-        return int(kilobytes) / 1000.0
 
     def stop(self) -> None:
         """End all: controllers first (last started), by SIGTERM, by SIGKILL after the grace."""

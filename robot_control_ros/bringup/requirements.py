@@ -33,7 +33,7 @@ def check_requirements(system: System) -> None:
         debian = [f"ros-{distro}-{package.replace('_', '-')}" for package in sorted({*packages, *programs.values()})]
         raise ConfigError(
             f"not installed here: {named}. Install them with: sudo apt-get install {' '.join(debian)}. "
-            "What is installed elsewhere is found after its setup.bash was sourced"
+            "If they are installed elsewhere, source the setup.bash there first"
         )
     for check in system.checks:
         check()

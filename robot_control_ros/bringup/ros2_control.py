@@ -9,25 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.types import CommandMode
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
-from .package_nodes import (
-    CONTROL,
-    RATE,
-    ROBOT,
-    SCENE,
-    SWITCH,
-    active,
-    control,
-    node_parameters,
-    number,
-    running_law,
-    simulator,
-    switch,
-)
-from .system import Argument, NodeSpec, Setup, System, Value, Xacro, stages
+from ..robot.profile import CONTROLLERS
+from .package_nodes import CONTROL, RATE, ROBOT, SCENE, SWITCH, active, control, running_law, simulator
+from .parameter_files import node_parameters, parameter_file
+from .system import Argument, Given, NodeSpec, Part, Setup, System, Value, Xacro, stages
 
 DRIVES = "config/ros2_control/ethercat"
 FORWARD_PLUGINS = ("joint_state_broadcaster", "forward_command_controller")  # packages of what is spawned
@@ -38,52 +27,29 @@ BEHIND_TOPICS = {  # what the manager and its controllers have by the same names
     "joint_states": STATES,
     "joint_commands": COMMANDS,
     "robot_description": "/robot/robot_description",
-    **{
-        f"/forward_{mode.value}_controller/commands": f"/robot/forward_{mode.value}_controller/commands"
-        for mode in CommandMode
-    },
+    **{f"/{name}/commands": f"/robot/{name}/commands" for name in CONTROLLERS.values()},
 }
-DRIVING = {
-    "joint_trajectory_controller": CommandMode.POSITION,
-    **{f"forward_{mode.value}_controller": mode for mode in CommandMode},
-}
+DRIVING = {"joint_trajectory_controller": CommandMode.POSITION, **{name: mode for mode, name in CONTROLLERS.items()}}
 
 
-def mock(
-    robot: str = "ur5",
-    law: str = "admittance",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    controllers_file: str = "",
-) -> System:
+def mock(given: Given) -> System:
     """ros2_control on mock_components, our controller in front of it.
 
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config = load_robot(robot, "mock")
-    ours = control(robot, law, gains, watchdog, dashboard, "mock", forward_follows=True)
-    mode = running_law(config, law, gains).mode
-    description, file = xacro(config, hardware="mock"), controllers(config, controllers_file)
+    config = load_robot(given["robot"], "mock")
+    front = in_front(given, config)
+    description, file = xacro(config, hardware="mock"), controllers(given, config)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
         [wrench_broadcaster(file)],
-        *in_front(config, mode, file, ours),
+        *front,
         plugins=FORWARD_PLUGINS,
     )
 
 
-def icube(
-    robot: str = "ur5",
-    law: str = "joint_pid",
-    gains: str = "",
-    watchdog: str = "true",
-    dashboard: str = "false",
-    controllers_file: str = "",
-    slave_config: str = "",
-    supported: str = "false",
-) -> System:
+def icube(given: Given) -> System:
     """Drives on ICube's ethercat_driver, our controller in front of it; all joints take what the law commands.
 
     The driver enables its drives by itself, before anybody commands (EcCiA402Drive), and without a command a drive in
@@ -93,50 +59,42 @@ def icube(
         ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
             controller manager at another rate than the profile's, which is the drives'.
     """
-    config = load_robot(robot, "icube")
-    ours = control(robot, law, gains, watchdog, dashboard, "icube", vital=False, forward_follows=True)
-    mode = running_law(config, law, gains).mode
-    if mode is CommandMode.EFFORT and not switch("supported", supported):
+    config = load_robot(given["robot"], "icube")
+    front = in_front(given, config, vital=False)
+    mode = running_law(config, given["law"], given["gains"]).mode
+    if mode is CommandMode.EFFORT and given["supported"] == "false":
         raise ConfigError(
-            f"law {law} commands effort, but ethercat_driver enables its drives without torque before the first "
-            "command: the arm would fall. Use a law that commands position or velocity, or support the arm and say "
-            "supported:=true"
+            f"law {given['law']} commands effort, but ethercat_driver enables its drives without torque before the "
+            "first command: the arm would fall. Use a law that commands position or velocity, or support the arm and "
+            "say supported:=true"
         )
-    folder, file = str(drives(config, slave_config)), controllers(config, controllers_file)
+    folder, file = str(drives(given["slave_config"], config)), controllers(given, config)
     rate = f"{config.profile.rate:g}"
     description = xacro(config, hardware="ethercat", command_interface=mode.value, slave_config=folder, rate=rate)
     check_update_rate(file, config.profile.rate)
     return stages(
         [state_publisher(description), manager(file), spawner(file, "joint_state_broadcaster")],
-        *in_front(config, mode, file, ours),
+        *front,
         plugins=("ethercat_driver", *FORWARD_PLUGINS),
     )
 
 
-def behind(
-    robot: str = "ur5",
-    controller: str = "joint_trajectory_controller",
-    controllers_file: str = "",
-    scene: str = "",
-    rate: str = "0.0",
-) -> System:
+def behind(given: Given) -> System:
     """Our simulator behind ros2_control, by joint_state_topic_hardware_interface: any controller can drive it.
 
     All of it keeps wall time: the manager's cycle would otherwise be that of /clock.
 
     Raises:
-        ConfigError: unknown robot, controller, scene or file.
+        ConfigError: unknown robot, scene or file.
     """
-    if controller not in DRIVING:
-        raise ConfigError(f"controller = {controller!r}; choices: {', '.join(DRIVING)}")
-    config = load_robot(robot)
+    config, controller = load_robot(given["robot"]), given["controller"]
     driving = "forward_command_controller" if controller.startswith("forward_") else controller
     topics = {"joint_states_topic": STATES, "joint_commands_topic": COMMANDS}
     description = xacro(config, hardware="topic", command_interface=DRIVING[controller].value, **topics)
-    file = controllers(config, controllers_file)
+    file = controllers(given, config)
     return stages(
         [
-            simulator(robot, number("rate", rate), scene, BEHIND_TOPICS),
+            simulator(given, BEHIND_TOPICS),
             state_publisher(description),
             manager(file),
             spawner(file, "joint_state_broadcaster"),
@@ -147,10 +105,16 @@ def behind(
 
 
 def in_front(
-    config: RobotConfig, mode: CommandMode, file: Path, ours: tuple[NodeSpec, ...]
-) -> tuple[tuple[NodeSpec, ...], ...]:
-    """The stages that put our nodes in front of a forward controller: that loaded, ours running, then it activated."""
-    forward = config.profile.controllers[mode]
+    given: Given, config: RobotConfig, *, vital: bool = True, description: str = "config"
+) -> tuple[tuple[Part, ...], ...]:
+    """The stages that put our nodes in front of a forward controller: that loaded, ours running, then it activated.
+
+    Raises:
+        ConfigError: see :func:`control`; no such file of controllers.
+    """
+    ours = control(given, config.profile_name, vital=vital, description=description, forward_follows=True)
+    forward = config.profile.controllers[running_law(config, given["law"], given["gains"]).mode]
+    file = controllers(given, config)
     return (spawner(file, forward, inactive=True),), (*ours, active()), (spawner(file, forward),)
 
 
@@ -194,16 +158,17 @@ def manager(file: Path) -> NodeSpec:
     )
 
 
-def controllers(config: RobotConfig, given: str) -> Path:
+def controllers(given: Given, config: RobotConfig) -> Path:
     """The parameter file of a robot's controller manager: the given one, or the package's.
 
     Raises:
         ConfigError: there is none.
     """
-    return given_file("controllers_file", given, f"config/ros2_control/{config.name}.yaml")
+    own = share_directory() / f"config/ros2_control/{config.name}.yaml"
+    return parameter_file("controllers_file", given["controllers_file"] or own)
 
 
-def drives(config: RobotConfig, given: str) -> Path:
+def drives(slave_config: str, config: RobotConfig) -> Path:
     """ICube's configuration of a robot's drives: a folder made of its topology, or one slave file for all.
 
     The given one, or the package's folder for the robot, or else its file for a generic drive.
@@ -211,10 +176,11 @@ def drives(config: RobotConfig, given: str) -> Path:
     Raises:
         ConfigError: it doesn't exist.
     """
-    path = Path(given).resolve() if given else share_directory() / DRIVES / config.name
+    own = share_directory() / DRIVES
+    path = Path(slave_config or own / config.name).resolve()
     if path.is_dir():
-        return given_file("slave_config", str(path / "bus.yaml"), "").parent
-    return given_file("slave_config", given, f"{DRIVES}/cia402_servo.yaml")
+        return parameter_file("slave_config", path / "bus.yaml").parent
+    return parameter_file("slave_config", slave_config or own / "cia402_servo.yaml")
 
 
 def check_update_rate(file: Path, rate: float) -> None:
@@ -223,26 +189,11 @@ def check_update_rate(file: Path, rate: float) -> None:
     Raises:
         ConfigError: it has another update_rate, or none.
     """
-    found: Value = DEFAULT_UPDATE_RATE
-    for parameters in node_parameters("controllers_file", file, "controller_manager"):
-        found = parameters.get("update_rate", found)
+    parameters = node_parameters("controllers_file", file, "controller_manager")
+    found = parameters.get("update_rate", DEFAULT_UPDATE_RATE)
     if found != rate:
-        raise ConfigError(
-            f"controllers_file = {str(file)!r}: update_rate of controller_manager is {found} Hz, but the drives are "
-            f"set up for the {rate:g} Hz of profile icube: they must be the same"
-        )
-
-
-def given_file(argument: str, path: str, default: str) -> Path:
-    """The file that an argument names; without one, the package's.
-
-    Raises:
-        ConfigError: it doesn't exist.
-    """
-    found = Path(path).resolve() if path else share_directory() / default
-    if not found.is_file():
-        raise ConfigError(f"{argument} = {path!r}: no such file: {found}")
-    return found
+        rule = f"must be {rate:g} Hz, the rate of the drives in profile icube"
+        raise refused("update_rate", found, rule, rate, where=f"controllers_file = {str(file)!r}: ", unit="Hz")
 
 
 def xacro(config: RobotConfig, **arguments: str) -> Xacro:

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..core.errors import refused, unknown
+
 PACKAGE = "robot_control_ros"
 
 Value = bool | int | float | str | list[float]
+Given = Mapping[str, str]  # values of a setup's arguments by name
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,19 @@ class Argument:
     default: str | None
     text: str
     choices: tuple[str, ...] = ()
+
+    def value(self, given: Given) -> str:
+        """The given value, or the default.
+
+        Raises:
+            ConfigError: neither is there, or the value isn't one of the choices.
+        """
+        value = given.get(self.name, self.default)
+        if value is None:
+            raise refused(self.name, None, "must be given")
+        if self.choices and value not in self.choices:
+            raise refused(self.name, value, f"must be one of: {', '.join(self.choices)}", self.choices)
+        return value
 
 
 @dataclass(frozen=True)
@@ -44,7 +60,7 @@ class NodeSpec:
     """One node to start.
 
     Attributes:
-        executable: in ``lib/<package>``; of this package also the module in ``robot_control_ros.nodes``.
+        executable: in ``lib/<package>``; of this package also a folder of ``robot_control_ros.nodes``.
         name: of the node; one of another package keeps the name that it gives itself, and this is a label only.
         parameters: by name; they win over the files.
         parameter_files: paths of ROS parameter files.
@@ -145,10 +161,27 @@ class System:
 
 @dataclass(frozen=True)
 class Setup:
-    """A kind of system: its arguments, and what makes a system of their values (ConfigError where it can't)."""
+    """A kind of system.
+
+    Attributes:
+        arguments: of its launch file.
+        build: makes the system of the values of all arguments; raises ConfigError where it can't.
+    """
 
     arguments: tuple[Argument, ...]
-    make: Callable[..., System]
+    build: Callable[[Given], System]
+
+    def make(self, **given: str) -> System:
+        """The system of some arguments, and the defaults of the others.
+
+        Raises:
+            ConfigError: an argument is unknown, missing or none of its choices, or there is no such system.
+        """
+        names = [argument.name for argument in self.arguments]
+        for name in given:
+            if name not in names:
+                raise unknown("argument", name, names)
+        return self.build({argument.name: argument.value(given) for argument in self.arguments})
 
 
 def stages(*parts: Iterable[Part], plugins: tuple[str, ...] = ()) -> System:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError
 from .ethercat_slaves import add_slave_commands
+from .options import ROBOT, TOPOLOGY, add_command
 
 if TYPE_CHECKING:
     from ..ethercat.tools.jitter import Jitter
@@ -60,35 +60,27 @@ def _add_program(commands: Any, name: str, module: str, text: str) -> None:
 
 
 def _add_icube(commands: Any) -> None:
-    parser = commands.add_parser("icube", help="write the slave files of ICube's ethercat_driver_ros2")
-    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
-    parser.add_argument("--topology", default="", help="name, or path of a YAML file (default: the robot's)")
-    parser.add_argument("--output", required=True, metavar="FOLDER", help="for the files")
-    parser.set_defaults(run=_icube)
+    add = add_command(commands, "icube", "write the slave files of ICube's ethercat_driver_ros2", _icube)
+    add("--robot", **ROBOT)
+    add("--topology", **TOPOLOGY)
+    add("--output", required=True, metavar="FOLDER", help="for the files")
 
 
 def _add_jitter(commands: Any) -> None:
-    parser = commands.add_parser("jitter", help="how well cycles keep their time")
-    parser.add_argument("--interface", default="", help="network interface that the bus is on; not with --emulate")
-    parser.add_argument("--emulate", action="store_true", help="on an emulated bus of this machine: no hardware")
-    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
-    parser.add_argument("--topology", default="", help="name, or path of a YAML file (default: the robot's)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="length (default: 60)")
-    parser.add_argument("--law", default="", help="that runs in the bus's process and holds the arm (default: none)")
-    parser.add_argument(
-        "--enable-drives", action="store_true", help="which --law needs: a real arm is then held by it, and may move"
-    )
-    parser.add_argument("--priority", type=int, default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
-    parser.add_argument(
-        "--cpu",
-        type=int,
-        default=-1,
-        help="processor that the bus's process stays on (default: any; with --emulate, one that all else here is kept "
-        "off, where there are several)",
-    )
-    parser.add_argument("--plot", metavar="FILE", help="write a picture")
-    parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.set_defaults(run=_jitter)
+    add = add_command(commands, "jitter", "how well cycles keep their time", _jitter)
+    add("--interface", default="", help="network interface that the bus is on; not with --emulate")
+    add("--emulate", action="store_true", help="on an emulated bus of this machine: no hardware")
+    add("--robot", **ROBOT)
+    add("--topology", **TOPOLOGY)
+    add("--seconds", type=float, default=60.0, help="length (default: 60)")
+    add("--law", default="", help="that runs in the bus's process and holds the arm (default: none)")
+    text = "which --law needs: a real arm is then held by it, and may move"
+    add("--enable-drives", action="store_true", help=text)
+    add("--priority", type=int, default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
+    default = "any; with --emulate, one that all else here is kept off, where there are several"
+    add("--cpu", type=int, default=-1, help=f"processor that the bus's process stays on (default: {default})")
+    add("--plot", metavar="FILE", help="write a picture")
+    add("--json", metavar="FILE", help="write the figures")
 
 
 # --- without a bus ---
@@ -114,7 +106,6 @@ def _jitter(options: argparse.Namespace) -> int:
     from ..ethercat.emulation.program import emulated_bus
     from ..ethercat.process.client import BusSettings
     from ..ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
-    from ..ethercat.process.protocol import memory_path
     from ..ethercat.process.realtime import ANY, spare_processor
     from ..ethercat.tools.jitter import PROFILE, measure
 
@@ -136,13 +127,8 @@ def _jitter(options: argparse.Namespace) -> int:
     enter_namespace()
     make_pair()
     processor = spare_processor() if options.cpu == ANY else options.cpu
-    folder = memory_path("").parent
-    with (
-        emulated_bus(options.robot, options.topology, SLAVES),
-        tempfile.TemporaryDirectory(prefix="robot_control_ros.", dir=folder) as memory,
-    ):
-        memory = str(Path(memory) / MASTER)
-        settings = replace(settings, interface=MASTER, memory=memory, processor=processor, **EMULATED_BUS_TIMEOUTS)
+    settings = replace(settings, interface=MASTER, processor=processor, **EMULATED_BUS_TIMEOUTS)
+    with emulated_bus(options.robot, options.topology, SLAVES):
         return _print_jitter(options, measure(settings, options.seconds, options.law))
 
 

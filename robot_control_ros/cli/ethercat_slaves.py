@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_INDEX, _MAX_SUB_INDEX = 0xFFFF, 0xFF
 _STRING = "string"
+_TO_INIT = "Every slave goes to INIT, then to PRE-OP, and back to INIT at the end."
 _ABSENT = (0x06020000, 0x06090011)  # SDO abort codes of ETG.1000.6: no such object, no such sub-index
 
 
@@ -24,7 +25,8 @@ def add_slave_commands(commands: Any) -> None:
     """Add them to the subcommands of ``robot_control ethercat``."""
 
     def add(name: str, text: str, run: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = commands.add_parser(name, help=text)
+        description = f"{text[0].upper()}{text[1:]}. {_TO_INIT} It refuses a bus that another master has."
+        parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=description)
         parser.add_argument("--interface", required=True, help="network interface that the bus is on, such as eth1")
         parser.set_defaults(run=run)
         return parser
@@ -51,18 +53,15 @@ def _number(text: str) -> int:
 def _bus(interface: str) -> Iterator[tuple[Master, list[FoundSlave]]]:
     """A bus of one's own: its slaves are in PRE-OP, and in INIT afterwards."""
     from ..ethercat.driver.bus import Master
-    from ..ethercat.process.protocol import lock_bus, memory_path
 
     master = Master(interface)
-    lock = lock_bus(memory_path(interface))
+    master.open()
     try:
-        master.open()
-        try:
-            yield master, master.scan()
-        finally:
-            master.close()
+        found = master.scan()
+        master.access.listen(lambda event: print(f"slave {event.position}: {event.describe()}", file=sys.stderr))
+        yield master, found
     finally:
-        os.close(lock)
+        master.close()
 
 
 def _reader(master: Master, position: int) -> Read:
@@ -92,6 +91,7 @@ def _scan(options: argparse.Namespace) -> int:
 
     topology = load_topology(options.topology) if options.topology else None
     with _bus(options.interface) as (master, found):
+        print(f"{options.interface}: {_TO_INIT}", file=sys.stderr)
         readers = [_reader(master, position) for position in range(len(found))]
         if options.template:
             print(_template(options.interface, found, readers), end="")
@@ -165,7 +165,7 @@ def _info(options: argparse.Namespace) -> int:
             slave, read = found[position], _reader(master, position)
             drive = fitting_drive(slave, read)
             print(f"slave {position}: {slave}")
-            rows = list(describe(read, drive))
+            rows = list(describe(read, drive, slave))
             if drive is not None:
                 rows.insert(0, ("drive file", f"{drive.name} ({drive.products.get(slave.product, drive.description)})"))
             for what, text in rows or [("no objects", "it has no mailbox, or doesn't answer there")]:

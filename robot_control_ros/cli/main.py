@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Any
 
 from .. import __version__
 from ..core.errors import ConfigError, RobotControlError
+from ..experiments.reproduce import CASES, reproduce
 from .ethercat import add_ethercat
+from .options import LAW, ROBOT, SCENE, add_command
 
 CHECKOUT = Path(__file__).resolve().parents[2]  # where bench/ stands beside the package, unless it is installed
 
@@ -36,25 +38,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="robot_control", description="Compliant control of robot arms.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    _add_demo(commands)
-    _add_simulate(commands)
-    _add_reproduce(commands)
-    _add_bench(commands)
-    _add_stability(commands)
-    _add_pages(commands)
-    _add_doctor(commands)
-    add_ethercat(commands)
-    _add_docs(commands)
+    evidence = (_add_reproduce, _add_bench, _add_stability)
+    for add in (_add_demo, _add_simulate, *evidence, _add_pages, _add_doctor, add_ethercat, _add_docs):
+        add(commands)
     return parser
-
-
-def _add_robot_and_law(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
-    parser.add_argument("--law", default="impedance", help="name, or package.module:Class (default: impedance)")
-
-
-def _add_scene(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scene", default="", help="what stands around the robot: name, or path of a YAML file")
 
 
 def _need_ros(command: str) -> None:
@@ -66,23 +53,17 @@ def _need_ros(command: str) -> None:
 
 
 def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser(
-        "demo", help="simulator and controller over ROS 2, and the page to drag, push and tune"
-    )
-    _add_robot_and_law(parser)
-    parser.add_argument("--gains", default="", metavar="FILE", help="ROS parameter file")
-    _add_scene(parser)
-    parser.add_argument(
-        "--no-page",
-        action="store_true",
-        help="instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV",
-    )
-    parser.add_argument("--headless", action="store_true", help="no live line")
-    parser.add_argument(
-        "--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)"
-    )
-    parser.add_argument("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
-    parser.set_defaults(run=_demo)
+    text = "simulator and controller over ROS 2, and the page to drag, push and tune"
+    add = add_command(commands, "demo", text, _demo)
+    add("--robot", **ROBOT)
+    add("--law", **LAW)
+    add("--gains", default="", metavar="FILE", help="ROS parameter file")
+    add("--scene", **SCENE)
+    text = "instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV"
+    add("--no-page", action="store_true", help=text)
+    add("--headless", action="store_true", help="no live line")
+    add("--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)")
+    add("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -102,27 +83,20 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _add_simulate(commands: Any) -> None:
-    parser = commands.add_parser("simulate", help="the same in one process, without ROS, faster than real time")
-    _add_robot_and_law(parser)
-    parser.add_argument("--seconds", type=float, default=10.0, help="length (default: 10)")
-    _add_scene(parser)
-    parser.add_argument("--rate", type=float, default=1000.0, help="of control, in Hz (default: 1000)")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="GAIN=VALUE",
-        help="a gain: one number, numbers with commas, true, false or a word; may be repeated",
-    )
-    parser.add_argument("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
-    parser.add_argument(
-        "--push", type=float, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N"
-    )
-    parser.add_argument("--push-from", type=float, default=1.0, help="start of the push, in s (default: 1)")
-    parser.add_argument("--push-for", type=float, default=1.0, help="length of the push, in s (default: 1)")
-    parser.add_argument("--csv", metavar="FILE", help="write the log")
-    parser.add_argument("--plot", metavar="FILE", help="write a picture")
-    parser.set_defaults(run=_simulate)
+    add = add_command(commands, "simulate", "the same in one process, without ROS, faster than real time", _simulate)
+    add("--robot", **ROBOT)
+    add("--law", **LAW)
+    add("--seconds", type=float, default=10.0, help="length (default: 10)")
+    add("--scene", **SCENE)
+    add("--rate", type=float, default=1000.0, help="of control, in Hz (default: 1000)")
+    text = "a gain: one number, numbers with commas, true, false or a word; may be repeated"
+    add("--set", action="append", default=[], metavar="GAIN=VALUE", help=text)
+    add("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
+    add("--push", type=float, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N")
+    add("--push-from", type=float, default=1.0, help="start of the push, in s (default: 1)")
+    add("--push-for", type=float, default=1.0, help="length of the push, in s (default: 1)")
+    add("--csv", metavar="FILE", help="write the log")
+    add("--plot", metavar="FILE", help="write a picture")
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -151,9 +125,8 @@ def _simulate(options: argparse.Namespace) -> int:
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
     speed = options.seconds / spent
     print(f"{options.seconds:g} s of {options.robot} under {options.law} in {spent:.2f} s ({speed:.1f} x real time)")
-    print(
-        f"  position error rms {np.sqrt(np.mean(error**2)):.2f} mm, max {error.max():.2f} mm, last {error[-1]:.3f} mm"
-    )
+    rms = np.sqrt(np.mean(error**2))
+    print(f"  position error rms {rms:.2f} mm, max {error.max():.2f} mm, last {error[-1]:.3f} mm")
     for path, write in ((options.csv, log.to_csv), (options.plot, log.plot)):
         if path:
             print(f"  {write(path)}")
@@ -177,29 +150,26 @@ def _gain(text: str) -> tuple[str, Any]:
 # --- what produces evidence ---
 
 
-def _add_evidence_files(parser: argparse.ArgumentParser, output: str) -> None:
-    parser.add_argument("--output", default=output, type=Path, metavar="FOLDER", help="for figures and CSV files")
-    parser.add_argument(
-        "--page", type=Path, metavar="FILE", help="write a Markdown page, too, with its figures beside it"
-    )
+def _add_evidence_files(add: Callable[..., Any], output: str) -> None:
+    add("--output", default=output, type=Path, metavar="FOLDER", help="for figures and CSV files")
+    add("--page", type=Path, metavar="FILE", help="write a Markdown page, too, with its figures beside it")
 
 
 def _add_reproduce(commands: Any) -> None:
-    from ..experiments.reproduce import CASES, reproduce
+    add = add_command(commands, "reproduce", "the laws' sources, run again: measured beside reference", _reproduce)
+    add("name", choices=("all", *CASES), help="which one")
+    _add_evidence_files(add, "reproduction")
 
-    parser = commands.add_parser("reproduce", help="the laws' sources, run again: measured beside reference")
-    parser.add_argument("name", choices=("all", *CASES), help="which one")
-    _add_evidence_files(parser, "reproduction")
-    parser.set_defaults(
-        run=lambda options: reproduce(CASES if options.name == "all" else (options.name,), options.output, options.page)
-    )
+
+def _reproduce(options: argparse.Namespace) -> int:
+    return reproduce(CASES if options.name == "all" else (options.name,), options.output, options.page)
 
 
 def _add_stability(commands: Any) -> None:
-    parser = commands.add_parser("stability", help="the largest stable stiffness by rate and delay; takes minutes")
-    parser.add_argument("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
-    _add_evidence_files(parser, "stability")
-    parser.set_defaults(run=_stability)
+    text = "the largest stable stiffness by rate and delay; takes minutes"
+    add = add_command(commands, "stability", text, _stability)
+    add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+    _add_evidence_files(add, "stability")
 
 
 def _stability(options: argparse.Namespace) -> int:
@@ -209,16 +179,13 @@ def _stability(options: argparse.Namespace) -> int:
 
 
 def _add_bench(commands: Any) -> None:
-    parser = commands.add_parser("bench", help="how fast it all is, as ratios within one run; only in a checkout")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
-    parser.add_argument("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
-    parser.add_argument("--no-ros", action="store_true", help="leave out what needs ROS")
-    parser.add_argument(
-        "--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns"
-    )
-    parser.add_argument("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
-    parser.add_argument("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
-    parser.set_defaults(run=_bench)
+    add = add_command(commands, "bench", "how fast it all is, as ratios within one run; only in a checkout", _bench)
+    add("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
+    add("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
+    add("--no-ros", action="store_true", help="leave out what needs ROS")
+    add("--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns")
+    add("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
+    add("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -240,18 +207,14 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _add_pages(commands: Any) -> None:
-    joint = commands.add_parser("joint", help="a page: one joint's PID response as its gains move; without ROS")
-    planar = commands.add_parser("planar", help="a page: a planar arm to drag, its law, a wall; without ROS")
-    for parser in (joint, planar):
-        parser.add_argument("--port", type=int, default=8080, help="or the next free one (default: 8080)")
-        parser.add_argument(
-            "--host", default="127.0.0.1", help="to listen on; 0.0.0.0 lets others in (default: 127.0.0.1)"
-        )
-    joint.add_argument(
-        "--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help="a law of your own, see docs/joint_page.md"
-    )
-    joint.set_defaults(run=_joint)
-    planar.set_defaults(run=_planar)
+    joint = add_command(commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint)
+    planar = add_command(commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar)
+    for add in (joint, planar):
+        add("--port", type=int, default=8080, help="or the next free one (default: 8080)")
+        add("--host", default="127.0.0.1", help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)")
+        add("--no-token", action="store_true", help="let every program of this machine in; only on 127.0.0.1")
+    text = "a law of your own, see docs/joint_page.md"
+    joint("--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help=text)
 
 
 def _joint(options: argparse.Namespace) -> int:
@@ -260,7 +223,7 @@ def _joint(options: argparse.Namespace) -> int:
     with viser_needed("the joint page"):
         from ..dashboard.joint.joint_page import JointPage
 
-    return JointPage(options.host, options.port, options.callback).serve()
+    return JointPage(options.host, options.port, options.callback, not options.no_token).serve()
 
 
 def _planar(options: argparse.Namespace) -> int:
@@ -269,18 +232,15 @@ def _planar(options: argparse.Namespace) -> int:
     with viser_needed("the planar page"):
         from ..dashboard.planar.planar_page import PlanarPage
 
-    return PlanarPage(options.host, options.port).serve()
+    return PlanarPage(options.host, options.port, not options.no_token).serve()
 
 
 def _add_doctor(commands: Any) -> None:
-    parser = commands.add_parser("doctor", help="what a running system has, lacks, and what to type next")
-    parser.add_argument("--robot", default="ur5", help="name, or path of a YAML file (default: ur5)")
-    parser.add_argument(
-        "--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)"
-    )
-    parser.add_argument("--profile", default="sim", help="what is in front of the robot (default: sim)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
-    parser.set_defaults(run=_doctor)
+    add = add_command(commands, "doctor", "what a running system has, lacks, and what to type next", _doctor)
+    add("--robot", **ROBOT)
+    add("--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)")
+    add("--profile", default="sim", help="what is in front of the robot (default: sim)")
+    add("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -291,13 +251,10 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _add_docs(commands: Any) -> None:
-    parser = commands.add_parser("docs", help="print docs/laws.md, made from the laws' own declarations")
-    parser.add_argument("--law", metavar="LAW", help="only this one, which may be package.module:Class")
-    parser.add_argument("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
-    parser.add_argument(
-        "--schemas", type=Path, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there"
-    )
-    parser.set_defaults(run=_docs)
+    add = add_command(commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs)
+    add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
+    add("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
+    add("--schemas", type=Path, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 
 def _docs(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +26,7 @@ class TimeRing:
     def __init__(self, columns: int, size: int, memory: memoryview | None = None) -> None:
         memory = memoryview(bytearray(self.bytes_of(columns, size))) if memory is None else memory
         self._columns, self._size = columns, size
-        self._count, self._values = memory[:8].cast("Q"), memory[8:].cast("d")
+        self._memory, self._count, self._write = memory, memory[:8].cast("Q"), struct.Struct(f"{columns}d").pack_into
         self._rows = np.frombuffer(memory[8:]).reshape(size, columns)
 
     @staticmethod
@@ -40,9 +41,7 @@ class TimeRing:
 
     def add(self, *times: float) -> None:
         """One cycle, a time per column [s]."""
-        at = self._count[0] % self._size * self._columns
-        for column, value in enumerate(times):
-            self._values[at + column] = value
+        self._write(self._memory, 8 + self._count[0] % self._size * 8 * self._columns, *times)
         self._count[0] += 1
 
     def samples(self) -> Array:
@@ -72,7 +71,7 @@ class CycleTimes:
     SIZE = 2000
 
     def __init__(self, period: float) -> None:
-        self._period = period
+        self._period, self._earliest, self._latest = period, -CREDIT * period, LATE * period
         self._ring = TimeRing(2, self.SIZE)
         self._late = 0.0  # of the last sample [s]; below 0 where it was early
         self.repeated = self.missed = 0
@@ -86,17 +85,19 @@ class CycleTimes:
         """One cycle: the time it took and the time since the one before [s]."""
         self._ring.add(spent, gap)
         late = self._late + gap - self._period
-        if late > LATE * self._period:
+        if late > self._latest:
             self.missed += 1
             late = 0.0
         elif late > 0.0:
             late -= FORGIVEN * late
-        self._late = max(late, -CREDIT * self._period)
+        elif late < self._earliest:
+            late = self._earliest
+        self._late = late
 
     def repeat(self) -> None:
         """One sample without new time."""
         self.repeated += 1
-        self._late = max(self._late - self._period, -CREDIT * self._period)
+        self._late = max(self._late - self._period, self._earliest)
 
     def summary(self) -> dict[str, float]:
         """Percentiles over the ring [s], and the counters."""

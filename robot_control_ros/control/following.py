@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from operator import gt, sub
+
 import numpy as np
 
 from ..core.types import Array, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 
+INTERVAL = 0.01  # s between two judgements
 WINDOW = 0.1  # s by which a joint may be late
 DEFLECTION = 0.2  # rad by which a load may push a joint away from its position command
 REST = 1e-3  # rad within which a joint stands
@@ -26,7 +29,7 @@ class FollowingMonitor:
     after its command moved on by 0.02 rad doesn't follow either; for velocities that is what they would have moved it
     by in the last 0.1 s. Under efforts, a joint that stands may be in contact. It doesn't follow where more than a
     quarter of its effort limit would move it, and half of that isn't measured. Where no joint torques are measured,
-    efforts aren't judged.
+    efforts aren't judged. Each 10 ms is enough for that.
 
     Args:
         robot: its configuration.
@@ -34,63 +37,76 @@ class FollowingMonitor:
     """
 
     def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
-        self._robot = robot
-        self._n, self._min_torque = robot.n, MIN_TORQUE * limits.effort
-        self._anchor_target = np.zeros(robot.n)
+        self._robot, self._min_torque = robot, (MIN_TORQUE * limits.effort).tolist()
+        self._lifts = not robot.profile.gravity_by_robot
         self.reset()
 
     def reset(self) -> None:
         """Begin anew with the next command."""
         self._mode: CommandMode | None = None
+        self._since, self._near, self._found = 0.0, True, ""
+        self._ways: list[float] = []  # that velocity commands went beyond the joints
 
     def check(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics, dt: float) -> str:
         """What is wrong at a sample, `dt` seconds after the last command (n,); empty where all joints follow."""
-        if self._is_near(mode, last, state, kin):
-            self._mode = None
-            return ""
-        if mode is not self._mode:
-            self._start(mode, last, state)
+        self._since += dt
+        if mode is self._mode and self._since < INTERVAL:
+            return self._found
+        commands, q = last.tolist(), state.q.tolist()  # plain numbers: numpy takes longer for so few joints
+        self._near = self._near or mode is not self._mode
+        if self._is_near(mode, commands, q, kin):
+            self._near, self._found = True, ""
+        else:
+            if self._near:
+                self._start(last, commands, q)
+            self._found = self._judge(mode, last, commands, q, state)
+        self._mode, self._since = mode, 0.0
+        return self._found
+
+    def _judge(self, mode: CommandMode, last: Array, commands: list[float], q: list[float], state: RobotState) -> str:
         if mode is CommandMode.POSITION:
-            self._target = last
-            if late := self._late(state, dt):
+            if late := self._late(last, state):
                 return late
+            left = [abs(command - start) >= DEPARTURE for command, start in zip(commands, self._starts, strict=True)]
         elif mode is CommandMode.VELOCITY:
-            self._target = self._target + last * dt
-            self._anchor_target = self._anchor_target + (self._target - self._anchor_target) * min(dt / WINDOW, 1.0)
-        joint = self._standing(mode, last, state, dt)
+            kept, ways = max(1.0 - self._since / WINDOW, 0.0), zip(self._ways, commands, strict=True)
+            self._ways = [(way + command * self._since) * kept for way, command in ways]
+            left = [abs(way) >= DEPARTURE for way in self._ways]
+        else:
+            joints = zip(self._net, self._min_torque, commands, state.effort.tolist(), strict=True)
+            left = [net > least and abs(effort - command) > 0.5 * net for net, least, command, effort in joints]
+        joint = self._standing(left, commands, q)
         if joint is None:
             return ""
         return (
-            f"{self._robot.joints[joint]} stands at {state.q[joint]:.3f} rad under {last[joint]:.3f} {UNITS[mode]} for "
+            f"{self._robot.joints[joint]} stands at {q[joint]:.3f} rad under {commands[joint]:.3f} {UNITS[mode]} for "
             f"{STANDING:g} s: must move; does its {mode.value} controller run?"
         )
 
-    def _is_near(self, mode: CommandMode, last: Array, state: RobotState, kin: RobotDynamics) -> bool:
+    def _is_near(self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics) -> bool:
         """Whether no command is far enough from what the robot does to be judged: the usual case, and a cheap one."""
         if mode is CommandMode.POSITION:
-            return float(np.abs(last - state.q).max()) < NEAR
+            return all(abs(command - angle) < NEAR for command, angle in zip(commands, q, strict=True))
         if mode is CommandMode.VELOCITY:
-            return float(np.abs(last).max()) < DEPARTURE / WINDOW
-        self._net = np.abs(last if self._robot.profile.gravity_by_robot else last - kin.gravity)
-        self._strong = self._net > self._min_torque
-        return not self._strong.any()
+            return all(abs(command) < DEPARTURE / WINDOW for command in commands)
+        self._net = [abs(torque) for torque in (map(sub, commands, kin.gravity.tolist()) if self._lifts else commands)]
+        return not any(map(gt, self._net, self._min_torque))
 
-    def _start(self, mode: CommandMode, last: Array, state: RobotState) -> None:
-        self._mode = mode
-        self._target = last if mode is CommandMode.POSITION else state.q
-        self._low = self._high = self._old_low = self._old_high = self._target
+    def _start(self, last: Array, commands: list[float], q: list[float]) -> None:
+        self._near = False
+        self._low = self._high = self._old_low = self._old_high = last
         self._window_age = 0.0
-        self._anchor, self._anchor_target = state.q, self._target
-        self._left_for = np.zeros(self._n)
+        self._anchors, self._starts = list(q), list(commands)
+        self._ways, self._left_for = [0.0] * len(q), [0.0] * len(q)
 
-    def _late(self, state: RobotState, dt: float) -> str:
+    def _late(self, last: Array, state: RobotState) -> str:
         """Which joint isn't where its position command was within the last window, or up to two."""
-        self._low, self._high = np.minimum(self._low, self._target), np.maximum(self._high, self._target)
+        self._low, self._high = np.minimum(self._low, last), np.maximum(self._high, last)
         low, high = np.minimum(self._low, self._old_low), np.maximum(self._high, self._old_high)
-        self._window_age += dt
+        self._window_age += self._since
         if self._window_age >= WINDOW / 2.0:
             self._old_low, self._old_high = self._low, self._high
-            self._low = self._high = self._target
+            self._low = self._high = last
             self._window_age = 0.0
         beyond = np.maximum(low - state.q, state.q - high)
         joint = int(beyond.argmax())
@@ -98,20 +114,19 @@ class FollowingMonitor:
             return ""
         return (
             f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
-            f"{self._target[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last "
+            f"{last[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last "
             f"{WINDOW:g} s; is the robot stopped?"
         )
 
-    def _standing(self, mode: CommandMode, last: Array, state: RobotState, dt: float) -> int | None:
+    def _standing(self, left: list[bool], commands: list[float], q: list[float]) -> int | None:
         """The joint that has stood longest, where that is the window's time after its command left it."""
-        moved = np.abs(state.q - self._anchor) > REST
-        if moved.any():
-            self._anchor = np.where(moved, state.q, self._anchor)
-            self._anchor_target = np.where(moved, self._target, self._anchor_target)
-        if mode is CommandMode.EFFORT:
-            left = self._strong & (np.abs(state.effort - last) > 0.5 * self._net)
-        else:
-            left = np.abs(self._target - self._anchor_target) >= DEPARTURE
-        self._left_for = np.where(left & ~moved, self._left_for + dt, 0.0)
-        joint = int(self._left_for.argmax())
-        return joint if self._left_for[joint] >= STANDING else None
+        for joint, behind in enumerate(left):
+            if abs(q[joint] - self._anchors[joint]) > REST:
+                self._anchors[joint], self._starts[joint] = q[joint], commands[joint]
+                self._ways[joint] = self._left_for[joint] = 0.0
+            elif behind:
+                self._left_for[joint] += self._since
+            else:
+                self._left_for[joint] = 0.0
+        longest = max(self._left_for)
+        return self._left_for.index(longest) if longest >= STANDING else None

@@ -46,7 +46,7 @@ class LateSamples:
     """
 
     def __init__(self, robot: RobotConfig) -> None:
-        self._robot, self.delay = robot, 0.0
+        self._usual, self.delay = USUAL * robot.period, 0.0
         self._gains: type | None = None
         self.message = self.fault = ""
 
@@ -55,7 +55,7 @@ class LateSamples:
         delay = min(state.age + interval / 2.0, MAX_DELAY)
         self.delay += (delay - self.delay) * min(interval / SMOOTHING, MAX_WEIGHT)
         self.message = self.fault = ""
-        if self.delay <= USUAL * self._robot.period or running.mode is not CommandMode.EFFORT:
+        if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
             return gains
         self._sort(type(gains))
         fraction = self._fraction(gains, kin)

@@ -273,6 +273,9 @@ class ControlLoop:
 
 
 def _check_state(state: RobotState, n: int) -> None:
+    q, v = state.q, state.v
+    if q.shape == v.shape == (n,) and math.isfinite(q.dot(v)) and math.isfinite(state.time):
+        return  # the product with a number that isn't finite isn't finite, not even with 0
     for name, values in (("position", state.q), ("velocity", state.v)):
         if values.shape != (n,) or not math.isfinite(values.dot(values)):
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")

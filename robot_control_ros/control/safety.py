@@ -42,6 +42,7 @@ class Safety:
         self._effort_rate = np.array(robot.effort_rate)
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
+        self._braking, self._none = 2.0 * self._acceleration, np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._last: Array | None = None
         self.mode: CommandMode | None = None
@@ -170,10 +171,12 @@ class Safety:
 
     def usable(self, command: Command) -> bool:
         """Whether all parts of a command are (n,) finite numbers; :meth:`apply` replaces one that isn't."""
-        for part in (command.values, command.feedforward, command.velocity):
-            if part is not None and not (part.shape == self._shape and math.isfinite(part.dot(part))):
-                return False
-        return True
+        torque, velocity = command.feedforward, command.velocity
+        usable = self._finite(command.values) and (torque is None or self._finite(torque))
+        return usable and (velocity is None or self._finite(velocity))
+
+    def _finite(self, values: Array) -> bool:
+        return values.shape == self._shape and math.isfinite(values.dot(values))
 
     def _bounds(self, mode: CommandMode, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
         limits = self._limits
@@ -182,9 +185,7 @@ class Safety:
         if mode is CommandMode.POSITION:
             return limits.lower, limits.upper, limits.velocity
         # v² = 2 a d, less what half a cycle adds: the speed from which the joint still stops before its limit
-        half = self._acceleration * dt / 2.0
-        room_up = np.sqrt(2.0 * self._acceleration * np.maximum(limits.upper - state.q, 0.0)) - half
-        room_down = np.sqrt(2.0 * self._acceleration * np.maximum(state.q - limits.lower, 0.0)) - half
-        lower = np.maximum(-limits.velocity, -np.maximum(room_down, 0.0))
-        upper = np.minimum(limits.velocity, np.maximum(room_up, 0.0))
-        return lower, upper, self._acceleration
+        room = np.maximum(np.array((state.q - limits.lower, limits.upper - state.q)), self._none)
+        speed = np.sqrt(self._braking * room) - self._braking * (dt / 4.0)
+        down, up = np.minimum(np.maximum(speed, self._none), limits.velocity)
+        return -down, up, self._acceleration

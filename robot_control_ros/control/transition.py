@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 from ..core.types import Array, Command, RobotState
-from ..laws.running_law import LawVariant
 from ..robot.model import RobotDynamics
 from .safety import Safety
 
@@ -32,7 +31,7 @@ class BumplessTransition:
         self._difference: Array | None = None
         self.reset()
 
-    def reset(self, variant: LawVariant | None = None) -> None:
+    def reset(self, variant: object = None) -> None:
         """Nothing is to be added; `variant` is the law that runs."""
         self.requested = False
         self._variant = variant
@@ -43,7 +42,7 @@ class BumplessTransition:
         self.requested = True
 
     def blend(
-        self, command: Command, variant: LawVariant, safety: Safety, state: RobotState, kin: RobotDynamics, dt: float
+        self, command: Command, variant: object, safety: Safety, state: RobotState, kin: RobotDynamics, dt: float
     ) -> Command:
         """The law's command, led on from the last one that was sent.
 

@@ -57,7 +57,7 @@ def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str =
 
 def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = "") -> _E:  # type: ignore[assignment]
     """The error for a name that isn't there; it lists the valid names, then the hint, and has the names as `bound`."""
-    names, plural = tuple(valid), f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    names, plural = tuple(map(str, valid)), f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
     message = f"unknown {kind} {value!r}; {plural}: {', '.join(names) or 'none'}{hint}"
     return error(message, name=kind, value=value, bound=names)
 

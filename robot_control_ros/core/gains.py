@@ -244,6 +244,7 @@ class ParameterSet:
     Attributes:
         specs, joints: the declarations of the gains, and n.
         current, target: the present gains, and those that they approach.
+        choices: the target's values of those that are one of a few names.
 
     Raises:
         ConfigError: a default or the time constant is refused.
@@ -263,7 +264,7 @@ class ParameterSet:
         self.joints, self.time_constant = joints, time_constant
         self._type, self._validate = gains_type, validate
         self._defaults = self._start = self.current = self.target = make_gains(gains_type, defaults, joints)
-        self._left = 0.0
+        self._left, self.choices = 0.0, self._choices_of(self.target)
 
     def check(self, values: Mapping[str, Any], base: Any = None) -> Any:
         """A complete, valid set of gains; `base`, or else the defaults, gives those not named.
@@ -282,11 +283,14 @@ class ParameterSet:
     def change(self, gains: Any) -> None:
         """Begin to move to `gains`: one assignment, whatever moved before."""
         self._start, self.target, self._left = self.current, gains, 1.0
+        self.choices = self._choices_of(gains)
+        if self.time_constant == 0.0:
+            self.finish()
 
     def advance(self, dt: float) -> Any:
         """The gains `dt` seconds later."""
         if self._left > 0.0:
-            self._left *= math.exp(-dt / self.time_constant) if self.time_constant > 0.0 else 0.0
+            self._left *= math.exp(-dt / self.time_constant)
             if self._left < 1e-4:
                 self.finish()
             else:
@@ -296,3 +300,6 @@ class ParameterSet:
     def finish(self) -> None:
         """Be at the target at once: for a robot that is not being commanded."""
         self._left, self.current = 0.0, self.target
+
+    def _choices_of(self, gains: Any) -> tuple[str, ...]:
+        return tuple(getattr(gains, spec.name) for spec in self.specs if spec.choices)

@@ -46,7 +46,7 @@ class Page(WebPage):
 
     Args:
         link: of the robot.
-        host, port: see :class:`WebPage`.
+        host, port, token: see :class:`WebPage`.
 
     Attributes:
         description: shapes and joints of the robot.
@@ -56,10 +56,10 @@ class Page(WebPage):
         response, plots: the panels at the left.
     """
 
-    def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080) -> None:
+    def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
         self._link, robot = link, link.robot
         self._model = RobotModel.of(robot, link.urdf)
-        super().__init__(robot.description or robot.name, host, port)
+        super().__init__(robot.description or robot.name, host, port, token)
         self.description = Description(link.urdf, robot.urdf_path.parent)
         self._model.update(np.array(robot.home), np.zeros(robot.n))
         self._shoulder = self._model.frame_pose(self.description.joints[robot.joints[0]].link)[:3, 3]
@@ -122,7 +122,7 @@ class Page(WebPage):
 
     def _make_panels(self) -> None:
         gui, thread, link = self.server.gui, self.thread, self._link
-        self._state = StatePanel(gui, link, thread, link.robot.name, self.target.stop)
+        self._state = StatePanel(gui, self.add_stop, link, thread, link.robot.name, self.target.stop)
         gui.add_html(note(HINT))
         self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
         self._gains = GainsPanel(gui, link, thread)

@@ -25,17 +25,23 @@ HEIGHT = 6.2  # em, of the text: STOP never moves
 class StatePanel:
     """A window of its own, which never scrolls out of view.
 
-    It calls `stopped` in the page's thread after STOP.
+    It calls `stopped` in the page's thread after STOP, which `add_stop` makes.
     """
 
-    def __init__(self, gui: Any, link: RobotLink, thread: PageThread, title: str, stopped: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        gui: Any,
+        add_stop: Callable[..., Any],
+        link: RobotLink,
+        thread: PageThread,
+        title: str,
+        stopped: Callable[[], None],
+    ) -> None:
         self._link, self._thread = link, thread
         self._refusal, self._refused_at = "", -REFUSAL_SHOWN
         panel = gui.add_panel()
         with panel.add_tab(title):
-            stop = gui.add_button(
-                "STOP", color="red", icon="hand-stop", hint="Safe output, then no more commands; drives brake."
-            )
+            stop = add_stop("STOP", hint="Safe output, then no more commands; drives brake.")
             stop.on_click(lambda event: link.stop(thread.reply()))
             thread.connect(stop, lambda value: stopped())
             self._text = gui.add_html("")

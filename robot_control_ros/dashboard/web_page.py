@@ -8,13 +8,17 @@ import signal
 import socket
 import time
 from abc import ABC, abstractmethod
+from typing import Any
 
 import viser
 
 from ..core.errors import refused
+from .access import Right, access_of
+from .guarded_server import Guard
 from .page_thread import PageThread
 
 BRAND = (33, 110, 190)
+STOP_ICON: Any = "hand-stop"
 WIDTH = 345  # px, of the control panel
 PORTS = (1, 65535)
 POLL_PERIOD = 0.1  # s between two checks for a signal
@@ -27,20 +31,27 @@ class WebPage(ABC):
         title: of the browser's tab.
         host: address to listen on.
         port: the first to try; if it is taken, the next free one.
+        token: whether only browsers with the address that is printed get in; see :mod:`~.access`.
 
     Attributes:
         port: that it listens on.
+        address, look_address: for those who control the robot, and for those who look on.
         server: viser's.
         thread: that draws; not yet started.
 
     Raises:
-        ConfigError: the port or the host is not possible.
+        ConfigError: the port or the host is not possible, or not without a token.
     """
 
-    def __init__(self, title: str, host: str, port: int) -> None:
+    def __init__(self, title: str, host: str, port: int, token: bool = True) -> None:
         self._title, self._host, self._first_port = title, host, port
-        self.server = _open_server(title, host, port)
+        access = access_of(token, host)
+        self._guard = Guard(access)
+        with self._guard.installed():
+            self.server = _open_server(title, host, port)
         self.port = self.server.get_port()
+        self.address = access.address(host, self.port)
+        self.look_address = access.address(host, self.port, Right.LOOK)
         self.thread = PageThread(self.draw, self.refuse)
 
     @abstractmethod
@@ -50,6 +61,12 @@ class WebPage(ABC):
     @abstractmethod
     def refuse(self, message: str) -> None:
         """Show why something was refused."""
+
+    def add_stop(self, label: str, **options: Any) -> Any:
+        """A red button that every browser may press, also one that only looks on."""
+        button: Any = self.server.gui.add_button(label, color="red", icon=STOP_ICON, **options)
+        self._guard.stops.add(button._impl.uuid)  # viser names its controls nowhere else
+        return button
 
     def close(self) -> None:
         self.thread.close()
@@ -62,7 +79,8 @@ class WebPage(ABC):
             signal.signal(number, lambda number, frame: ended.append(number))
         if self.port != self._first_port:
             print(f"port {self._first_port} is taken: {self.port} is used")
-        print(f"{self._title}: http://{self._host}:{self.port} (Ctrl-C ends it)", flush=True)
+        print(f"{self._title}: {self.address} (Ctrl-C ends it)", flush=True)
+        print(f"to look on only: {self.look_address}", flush=True)
         while not ended:
             time.sleep(POLL_PERIOD)
         self.close()

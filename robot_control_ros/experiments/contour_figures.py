@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core.types import Array
 from ..references.contours import Polyline
 from .contour_trial import Comparison, Track
@@ -42,12 +40,32 @@ def draw_errors(comparisons: Sequence[Comparison], path: Path, title: str) -> Pa
     for axes, each in zip(grid.T.flat, comparisons, strict=True):
         tracks = each.tracks()
         for where, style in STYLES.items():
-            axes.plot(tracks[where].t, tracks[where].error, **style, label=where)
+            track = tracks[where]
+            axes.plot(track.broken(track.t), track.broken(track.error), **style, label=where)
         axes.set_title(str(each.setting), fontsize="medium")
         axes.margins(x=0.0)
     for axes in grid[:, 0]:
         axes.set_ylim(bottom=0.0)
     return _save(figure, grid, path, title)
+
+
+def contour_table(comparisons: Sequence[Comparison]) -> list[str]:
+    """Lines of a table of contour errors; a star marks what samples are missing for."""
+    columns = ("on the bus", 18), ("cycles", 10), ("in process", 18), ("ratio", 14), ("with drives", 18), ("ratio", 14)
+    lines = [
+        f"{'contour error [mm]':<28}" + "".join(f"{name:>{width}}" for name, width in columns),
+        f"{'':<28}{'max':>9}{'rms':>9}{'left out':>10}" + 2 * f"{'max':>9}{'rms':>9}{'max':>7}{'rms':>7}",
+    ]
+    for each in comparisons:
+        mark = " " if each.bus.complete else "*"
+        cells = f"{each.bus.max:8.4f}{mark}{each.bus.rms:8.4f}{mark}{each.left_out:10d}"
+        for track in (each.simulated, each.delayed):
+            ratios = f"{each.bus.max / track.max:6.3f}{mark}{each.bus.rms / track.rms:6.3f}{mark}"
+            cells += f"{track.max:9.4f}{track.rms:9.4f}{ratios}"
+        lines.append(f"{each.setting!s:<28}{cells}")
+    if gap := max((each.bus.longest_gap for each in comparisons if not each.bus.complete), default=0.0):
+        lines.append(f"* samples are missing, for up to {gap:.3f} s: the true figures may be larger")
+    return lines
 
 
 def _panels(comparisons: Sequence[Comparison], height: float, x: str, y: str, **shared: Any) -> tuple[Any, Any]:
@@ -72,7 +90,7 @@ def _magnification(error: float) -> float:
 
 
 def _magnified(track: Track, factor: float) -> Array:
-    return np.asarray(track.nearest + factor * (track.tip - track.nearest))
+    return track.broken(track.nearest + factor * (track.tip - track.nearest))
 
 
 def _plane(points: Array) -> tuple[Array, Array]:

@@ -23,16 +23,18 @@ from ..references.time_scaling import Chain, Trapezoid
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
 from ..robot.model import RobotModel
-from ..simulation.in_process import simulate
+from ..simulation.in_process import lockstep, simulate
 from .reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS, ur5_rectangle
 
 LAW = "position_domain_pd"
 FEED = 0.25  # m/s
-# s at the contour's beginning, before it. A quarter of a cycle off, since the reference's acceleration jumps: where it
+# s at the contour's beginning, before it, and a quarter of a cycle, since the reference's acceleration jumps: where it
 # did so at a sample, or at one of what is fed forward (half a cycle on, with the drives' dead time), the slightest
 # jitter would decide whether that sample has it already.
-LEAD = 0.50025
+LEAD, OFF_CYCLE = 0.5, 0.25
 STEP = 0.005  # s between two points; the ramps of UR5_ACCELERATION at FEED are so many of them
+MAX_GAP = 5  # cycles between two samples: peaks of the contour error last no longer
+CLOSE = 0.01  # m from the end, where the tip rests at last
 ALIGNED_AT = 0.1  # m from the beginning: where tracks of different clocks are aligned
 
 
@@ -70,12 +72,29 @@ class Track:
         q: (k, n) joint angles [rad].
         tip: (k, 3) in the base [m].
         nearest: (k, 3) points of the contour [m].
+        max_gap: time between two samples from which on some are missing [s].
     """
 
     t: Array
     q: Array
     tip: Array
     nearest: Array
+    max_gap: float
+
+    @property
+    def longest_gap(self) -> float:
+        """Between two samples, the beginning included [s]."""
+        return float(np.diff(self.t, prepend=0.0).max())
+
+    @property
+    def complete(self) -> bool:
+        """Whether no samples are missing: else the figures may miss a peak."""
+        return self.longest_gap <= self.max_gap
+
+    def broken(self, values: Array) -> Array:
+        """Values of the samples (k, …), with NaN where samples are missing: a line of them has gaps."""
+        gaps = np.flatnonzero(np.diff(self.t) > self.max_gap) + 1
+        return np.insert(values, gaps, np.nan, axis=0)
 
     @property
     def error(self) -> Array:
@@ -125,7 +144,8 @@ class ContourTrial:
 
     Attributes:
         contour: of the tip, in the base.
-        times: (k,) [s] after the start: first LEAD, where the joints are at home, then the way along the contour.
+        lead: time before the contour, where the joints are at home [s].
+        times: (k,) [s] after the start: first the lead, then the way along the contour.
         positions, velocities: (k, n) at these times [rad, rad/s].
         duration: of all, with a rest after it [s].
     """
@@ -138,9 +158,10 @@ class ContourTrial:
         timing = Chain([Trapezoid(float(length), FEED, UR5_ACCELERATION) for length in self.contour.lengths])
         t = np.linspace(0.0, timing.duration, round(timing.duration / STEP) + 1)
         point, speed, _ = TimedContour(self.contour, timing).at(t)
-        self.times = LEAD + t
+        self.lead = LEAD + OFF_CYCLE * robot.period
+        self.times = self.lead + t
         self.positions, self.velocities = self._joint_path(pose, point, speed)
-        self.duration = LEAD + timing.duration + DWELL
+        self.duration = self.lead + timing.duration + DWELL
         self._begin = pose[:3, 3]
 
     def _joint_path(self, pose: Array, points: Array, speeds: Array) -> tuple[Array, Array]:
@@ -162,14 +183,8 @@ class ContourTrial:
         """In process, in lockstep with the emulated drives: see :class:`LockstepDrives`."""
         plant = LockstepDrives(self.robot, topology)
         loop = ControlLoop(self.robot, LAW, setting.gains(dead_time(topology)), model=self.model)
-        states = []
-        for _ in range(round(self.duration * self.robot.profile.rate)):
-            command = loop.tick(plant.read())
-            assert loop.state is not None
-            states.append(loop.state)
-            if len(states) == 1:
-                loop.motion.trajectory = self._path()
-            plant.write(command)
+        count = round(self.duration * self.robot.profile.rate)
+        states = [state for state, *_ in lockstep(plant, loop, count, self._path())]
         return self.track(np.array([state.time for state in states]), np.array([state.q for state in states]))
 
     def _path(self) -> JointPath:
@@ -180,13 +195,17 @@ class ContourTrial:
         """The track of recorded joint angles (k, n) [rad] at times (k,) [s] of any clock.
 
         Raises:
-            ConfigError: the tip doesn't go along the contour.
+            ConfigError: the tip doesn't go along the contour, up to its end.
         """
         tip = self._tips(q)
-        start = self._aligned_at(t, tip) - self._aligned_at(self.times, self._tips(self.positions)) + LEAD
-        chosen = (t >= start) & (t <= start + self.duration - LEAD)
+        start = self._aligned_at(t, tip) - self._aligned_at(self.times, self._tips(self.positions)) + self.lead
+        chosen = (t >= start) & (t <= start + self.duration - self.lead)
+        missing = float(np.linalg.norm(tip[chosen][-1] - self.contour.points[-1]))
+        if missing > CLOSE:
+            raise ConfigError(f"the tip stops {missing:.3g} m before the contour's end", value=missing, bound=CLOSE)
         _, s = self.contour.distance(tip[chosen])
-        return Track(t[chosen] - start, q[chosen], tip[chosen], self.contour.point(s))
+        max_gap = (MAX_GAP + 0.5) * self.robot.period
+        return Track(t[chosen] - start, q[chosen], tip[chosen], self.contour.point(s), max_gap)
 
     def _tips(self, q: Array) -> Array:
         return np.array([self.model.at(each).pose[:3, 3] for each in q]).reshape(-1, 3)
@@ -215,12 +234,13 @@ def write_samples(comparisons: Sequence[Comparison], joints: Sequence[str], path
 
 def write_figures(comparisons: Sequence[Comparison], path: Path) -> Path:
     """Write a CSV file with a row per setting and place; returns it."""
-    rows: list[list[Any]] = [["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out"]]
+    rows: list[list[Any]] = [["domain", "feedforward", "where", "max_mm", "rms_mm", "cycles_left_out", "longest_gap_s"]]
     for each in comparisons:
         for where, track in each.tracks().items():
             left_out = each.left_out if track is each.bus else 0
             setting = each.setting.domain, each.setting.feedforward
-            rows.append([*setting, where, f"{track.max:.6f}", f"{track.rms:.6f}", left_out])
+            figures = f"{track.max:.6f}", f"{track.rms:.6f}", left_out, f"{track.longest_gap:.6f}"
+            rows.append([*setting, where, *figures])
     return _write(rows, path)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bringup import environment, page, simulation
+from ..bringup import SETUPS, environment, page
 from ..bringup.processes import Processes
 from ..core.errors import ConfigError, HardwareFault
 from ..robot.configuration import RobotConfig, load_robot
@@ -36,7 +36,7 @@ def demo(
     """Run it; returns the exit status.
 
     Args:
-        robot, law, gains, scene: see :func:`robot_control_ros.bringup.simulation`.
+        robot, law, gains, scene: see :data:`robot_control_ros.bringup.SETUPS`.
         live: show the live line.
         seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
         output: folder for the plot and the CSV file that are written without the page.
@@ -49,7 +49,8 @@ def demo(
     """
     _check_options(seconds, browser)
     os.environ.update(environment())
-    config, specs = load_robot(robot), simulation(robot, law, gains, scene=scene).nodes()
+    config = load_robot(robot)
+    specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene).nodes()
     from ..nodes.common.running import spinning
 
     title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")

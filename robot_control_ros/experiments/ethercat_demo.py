@@ -4,70 +4,63 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import yaml
 
 from ethercat_emulator.network.veth import enter_namespace, make_pair
 
-from ..bringup import drives, environment
+from ..bringup import SETUPS, environment
 from ..bringup.processes import Processes
 from ..core.errors import HardwareFault
-from ..core.types import Array
-from ..ethercat.driver.topology import load_topology
+from ..ethercat.driver.topology import Topology, load_topology
 from ..ethercat.emulation.program import emulated_bus
 from ..ethercat.process.pacing import Timing
 from ..ethercat.process.protocol import memory_path, open_memory
 from ..ethercat.tools.jitter import Jitter, TimingRecorder
 from ..robot.configuration import RobotConfig, load_robot
-from .contour_figures import draw_contours, draw_errors
-from .contour_trial import FEED, LAW, Comparison, ContourTrial, Setting, Track, dead_time, write_figures, write_samples
+from .contour_figures import contour_table, draw_contours, draw_errors
+from .contour_session import ATTEMPTS, RATES, ContourSession
+from .contour_trial import FEED, LAW, Comparison, ContourTrial, Setting, Track, write_figures, write_samples
 from .reproduce.contour_benchmark import DOMAINS
 
 ROBOT, PROFILE = "ur5", "ethercat"
 FEEDFORWARDS = (0.0, 1.0)
-START_LIMIT = 40.0  # s until the bus is in OP and the controller sends telemetry
-ENABLE_LIMIT = 15.0  # s until the drives are enabled
-REPLY_LIMIT = 15.0  # s: longer than the bus process may take
-DIAGNOSTICS_LIMIT = 3.0  # s: diagnostics come once a second
-SETTLE = 1.0  # s: five time constants of gains
-ATTEMPTS = 3  # per setting
-HOMING = 2.0  # s
-MARGIN = 0.5  # s that a trajectory may begin late
-FOLLOW_LIMIT = 10.0  # s beyond its duration
-_COUNTS = ("cycles left out", "lost frames", "wrong working counters", "late frames")
 SHOWN = ("on time [%]", "cycles", "cycles left out", "working counter", "wrong working counters", "lost frames")
 
 
-def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, output: Path = Path()) -> int:
+def ethercat_demo(
+    domains: Sequence[str], *, in_process: bool = True, rate: float = RATES[0], output: Path = Path()
+) -> int:
     """Run it within :func:`ethercat_emulator.network.veth.enter_namespace`; returns the exit status.
 
     Args:
         domains: of the law, each without and with feed-forward.
         in_process: whether the law runs in the bus process; else over topics.
+        rate: of the bus [Hz], one of RATES.
         output: folder for plots and tables.
 
     Raises:
         ConfigError: no pair of interfaces can be made here.
-        HardwareFault: a process ended, the drives were stopped, or no message came.
+        HardwareFault: the machine is too slow, a process ended, the drives were stopped, or no message came.
     """
     os.environ.update(environment())
-    robot = load_robot(ROBOT, PROFILE)
+    robot = load_robot(ROBOT, PROFILE).at_rate(rate)
+    output.mkdir(parents=True, exist_ok=True)
+    topology = _topology_at(rate, output)
     where = "in the bus's process" if in_process else "over topics"
     title = f"{robot.name} on an emulated bus at {robot.profile.rate:g} Hz, {LAW} {where}"
     print(f"{title}: a rectangle at {1e3 * FEED:g} mm/s")
     trial = ContourTrial(robot)
     settings = [Setting(domain, fraction) for domain in domains for fraction in FEEDFORWARDS]
-    topology = load_topology(ROBOT)
     in_lockstep = [(trial.simulate(each), trial.simulate_drives(each, topology)) for each in settings]
     try:
-        tracks, jitter, bus = _on_the_bus(robot, trial, settings, in_process)
+        tracks, jitter, bus = _on_the_bus(robot, topology, trial, settings, in_process)
     except KeyboardInterrupt:
         print("\nstopped")
         return 130
@@ -75,8 +68,8 @@ def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, output: Pa
         Comparison(setting, track, *simulated, left_out)
         for setting, (track, left_out), simulated in zip(settings, tracks, in_lockstep, strict=True)
     ]
-    _report(comparisons, bus)
-    output.mkdir(parents=True, exist_ok=True)
+    print(*contour_table(comparisons), sep="\n")
+    print("bus: " + "; ".join(f"{name.removesuffix(' [%]')}: {bus[name]}{_unit(name)}" for name in SHOWN))
     files = (
         draw_contours(trial.contour, comparisons, output / "contours.png", title),
         draw_errors(comparisons, output / "errors.png", title),
@@ -88,142 +81,68 @@ def ethercat_demo(domains: Sequence[str], *, in_process: bool = True, output: Pa
     return 0
 
 
+def _topology_at(rate: float, folder: Path) -> Topology:
+    """The robot's topology; for another rate than its own [Hz], that of a file made of it."""
+    topology = load_topology(ROBOT)
+    if rate == round(1.0 / topology.cycle):
+        return topology
+    data = yaml.safe_load(topology.path.read_text(encoding="utf-8"))
+    path = folder / "topology.yaml"
+    path.write_text(yaml.safe_dump({**data, "cycle": 1.0 / rate}), encoding="utf-8")
+    return load_topology(str(path))
+
+
 def _on_the_bus(
-    robot: RobotConfig, trial: ContourTrial, settings: Sequence[Setting], in_process: bool
+    robot: RobotConfig, topology: Topology, trial: ContourTrial, settings: Sequence[Setting], in_process: bool
 ) -> tuple[list[tuple[Track, int]], Jitter, Mapping[str, str]]:
     """Tracks, each with the cycles left out meanwhile; the timing of cycles; the bus's last diagnostics."""
+    number = os.getpid()  # outside the namespace as well: the names are those of shared memory, too
+    interfaces = f"ecm{number}", f"ecs{number}"
+    make_pair(*interfaces)
+    with ExitStack() as stack:
+        session = start(lambda: stack.enter_context(_running(robot, topology, interfaces, in_process)))
+        tracks = [session.follow(trial, setting) for setting in settings]
+        return tracks, session.jitter(), session.diagnostics()
+
+
+def start(enter: Callable[[], ContourSession]) -> ContourSession:
+    """Start the system; once more where that fails, as on a machine that stalls."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return enter()
+        except HardwareFault as error:
+            if error.name == "rate":  # the machine is too slow, and will be
+                raise
+            print(f"{error}; once more", file=sys.stderr)
+            for number in (signal.SIGINT, signal.SIGTERM):  # which `spinning` leaves ignored at its end
+                signal.signal(number, signal.default_int_handler)
+    return enter()
+
+
+@contextmanager
+def _running(
+    robot: RobotConfig, topology: Topology, interfaces: tuple[str, str], in_process: bool
+) -> Iterator[ContourSession]:
+    """The emulated bus, the nodes, and a session with drives that are enabled."""
     from ..nodes.common.running import spinning
     from ..nodes.demo.contour_operator import ContourOperator
 
-    number = os.getpid()  # outside the namespace as well: the names are those of shared memory, too
-    master, slaves = f"ecm{number}", f"ecs{number}"
-    make_pair(master, slaves)
-    hosted = "true" if in_process else "false"
-    ethercat, *others = drives(master, ROBOT, LAW, in_process=hosted, emulated_bus="true").nodes()
+    master, slaves = interfaces
+    hosted, file = "true" if in_process else "false", str(topology.path)
+    given = {"interface": master, "robot": ROBOT, "law": LAW, "topology": file}
+    ethercat, *others = SETUPS["ethercat"].make(**given, in_process=hosted, emulated_bus="true").nodes()
     ethercat = replace(ethercat, parameters={**ethercat.parameters, "rate": 0.0})  # peaks last a few cycles
     with (
-        emulated_bus(ROBOT, "", slaves),
+        emulated_bus(ROBOT, file, slaves),
         Processes([ethercat, *others]) as processes,
         spinning(lambda: ContourOperator(robot)) as (operator, spin),
     ):
-        session = _Session(operator, spin, processes, dead_time(load_topology(ROBOT)))
+        session = ContourSession(operator, spin, processes, topology)
         session.start()
         with closing(open_memory(memory_path(master))) as memory:
-            samples = TimingRecorder(Timing(memory.region("timing")))
-            tracks = []
-            for setting in settings:
-                tracks.append(session.follow(trial, setting))
-                samples.collect()
-            bus = session.diagnostics()
-            missed, lost, bad, late = (int(bus[name]) for name in _COUNTS)
-            return tracks, Jitter(robot.period, samples.all(), missed, lost, bad, late, priority=0), bus
-
-
-class _StoppedError(HardwareFault):
-    """The bus process stopped the drives."""
-
-
-class _Session:
-    """The steps of the demonstration, by a ContourOperator that spins while the processes must go on.
-
-    The dead time [s] is that of the drives.
-    """
-
-    def __init__(self, operator: Any, spin: Callable[[float], None], processes: Processes, dead_time: float) -> None:
-        self._operator, self._spin, self._processes = operator, spin, processes
-        self._dead_time = dead_time
-
-    def start(self) -> None:
-        """Wait for the controller, and enable the drives."""
-        self._until(lambda: self._operator.ready, START_LIMIT, "no telemetry from the controller")
-        self._enable()
-
-    def follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
-        """Track along the contour, and how many cycles were left out meanwhile.
-
-        It is tried again where the drives were stopped on the way, as on a machine that stalls.
-
-        Raises:
-            HardwareFault: they were stopped too often, or another failure.
-        """
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return self._follow(trial, setting)
-            except _StoppedError as error:
-                print(f"{setting}: {error}; once more", file=sys.stderr)
-                self._recover(trial)
-        return self._follow(trial, setting)
-
-    def _follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
-        operator = self._operator
-        reply = operator.set_gains(LAW, setting.gains(self._dead_time))
-        self._until(reply.done, REPLY_LIMIT, "gains: no reply")
-        operator.check_set(reply)
-        settled = time.monotonic() + SETTLE
-        self._until(lambda: time.monotonic() > settled, 2.0 * SETTLE, "no time")
-        before = int(self.diagnostics()["cycles left out"])
-        self._send(trial.times, trial.positions, trial.velocities, trial.duration + MARGIN)
-        return trial.track(*operator.samples()), int(self.diagnostics()["cycles left out"]) - before
-
-    def _send(self, times: Array, positions: Array, velocities: Array, duration: float) -> None:
-        operator = self._operator
-        operator.send(times, positions, velocities)
-        self._until(lambda: operator.recorded >= duration, duration + FOLLOW_LIMIT, "no joint states")
-
-    def _recover(self, trial: ContourTrial) -> None:
-        """Enable the drives again, and go to the contour's beginning."""
-        self._call("reset_fault")
-        self._enable()
-        home = trial.positions[:1]
-        self._send(np.array([HOMING]), home, np.zeros_like(home), HOMING + MARGIN)
-
-    def _enable(self) -> None:
-        operator, limit = self._operator, time.monotonic() + ENABLE_LIMIT
-        refusal = ""
-        while not operator.running:
-            if time.monotonic() > limit:
-                message = f"the drives aren't enabled within {ENABLE_LIMIT:g} s: {refusal or operator.message}"
-                raise HardwareFault(message, bound=ENABLE_LIMIT)
-            refusal = self._call("enable")
-            self.diagnostics()
-
-    def _call(self, service: str) -> str:
-        """Call a service of the bus; returns why it was refused, or ""."""
-        reply = self._operator.request(service)
-        self._until(reply.done, REPLY_LIMIT, f"{service}: no reply")
-        return "" if reply.result().success else str(reply.result().message)
-
-    def diagnostics(self) -> Mapping[str, str]:
-        """The next diagnostics of the bus."""
-        operator, since = self._operator, time.monotonic()
-        self._until(lambda: operator.diagnosed_at > since, DIAGNOSTICS_LIMIT, "no diagnostics of the bus")
-        values: Mapping[str, str] = operator.bus
-        return values
-
-    def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
-        operator, end = self._operator, time.monotonic() + limit
-        was_running = operator.running
-        while not condition():
-            if time.monotonic() > end:
-                message = f"{what} (waited for {limit:g} s); drives: {operator.message or 'unknown'}"
-                raise HardwareFault(message, bound=limit)
-            self._spin(0.02)
-            self._processes.check()
-            if was_running and operator.stopped:
-                raise _StoppedError(f"the drives were stopped: {operator.message.split(';')[0]}")
-
-
-def _report(comparisons: Sequence[Comparison], bus: Mapping[str, str]) -> None:
-    columns = ("on the bus", 18), ("cycles", 10), ("in process", 18), ("ratio", 14), ("with drives", 18), ("ratio", 14)
-    print(f"{'contour error [mm]':<28}" + "".join(f"{name:>{width}}" for name, width in columns))
-    print(f"{'':<28}{'max':>9}{'rms':>9}{'left out':>10}" + 2 * f"{'max':>9}{'rms':>9}{'max':>7}{'rms':>7}")
-    for each in comparisons:
-        cells = f"{each.bus.max:9.4f}{each.bus.rms:9.4f}{each.left_out:10d}"
-        for track in (each.simulated, each.delayed):
-            ratios = f"{each.bus.max / track.max:7.3f}{each.bus.rms / track.rms:7.3f}"
-            cells += f"{track.max:9.4f}{track.rms:9.4f}{ratios}"
-        print(f"{each.setting!s:<28}{cells}")
-    print("bus: " + "; ".join(f"{name.removesuffix(' [%]')}: {bus[name]}{_unit(name)}" for name in SHOWN))
+            session.recorder = TimingRecorder(Timing(memory.region("timing")))
+            session.check_speed()
+            yield session
 
 
 def _unit(name: str) -> str:
@@ -237,6 +156,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--topics", action="store_true", help="the law over ROS topics, not in the bus's process")
     parser.add_argument(
+        "--rate", type=float, default=RATES[0], choices=RATES, help="of the bus [Hz] (default: %(default)g)"
+    )
+    parser.add_argument(
         "--output", default="demo-output/ethercat", metavar="FOLDER", help="for plots and CSV (default: %(default)s)"
     )
 
@@ -244,4 +166,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_arguments(options: argparse.Namespace) -> int:
     """Run :func:`ethercat_demo` by the options of :func:`add_arguments`, in a namespace; returns the exit status."""
     enter_namespace()
-    return ethercat_demo(options.domains, in_process=not options.topics, output=Path(options.output))
+    return ethercat_demo(options.domains, in_process=not options.topics, rate=options.rate, output=Path(options.output))

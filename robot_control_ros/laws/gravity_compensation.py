@@ -9,7 +9,7 @@ from ..core.gains import JOINT, gain
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
-from .terms import friction_gain, gravity_gain, total
+from .terms import friction_gain, gravity_gain, gravity_torque, total
 
 
 @register("gravity_compensation")
@@ -47,7 +47,7 @@ class GravityCompensation:
         """Nothing is remembered."""
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        self.terms = terms = {"gravity": gains.gravity * kin.gravity, "damping": -gains.damping * state.v}
+        self.terms = terms = {"gravity": gravity_torque(gains, kin), "damping": -gains.damping * state.v}
         if gains.friction > 0.0:
             terms["friction"] = gains.friction * kin.friction
-        return Command(CommandMode.EFFORT, total(terms))
+        return Command(self.mode, total(terms))

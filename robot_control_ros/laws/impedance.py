@@ -14,7 +14,7 @@ from ..core.spatial import pose_error_and_map
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, friction_gain, gravity_gain, total
+from .terms import damping_gain, damping_ratio_gain, friction_gain, gravity_gain, gravity_torque, total
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
@@ -122,7 +122,7 @@ class Impedance:
         self.terms = terms = {
             "stiffness": jacobian_t.dot(spring),
             "damping": jacobian_t.dot(damper),
-            "gravity": gains.gravity * kin.gravity,
+            "gravity": gravity_torque(gains, kin),
         }
         if reference.wrench is not None:
             terms["feedforward"] = jacobian_t.dot(reference.wrench)
@@ -134,7 +134,7 @@ class Impedance:
             terms["inertia"] = jacobian_t.dot(self._inertia_force(state, kin, reference, gains, spring + damper))
         if self._holds_posture:
             terms["posture"] = self._posture_torque(state, kin, reference, gains)
-        return Command(CommandMode.EFFORT, total(terms))
+        return Command(self.mode, total(terms))
 
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""

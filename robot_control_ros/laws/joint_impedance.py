@@ -14,6 +14,7 @@ from .terms import (
     damping_ratio_gain,
     friction_gain,
     gravity_gain,
+    gravity_torque,
     joint_damping,
     joint_stiffness_gain,
     total,
@@ -72,7 +73,7 @@ class JointImpedance:
         self.terms = terms = {
             "stiffness": gains.stiffness * model.wrap(q - state.q),
             "damping": joint_damping(gains, kin.mass.diagonal()) * (v - state.v),
-            "gravity": gains.gravity * kin.gravity,
+            "gravity": gravity_torque(gains, kin),
         }
         if gains.feedforward > 0.0 and (v.any() or a.any()):
             forwards = model.inverse_dynamics(state.q, state.v + v, 2.0 * a)
@@ -80,4 +81,4 @@ class JointImpedance:
             terms["feedforward"] = gains.feedforward * (forwards - backwards) / 4.0
         if gains.friction > 0.0:
             terms["friction"] = gains.friction * kin.friction
-        return Command(CommandMode.EFFORT, total(terms))
+        return Command(self.mode, total(terms))

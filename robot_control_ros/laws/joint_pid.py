@@ -11,7 +11,7 @@ from ..core.gains import JOINT, choice, gain
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics, RobotModel
 from .law import register
-from .terms import gravity_gain, limited, total
+from .terms import gravity_gain, gravity_torque, limited, total
 
 SERVO_PERIOD = 0.005  # s: the physics step that the gains of `joint_pid` are made for
 
@@ -169,7 +169,7 @@ class JointPidEffort(_Pid):
         self.terms = terms = {
             "proportional": gains.p * error,
             "derivative": gains.d * rate,
-            "gravity": gains.gravity * kin.gravity,
+            "gravity": gravity_torque(gains, kin),
         }
         others, limit = total(terms), model.limits.effort
         terms["integral"] = self._integrate(error, weight, others, gains.anti_windup, dt, limit)

@@ -12,7 +12,7 @@ from ..core.gains import JOINT, choice, gain
 from ..core.types import Array, Command, CommandMode, JointPathFunction, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics, RobotModel, friction_torque
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, joint_damping, joint_stiffness_gain, limited, total
+from .terms import damping_gain, damping_ratio_gain, gravity_torque, joint_damping, joint_stiffness_gain, limited, total
 
 RAMP = 0.05  # s, with which the slaves go over to a new master
 LAG_FILTER = 4.0  # time constant of the measured lags, as a multiple of the slowest joint's M_ii / D
@@ -214,7 +214,7 @@ class PositionDomainPD:
             ahead = reference.path(state.time + gains.feedforward_lead)
         self.terms = terms = {
             "feedforward": gains.feedforward * _motion_torque(model, *ahead),
-            "gravity": gains.gravity * kin.gravity,
+            "gravity": gravity_torque(gains, kin),
         }
         limit = np.minimum(gains.torque_limit, model.limits.effort)
         if gains.output == "position":

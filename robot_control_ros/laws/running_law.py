@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.errors import refused
 from ..core.gains import ParameterSet, gain_specs
@@ -11,13 +11,6 @@ from ..core.types import CommandMode, JointSpaceReference, Reference
 from ..robot.configuration import RobotConfig
 from . import command_mode, law_class, law_names
 from .law import ControlLaw
-
-
-class LawVariant(NamedTuple):
-    """A law by its name, and the present values of its choices: where they change, the command may jump."""
-
-    law: str
-    choices: tuple[str, ...]
 
 
 class RunningLaw:
@@ -61,7 +54,6 @@ class RunningLaw:
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
         self._robot = robot
-        self._choices = [spec.name for spec in gain_specs(law_type.Gains) if spec.choices]
         self.gains = ParameterSet(law_type.Gains, robot.n, self._defaults(law_type), self._validate, time_constant)
         self.gains.change(self.gains.check(values or {}))
         self.gains.finish()
@@ -72,10 +64,9 @@ class RunningLaw:
         return command_mode(self.law, self.gains.current)
 
     @property
-    def variant(self) -> LawVariant:
-        """Its name with the present values of its choices."""
-        gains = self.gains.current
-        return LawVariant(self.name, tuple(getattr(gains, name) for name in self._choices))
+    def variant(self) -> tuple[str, tuple[str, ...]]:
+        """Its name with the values of its choices: where they change, the command may jump."""
+        return self.name, self.gains.choices
 
     def _defaults(self, law_type: Any) -> dict[str, Any]:
         robot, specs = self._robot, {spec.name: spec for spec in gain_specs(law_type.Gains)}

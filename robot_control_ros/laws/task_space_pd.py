@@ -12,7 +12,7 @@ from ..core.spatial import rotation_error_euler_xyz, rotation_log
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
-from .terms import gravity_gain, total
+from .terms import gravity_gain, gravity_torque, total
 
 ROTATION_ERRORS = {"so3_log": rotation_log, "euler_xyz": rotation_error_euler_xyz}
 
@@ -98,6 +98,6 @@ class TaskSpacePD:
             "stiffness": jacobian_t.dot(gains.stiffness.dot(error)),
             "damping": jacobian_t.dot(gains.damping.dot(twist_error)),
             "joint_damping": -gains.joint_damping * state.v,
-            "gravity": gains.gravity * kin.gravity,
+            "gravity": gravity_torque(gains, kin),
         }
-        return Command(CommandMode.EFFORT, total(terms))
+        return Command(self.mode, total(terms))

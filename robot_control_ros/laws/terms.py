@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from ..core.gains import JOINT, TASK, gain
 from ..core.types import Array
+from ..robot.model import RobotDynamics
 
 
 def joint_stiffness_gain(default: float) -> Any:
@@ -41,6 +43,11 @@ def friction_gain() -> Any:
     return gain(False, doc="Compensate the modelled joint friction.")
 
 
+def gravity_torque(gains: Any, kin: RobotDynamics) -> Array:
+    """The gravity torque (n,) as far as the gain `gravity` switches it on."""
+    return kin.gravity if gains.gravity == 1.0 else np.asarray(gains.gravity * kin.gravity)
+
+
 def joint_damping(gains: Any, inertia: Array) -> Array:
     """D_0 + 2 ζ √(K M_ii) (n,) [N·m·s/rad] of gains with `stiffness`, `damping_ratio` and `damping` of each joint."""
     return np.asarray(gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * inertia))
@@ -48,7 +55,7 @@ def joint_damping(gains: Any, inertia: Array) -> Array:
 
 def total(terms: dict[str, Array]) -> Array:
     """The sum (n,) of the terms, in their order."""
-    return reduce(np.add, terms.values())
+    return reduce(add, terms.values())
 
 
 def limited(terms: dict[str, Array], wanted: Array, limit: Array) -> Array:

@@ -7,6 +7,7 @@ system in front of the robot offers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -165,6 +166,6 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
 def _found(urdf: Path, folders: list[Path]) -> Path:
     candidates = [folder / urdf for folder in (*folders, share_directory() / "urdf")]
     for path in candidates:
-        if path.is_file():
+        if os.path.isfile(path):  # other than is_file() it takes names that are too long
             return path
     raise refused("urdf", str(urdf), f"no such file; tried: {', '.join(map(str, candidates))}", tuple(candidates))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from ..core.errors import ConfigError, refused, unknown
 from .schema import errors_at
 
 PACKAGE = "robot_control_ros"
+_MAX_DEPTH, _MAX_VALUES, _MAX_BITS = 20, 100_000, 1000
 _Place = TypeVar("_Place")  # for errors: a path, or a text
 
 
@@ -64,17 +66,41 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
     """
     folder = folder or f"{kind}s"
     if name.endswith((".yaml", ".yml")):
-        path = Path(name).expanduser() if beside is None else (beside / Path(name).expanduser()).resolve()
-        if not path.is_file():
-            raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name)
+        path = _file(kind, name, beside)
     elif name in (known := config_names(folder)):
         path = share_directory() / "config" / folder / f"{name}.yaml"
     else:
         raise unknown(kind, name, known, hint=", or a path ending in .yaml")
     try:
-        return path, yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except Exception as error:  # PyYAML passes on what int(), float() and date() raise
+        raise ConfigError(f"{path}: not valid YAML: {error or type(error).__name__}") from error
+    with errors_at(str(path)):
+        if sum(1 for _ in islice(_values(data), _MAX_VALUES + 1)) > _MAX_VALUES:
+            raise ConfigError(f"more than {_MAX_VALUES} entries", bound=_MAX_VALUES)
+    return path, data
+
+
+def _file(kind: str, name: str, beside: Path | None) -> Path:
+    try:
+        path = Path(name).expanduser()
+        path = path if beside is None else (beside / path).resolve()
+        if path.is_file():
+            return path
+    except (OSError, RuntimeError, ValueError) as error:  # too long; no such user; no text for a path
+        raise ConfigError(f"{kind} {name!r}: {error}", name=kind, value=name) from error
+    raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name)
+
+
+def _values(data: Any, depth: int = 0) -> Iterator[Any]:
+    """All values; refuses what is nested too deeply, as by aliases of itself, and numbers that no float can hold."""
+    if depth > _MAX_DEPTH:
+        raise ConfigError(f"entries are nested more than {_MAX_DEPTH} times", bound=_MAX_DEPTH)
+    if isinstance(data, int) and data.bit_length() > _MAX_BITS:
+        raise ConfigError("a whole number is too long", bound=_MAX_BITS)
+    yield data
+    for each in (*data, *data.values()) if isinstance(data, dict) else data if isinstance(data, (list, set)) else ():
+        yield from _values(each, depth + 1)
 
 
 def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class JointLimits:
         return replace(self, **tighter)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class RobotDynamics:
     """What is known at one state; the expensive parts are computed when first used.
 
@@ -61,6 +60,10 @@ class RobotDynamics:
         jacobian: (6, n).
         gravity: (n,) torques that hold the robot at rest [N·m].
         twist: (6,) J v.
+        coriolis: (n,) C(q, v) v [N·m].
+        mass: (n, n) joint-space inertia [kg·m²].
+        jdot_v: (6,) J̇ v [m/s², rad/s²].
+        friction: (n,) torques that the modelled friction takes from the joints [N·m].
     """
 
     model: RobotModel
@@ -70,27 +73,34 @@ class RobotDynamics:
     jacobian: Array
     gravity: Array
 
-    def __post_init__(self) -> None:
-        self.twist: Array = self.jacobian.dot(self.v)
+    _coriolis: Array | None = field(default=None, init=False)
+    _mass: Array | None = field(default=None, init=False)
+    _jdot_v: Array | None = field(default=None, init=False)
 
-    @cached_property
+    @property
+    def twist(self) -> Array:
+        return np.asarray(self.jacobian.dot(self.v))
+
+    @property
     def coriolis(self) -> Array:
-        """C(q, v) v (n,) [N·m]."""
-        return self.model.bias(self.q, self.v) - self.gravity
+        if self._coriolis is None:
+            self._coriolis = self.model.bias(self.q, self.v) - self.gravity
+        return self._coriolis
 
-    @cached_property
+    @property
     def mass(self) -> Array:
-        """Joint-space inertia (n, n) [kg·m²]."""
-        return self.model.mass(self.q)
+        if self._mass is None:  # functools.cached_property takes a lock: 0.8 us for each tick
+            self._mass = self.model.mass(self.q)
+        return self._mass
 
-    @cached_property
+    @property
     def jdot_v(self) -> Array:
-        """J̇ v (6,) [m/s², rad/s²]."""
-        return self.model.jdot_v(self.q, self.v)
+        if self._jdot_v is None:
+            self._jdot_v = self.model.jdot_v(self.q, self.v)
+        return self._jdot_v
 
     @property
     def friction(self) -> Array:
-        """Torques (n,) that the modelled friction takes from the joints [N·m]."""
         return friction_torque(self.v, self.model.viscous_friction, self.model.dry_friction)
 
 
@@ -221,8 +231,9 @@ class RobotModel:
         gravity = pin.computeGeneralizedGravity(self._model, data, x)
         if self._order is not None:
             jacobian, gravity = jacobian[:, self._order], gravity[self._order]
-        # Pinocchio gives the Jacobian of a single joint as a vector
-        return RobotDynamics(self, q, v, placement.homogeneous, jacobian.reshape(6, self.n), gravity)
+        if self.n == 1:  # Pinocchio gives the Jacobian of a single joint as a vector
+            jacobian = jacobian.reshape(6, 1)
+        return RobotDynamics(self, q, v, placement.homogeneous, jacobian, gravity)
 
     def _chosen_joints(self, urdf: str) -> Any:
         try:

@@ -139,7 +139,7 @@ class WrenchPipeline:
 
     def on_tip(self, state: RobotState, kin: RobotDynamics) -> Array | None:
         """The wrench (6,) in base axes about the tip origin; None where there is no fresh one: see `reason`."""
-        settings = self.settings.advance(0.0)
+        settings = self.settings.current
         if settings is not self._adopted:
             self._adopt(settings)
         self.reason = ""

@@ -31,9 +31,8 @@ class DelayedPlant:
 
     def __init__(self, plant: Plant, plant_rate: float, *, rate: float, delay: float) -> None:
         if not (0.0 < rate <= plant_rate < math.inf and _is_whole(plant_rate / rate)):
-            raise refused(
-                "rate", rate, f"must be {plant_rate:g} Hz, the plant's, divided by a whole number", plant_rate
-            )
+            rule = f"must be {plant_rate:g} Hz, the plant's, divided by a whole number"
+            raise refused("rate", rate, rule, plant_rate)
         if not (0.0 <= delay < math.inf and _is_whole(delay * plant_rate)):
             period = 1.0 / plant_rate
             raise refused("delay", delay, f"must be 0 or a multiple of {period:g} s, the plant's period", period)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..control.loop import ControlLoop
+from ..control.plant import Plant
 from ..core.errors import refused
-from ..core.types import Array
+from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
-from ..robot.model import RobotModel
+from ..robot.model import RobotDynamics, RobotModel
 from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
@@ -82,42 +84,55 @@ def simulate(
         HardwareFault: the physics diverged.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
-    around = load_scene(scene) if isinstance(scene, str) else scene
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
+    drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     if not 0.0 < duration < math.inf:
         raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
-    plant = MujocoPlant(config, urdf=urdf, rate=rate, scene=around, **drives)
+    plant = MujocoPlant(config, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(config, q0))
-    samples = _samples(plant, loop, reference, round(duration * rate), push, intervene)
-    return Log.of(config.joints, loop.running.mode, list(samples))
+    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, plant, config, push, intervene))
+    return Log.of(config.joints, loop.running.mode, [_sample(plant, loop, *cycle) for cycle in cycles])
 
 
-def _samples(
-    plant: MujocoPlant,
+def lockstep(
+    plant: Plant,
     loop: ControlLoop,
-    reference: Trajectory | Start | None,
     count: int,
-    push: Push | None,
-    intervene: Intervention | None,
-) -> Iterator[LogSample]:
+    reference: Trajectory | Start | None = None,
+    before: Callable[[], None] | None = None,
+) -> Iterator[tuple[RobotState, RobotDynamics, Command]]:
+    """Yield state, kinematics and command of `count` cycles, each once the plant has the command.
+
+    The first one takes over the reference, see :func:`simulate`; `before` is called before each sample.
+    """
     for cycle in range(count):
-        if push is not None:
-            scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
-            force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
-            plant.push(push.link or loop.model.tip, force, torque)
-        if intervene is not None:
-            intervene(plant)
+        if before is not None:
+            before()
         command = loop.tick(plant.read())
         if cycle == 0 and reference is not None:
             loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
         plant.write(command)
-        state, kin = loop.state, loop.kin
-        assert state is not None
-        assert kin is not None
-        contact = None if plant.scene is None else plant.contact_wrench()
-        tip = kin.pose, loop.pose_error(), kin.twist
-        yield LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
+        assert loop.state is not None
+        assert loop.kin is not None
+        yield loop.state, loop.kin, command
+
+
+def _disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None) -> None:
+    if push is not None:
+        scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
+        force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
+        plant.push(push.link or robot.tip, force, torque)
+    if intervene is not None:
+        intervene(plant)
+
+
+def _sample(
+    plant: MujocoPlant, loop: ControlLoop, state: RobotState, kin: RobotDynamics, command: Command
+) -> LogSample:
+    contact = None if plant.scene is None else plant.contact_wrench()
+    tip = kin.pose, loop.pose_error(), kin.twist
+    return LogSample(state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip, command.values, contact)
 
 
 def _start(config: RobotConfig, q0: Any) -> Array:

@@ -68,7 +68,6 @@ class MujocoRobot:
         self._locked = [False] * self._config.n
 
     def push(self, link: str, force: Array, torque: Array) -> None:
-        """See :meth:`.mujoco_plant.MujocoPlant.push`."""
         wrench = np.concatenate((force, torque))
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
             raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
@@ -99,7 +98,6 @@ class MujocoRobot:
         self._locked = locked
 
     def dynamics(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """See :meth:`.mujoco_plant.MujocoPlant.dynamics`."""
         data = self._mujoco.MjData(self.model)
         data.qpos[self.q_index], data.qvel[self.v_index] = q, v
         self._mujoco.mj_forward(self.model, data)

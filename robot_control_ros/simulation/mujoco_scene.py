@@ -149,7 +149,7 @@ def _place(element: Any, pose: Array) -> None:
 
 
 class SceneState:
-    """The objects of a running simulation, and what they exert on the robot."""
+    """The objects of a running simulation, and what they exert on the robot; see :class:`.mujoco_plant.MujocoPlant`."""
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene) -> None:
         self._mujoco, self._model, self._data, self._scene = mujoco, model, data, scene
@@ -164,14 +164,12 @@ class SceneState:
                 self._beyond_sensor.add(link)
 
     def pose(self, name: str) -> Array:
-        """See :meth:`.mujoco_plant.MujocoPlant.object_pose`."""
         data, body = self._data, self._body_of[self._known(name)]
         rotation_t = data.xmat[self._base].reshape(3, 3).T
         position = rotation_t @ (data.xpos[body] - data.xpos[self._base])
         return make_pose(position, rotation_t @ data.xmat[body].reshape(3, 3))
 
     def move(self, name: str, position: Array) -> None:
-        """See :meth:`.mujoco_plant.MujocoPlant.move_object`."""
         item = self._scene.objects[self._known(name)]
         if item.motion != "slides":
             movable = [other.name for other in self._scene.objects.values() if other.motion == "slides"]

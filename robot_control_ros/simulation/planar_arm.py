@@ -23,14 +23,8 @@ FASTEST = 1e3  # rad/s, beyond which nothing is simulated any more
 
 def page_gains(stiffness: float = STIFFNESS, damping: float = DAMPING, inertia: float = 0.0) -> Impedance.Gains:
     """The gains that make `impedance` the page's law: Kp, Kd and M, each the same in x and y, and gravity."""
-    values = {
-        "stiffness": stiffness,
-        "damping": damping,
-        "inertia": inertia,
-        "damping_ratio": 0.0,
-        "axes": [1, 1, 0, 0, 0, 0],
-    }
-    gains: Impedance.Gains = make_gains(Impedance.Gains, values, 2)
+    values = {"stiffness": stiffness, "damping": damping, "inertia": inertia, "damping_ratio": 0.0}
+    gains: Impedance.Gains = make_gains(Impedance.Gains, {**values, "axes": [1, 1, 0, 0, 0, 0]}, 2)
     return gains
 
 
@@ -164,9 +158,8 @@ class PlanarArm:
         fastest = float(np.abs(self.v).max())
         if not fastest <= FASTEST:
             self.reset()
-            raise HardwareFault(
-                f"a joint reached {fastest:.0f} rad/s: 10 ms are too long a step for these settings; the arm was reset"
-            )
+            reached = f"a joint reached {fastest:.0f} rad/s"
+            raise HardwareFault(f"{reached}: 10 ms are too long a step for these settings; the arm was reset")
 
     def _rest(self) -> None:
         self.v, self.time = np.zeros(2), 0.0

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import refused
-from ..core.types import Array, CommandMode
-from ..robot.configuration import RobotConfig
+from ..core.types import Array
+from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
-from ..robot.profile import HardwareProfile
 
 JOINTS = ("joint_1", "joint_2")
 BASE = "base"
@@ -98,6 +97,12 @@ class TwoLink:
         x, y = self.length * math.cos(both), self.length * math.sin(both)
         return np.array([[-self.length * math.sin(q[0]) - y, -y], [self.length * math.cos(q[0]) + x, x]])
 
+    def jdot_v(self, q: Pair, v: Pair) -> Array:
+        """(2,) acceleration of the tip where the joints have none, J̇ q̇ [m/s²]."""
+        both, first, second = q[0] + q[1], v[0] ** 2, (v[0] + v[1]) ** 2
+        x, y = first * math.cos(q[0]) + second * math.cos(both), first * math.sin(q[0]) + second * math.sin(both)
+        return -self.length * np.array([x, y])
+
     def joint_angles(self, point: Pair) -> Array:
         """(t1, t2) [rad] with the tip at a point (x, y) [m]; of the two, that with t2 = +arccos.
 
@@ -142,27 +147,10 @@ class TwoLink:
         return RobotModel(self.urdf(effort, velocity), JOINTS, BASE, TIP, gravity=(0.0, 0.0, -self.gravity))
 
     def config(self, rate: float = 1000.0, **changes: Any) -> RobotConfig:
-        """A robot configuration at `rate` [Hz] that takes every command; it has no file, :meth:`model` goes with it."""
-        config = RobotConfig(
-            name="two_link",
-            description="planar two-link arm",
-            urdf_path=Path("two_link.urdf"),
-            joints=JOINTS,
-            base=BASE,
-            tip=TIP,
-            wrench_frame=TIP,
-            home=(math.pi / 4.0, math.pi / 2.0),
-            rotor_inertia=(0.0, 0.0),
-            effort_rate=(1e7, 1e7),
-            safe_damping=(0.0, 0.0),
-            tip_speed=(10.0, 10.0),
-            tip_acceleration=(100.0, 100.0),
-            joint_speed=1.0,
-            profile_name="sim",
-            profile=HardwareProfile(rate, tuple(CommandMode), gravity_by_robot=False),
-            axes=(1.0, 1.0, 0.0, 0.0, 0.0, 0.0),
-        )
-        return replace(config, **changes)
+        """A robot configuration at `rate` [Hz] that takes every command; its description is :meth:`urdf`, no file."""
+        arm = load_robot("planar_two_link").at_rate(rate)
+        urdf = Path("two_link.urdf")
+        return replace(arm, urdf_path=urdf, joints=JOINTS, base=BASE, tip=TIP, wrench_frame=TIP, **changes)
 
     def _inertias(self, t2: float) -> tuple[float, float, float, float]:
         """H11, H12, H22 and m l lc sin t2."""

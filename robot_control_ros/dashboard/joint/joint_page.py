@@ -28,7 +28,7 @@ class JointPage(WebPage):
     """The page.
 
     Args:
-        host, port: see :class:`WebPage`.
+        host, port, token: see :class:`WebPage`.
         callback: a user's law of the joint, ``package.module:function``; see
             :class:`~robot_control_ros.simulation.joint_step.response.JointInput`.
 
@@ -40,13 +40,13 @@ class JointPage(WebPage):
         ConfigError: the callback can't be loaded.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 8080, callback: str = "") -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 8080, callback: str = "", token: bool = True) -> None:
         self._name = callback
         self._own: Callback | None = load(callback) if callback else None
         self._problem = ""
         self._stale = True
         self.curves: Curves | None = None
-        super().__init__(TITLE, host, port)
+        super().__init__(TITLE, host, port, token)
         gui = self.server.gui
         self._controls = JointControls(gui, self.thread, callback, self._change)
         if callback:

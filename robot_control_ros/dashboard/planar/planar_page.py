@@ -27,15 +27,15 @@ class PlanarPage(WebPage):
     """The arm in the browser, simulated in real time.
 
     Args:
-        host, port: see :class:`WebPage`.
+        host, port, token: see :class:`WebPage`.
 
     Attributes:
         arm: that is shown; to be used in the page's thread only.
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 8080) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
         self.arm = PlanarArm()
-        super().__init__(TITLE, host, port)
+        super().__init__(TITLE, host, port, token)
         self._problem = ""  # the last one
         self._late, self._at = 0.0, time.monotonic()  # simulated time to catch up, at this time
         self._shown_target = self._round_target()  # as its numbers were written or typed

@@ -11,16 +11,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
 from .drives import interpolation_writes
-from .network import has_carrier, interface_names, open_sockets, unblock
+from .network import check_free, has_carrier, interface_names, open_sockets, unblock
 from .pdo import RATED_TORQUE
 from .slave_access import SlaveAccess
 from .topology import DriveSlave, FoundSlave, Slave, Topology
+from .watchdog import set_watchdog
 
 MAX_STATE_CHANGE = 3.0  # s
+MAX_IMAGE = 4096  # bytes of process data: pysoem has no room for more
 MIN_RECEIVE = 50  # us: SOEM looks once, at least
+EEPROM_TIMEOUT = 200_000  # us, for a word
 ALIAS_WORD = 4  # of the EEPROM: configured station alias
 _RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
 _SYNC0 = 0x0300
@@ -32,13 +35,13 @@ class Master:
     Attributes:
         access: to single slaves, beside the cycle.
         expected_working_counter: of one exchange; 0 before :meth:`configure`.
-        warning: why a lost frame will block longer than it should; empty where it won't.
+        warnings: what :meth:`open` and :meth:`configure` found, and a user must know.
     """
 
     def __init__(self, interface: str) -> None:
         self.interface = interface
         self.expected_working_counter = 0
-        self.warning = ""
+        self.warnings: list[str] = []
         self._soem = _import_pysoem()
         self._master = self._soem.Master()
         self._descriptor = -1
@@ -50,7 +53,7 @@ class Master:
     # --- set-up ---
 
     def open(self) -> None:
-        """Open the interface; a ConfigError where there is no such one, or it isn't permitted."""
+        """Open the interface; a ConfigError where it isn't there or not permitted, or another master has it."""
         known = interface_names()
         if self.interface not in known:
             message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
@@ -62,9 +65,15 @@ class Master:
             raise ConfigError(
                 f"interface {self.interface}: {error}; raw sockets need CAP_NET_RAW, see docs/ethercat.md"
             ) from error
-        self._descriptor = unblock(open_sockets() - before)
+        opened = open_sockets() - before
+        try:
+            check_free(self.interface, opened)  # of two that open it at once, the later one sees the earlier
+        except ConfigError:
+            self._master.close()
+            raise
+        self._descriptor = unblock(opened)
         if self._descriptor < 0:
-            self.warning = "SOEM's socket wasn't found: each lost frame will cost some 10 ms"
+            self.warnings.append("SOEM's socket wasn't found: each lost frame will cost some 10 ms")
 
     def close(self) -> None:
         """Let the slaves go to INIT, and close the interface."""
@@ -76,16 +85,11 @@ class Master:
 
     def scan(self) -> list[FoundSlave]:
         """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
+        self._soem.settings.timeouts.eeprom = EEPROM_TIMEOUT
         if self._master.config_init(release_gil=True) <= 0:
             raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
-        self.access.slaves = slaves = list(self._master.slaves)
-        return [FoundSlave(slave.man, slave.id, slave.rev, self._alias(slave), slave.name) for slave in slaves]
-
-    def _alias(self, slave: Any) -> int:
-        try:
-            return int.from_bytes(slave.eeprom_read(ALIAS_WORD)[:2], "little")
-        except self._soem.EepromError:
-            return 0
+        self.access.find(self._master.slaves)
+        return [FoundSlave(slave.man, slave.id, slave.rev, _alias(slave), _name(slave)) for slave in self.access.slaves]
 
     def configure(self, topology: Topology) -> None:
         """See that the bus is that of the topology, and bring it to SAFE-OP.
@@ -94,22 +98,30 @@ class Master:
             ConfigError: it isn't, or a drive doesn't take its settings; names slave, object and expectation.
             HardwareFault: a slave doesn't answer, or doesn't change its state.
         """
-        topology.check_bus(self.scan())
         self._topology = topology
-        self.access.names = [str(slave) for slave in topology.slaves]
-        try:
-            self._configure(topology)
-        except RobotControlError:  # SOEM doesn't say so where a frame got lost meanwhile: once more, from the beginning
+        problems: list[RobotControlError] = []
+        for complete_access in (True, True, False):  # a frame may be lost; or a slave has a complete access of its own
             topology.check_bus(self.scan())
-            self._configure(topology)
+            self.access.names = [str(slave) for slave in topology.slaves]
+            try:
+                self._configure(topology, complete_access)
+                break
+            except RobotControlError as error:
+                problems.append(error)
+        else:
+            raise problems[0]
+        if not complete_access:
+            self.warnings.append(f"configured without complete access; with it: {problems[0]}")
+        if topology.without_watchdog:
+            self.warnings.append("without_watchdog: the slaves go on with their last outputs where frames end")
 
-    def _configure(self, topology: Topology) -> None:
+    def _configure(self, topology: Topology, complete_access: bool) -> None:
+        for each in topology.slaves:
+            if not (complete_access and (not isinstance(each, DriveSlave) or each.drive.complete_access)):
+                self.access.slaves[each.position]._disable_complete_access()
         for slave in topology.drives:
             self._configure_drive(slave, topology.cycle)
-        try:
-            self._master.config_map()
-        except self._soem.ConfigMapError as error:
-            raise ConfigError(f"the process data can't be mapped: {error.error_list}") from error
+        self._map()
         for slave in topology.drives:
             found = self.access.slaves[slave.position]
             slave.axis.check_sizes(len(found.output), len(found.input))
@@ -123,15 +135,27 @@ class Master:
             self.access.slaves[slave.position].setup_func = partial(self._configure_again, slave)
         self._await(SAFEOP)
 
+    def _map(self) -> None:
+        size, problems = 0, []
+        try:
+            size = self._master.config_map()
+        except self._soem.ConfigMapError as error:
+            for each in error.error_list:
+                place = f"object 0x{each.index:04X}:{each.subindex}: " if isinstance(each, self._soem.SdoError) else ""
+                if hasattr(each, "slave_pos"):
+                    problems.append(f"{self.access.name(each.slave_pos - 1)}: {place}{self.access.problem(each)}")
+                else:
+                    self.warnings.append("a slave sent an emergency while the process data were mapped")
+        if size > MAX_IMAGE:
+            raise refused("process data", size, f"must be at most {MAX_IMAGE} bytes in all", MAX_IMAGE)
+        if problems:
+            raise ConfigError(f"the process data can't be mapped: {'; '.join(problems)}")
+
     def _configure_drive(self, slave: DriveSlave, cycle: float) -> None:
         if slave.drive.assign_activate not in (0, _SYNC0):
-            raise ConfigError(
-                f"{slave}: drive {slave.drive.name}: assign_activate = 0x{slave.drive.assign_activate:04X}: "
-                f"choices: 0 (no distributed clocks), 0x{_SYNC0:04X} (SYNC0)",
-                name="assign_activate",
-                value=slave.drive.assign_activate,
-                bound=(0, _SYNC0),
-            )
+            rule = f"must be 0 (no distributed clocks) or {_SYNC0} (0x{_SYNC0:04X}: SYNC0)"
+            where = f"{slave}: drive {slave.drive.name}: "
+            raise refused("assign_activate", slave.drive.assign_activate, rule, (0, _SYNC0), where=where)
         interpolation = interpolation_writes(cycle) if slave.drive.interpolation_time else []
         for write in (*slave.drive.mapping_writes(), *slave.drive.sdo, *interpolation):
             self.access.write_sdo(slave.position, write)
@@ -145,9 +169,9 @@ class Master:
 
     def _keep_time(self, slave: Slave) -> None:
         """What a slave loses when it is configured anew: its watchdog and its clock's pulses."""
-        found, milliseconds = self.access.slaves[slave.position], 1e3 * self._topology.watchdog
+        found = self.access.slaves[slave.position]
         if found.output:
-            self.access.transfer(f"{slave}: watchdog", lambda: found.set_watchdog("processdata", milliseconds))
+            set_watchdog(self.access, slave, 0.0 if self._topology.without_watchdog else self._topology.watchdog)
         if self._sync and isinstance(slave, DriveSlave) and slave.drive.assign_activate:
             found.dc_sync(True, self._sync)
 
@@ -231,6 +255,19 @@ class Master:
             else:
                 slave.state = slave.state | AL_ERROR if step is Recovery.ACKNOWLEDGE else OP
                 slave.write_state()
+
+
+def _alias(slave: Any) -> int:
+    return int.from_bytes(slave.eeprom_read(ALIAS_WORD, EEPROM_TIMEOUT)[:2], "little")
+
+
+def _name(slave: Any) -> str:
+    """Of the EEPROM, where anything may be."""
+    try:
+        name = str(slave.name)
+    except UnicodeDecodeError as error:
+        name = error.object.decode("latin-1")
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _import_pysoem() -> Any:

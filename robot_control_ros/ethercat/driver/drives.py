@@ -87,6 +87,7 @@ class DriveConfig:
         None, lower=1, upper=MAX_ID, doc="Of the encoder; left out where the topology says it."
     )
     sdo: tuple[SdoWrite, ...] = entry((), doc="What is written before the drive is operational.")
+    complete_access: bool = entry(True, doc="Whether the master may read whole objects, where the EEPROM says so.")
     interpolation_time: bool = entry(True, doc="Whether the drive takes the cycle's time as object 0x60C2.")
     assign_activate: int = entry(
         0, lower=0, upper=0xFFFF, doc="Distributed clocks (registers 0x0980 and 0x0981); 0 for none."

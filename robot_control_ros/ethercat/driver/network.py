@@ -1,4 +1,8 @@
-"""Network interfaces of this network namespace, and the raw socket that SOEM opens on one. Source: netdevice(7)."""
+"""Network interfaces of this network namespace, and the raw socket that SOEM opens on one.
+
+That socket is also the lock of the bus. The kernel lists it for all users of the namespace (/proc/net/packet), only
+who has CAP_NET_RAW there can open one, and nothing is left behind. Source: netdevice(7), packet(7).
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from ...core.errors import ConfigError
+
 _GET_FLAGS = 0x8913  # SIOCGIFFLAGS
 _LINKED = 0x1 | 0x40  # IFF_UP | IFF_RUNNING
 _REQUEST = "16sH14x"  # struct ifreq: name, flags
+_ETHERCAT = 0x88A4  # EtherType
+_MAX_COMMAND = 160  # letters
 
 
 def interface_names() -> list[str]:
@@ -60,3 +68,36 @@ def unblock(opened: Iterable[int]) -> int:
             if time.perf_counter() - began > 0.001:
                 found = -1
     return found
+
+
+def check_free(interface: str, ours: Iterable[int] = ()) -> None:
+    """Refuse an interface that another master has open, whoever runs it.
+
+    Args:
+        interface: its name; one that isn't there is free.
+        ours: file descriptors of this master's sockets.
+
+    Raises:
+        ConfigError: names the other process, where that can be read, and its user.
+    """
+    if interface not in interface_names():
+        return
+    index, own = socket.if_nametoindex(interface), {os.fstat(descriptor).st_ino for descriptor in ours}
+    for line in Path("/proc/thread-self/net/packet").read_text(encoding="ascii").splitlines()[1:]:
+        _, _, _, protocol, at, _, _, user, inode = line.split()
+        if (int(protocol, 16), int(at)) == (_ETHERCAT, index) and int(inode) not in own:
+            message = (
+                f"interface {interface}: another master has the bus: {_process_with(inode)}user {user}; end it first"
+            )
+            raise ConfigError(message, name="interface", value=interface, bound=int(user))
+
+
+def _process_with(inode: str) -> str:
+    """Number and command of the process that has a socket; empty where this user can't read it."""
+    for entry in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if os.readlink(entry) == f"socket:[{inode}]":
+                process = entry.parents[1]
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                return f"process {process.name} ({' '.join(command.split())[:_MAX_COMMAND]}), "
+    return ""

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ConfigError, HardwareFault
 from .al_status import AL_ERROR, PREOP, AlStatus
+from .cia402 import describe_error
 from .drives import SdoWrite
 
 MAX_ATTEMPTS = 3  # of a transfer
+_MAX_MESSAGES = 64  # that SOEM keeps
 
-Emergency = Callable[[int, int, int], None]  # slave's position, error code, error register
+
+@dataclass(frozen=True)
+class SlaveEvent:
+    """Something that came from a slave, at this position on the bus, and that nobody had asked for.
+
+    Attributes:
+        problem: what its mailbox said; empty for an emergency.
+        code, register: of an emergency.
+    """
+
+    position: int
+    problem: str = ""
+    code: int = 0
+    register: int = 0
+
+    def describe(self, vendor_codes: Mapping[int, str] | None = None) -> str:
+        """What it was, for people."""
+        emergency = f"emergency {describe_error(self.code, vendor_codes)} (error register 0x{self.register:02X})"
+        return self.problem or emergency
 
 
 class SlaveAccess:
     """Talks to single slaves from one thread, while another one exchanges process data, by the module pysoem.
+
+    pysoem keeps what any slave sends in one queue, and would raise it in the next transfer of another slave. So a queue
+    is emptied where it was filled, and what nobody had asked for goes to :meth:`listen`.
 
     Attributes:
         slaves: pysoem's, in the order of the bus; empty before they are found.
@@ -30,7 +55,32 @@ class SlaveAccess:
         self.slaves: list[Any] = []
         self.names: Sequence[str] = ()
         self.wire = threading.Lock()
-        self._depth = 0
+        self._depth = self._heard = 0
+        self._last: SlaveEvent | None = None
+        self._kept: deque[SlaveEvent] = deque(maxlen=_MAX_MESSAGES)
+        self._listener: Callable[[SlaveEvent], object] = self._kept.append
+
+    def find(self, slaves: Sequence[Any]) -> None:
+        """Take the slaves that were found."""
+        self.slaves = list(slaves)
+        for slave in slaves:
+            slave.add_emergency_callback(self._on_emergency)
+
+    def listen(self, listener: Callable[[SlaveEvent], object]) -> None:
+        """Have a function called with the events so far, and with each later one."""
+        self._listener = listener
+        while self._kept:
+            listener(self._kept.popleft())
+
+    def _on_emergency(self, message: Any) -> None:
+        self._tell(SlaveEvent(message.slave_pos - 1, code=message.error_code, register=message.error_reg))
+
+    def _tell(self, event: SlaveEvent) -> None:
+        """Pass an event on; SOEM has a message many times where it asked for it again and again."""
+        self._heard += 1
+        if event != self._last or not event.problem:
+            self._listener(event)
+        self._last = event
 
     @property
     def busy(self) -> bool:
@@ -54,21 +104,20 @@ class SlaveAccess:
             self._master.read_state()
             return [AlStatus(slave.state, slave.al_status if slave.state else 0) for slave in self.slaves]
 
-    def listen(self, emergency: Emergency) -> None:
-        """Have a function called with emergencies, by :meth:`collect` and SDO transfers."""
-        for position, slave in enumerate(self.slaves):
-            slave.add_emergency_callback(
-                lambda message, at=position: emergency(at, message.error_code, message.error_reg)
-            )
-
     def collect(self, position: int) -> None:
-        """Fetch what is in a slave's mailbox: emergencies. One that didn't answer last has none."""
-        slave, soem = self.slaves[position], self._soem
-        if slave.state & ~AL_ERROR < PREOP:
-            return
-        # An error there belongs to a transfer that has been given up.
-        with self.beside(), suppress(soem.SdoError, soem.MailboxError, soem.PacketError):
-            slave.mbx_receive()
+        """Fetch what is in a slave's mailbox. One that didn't answer last has nothing."""
+        if self.slaves[position].state & ~AL_ERROR >= PREOP:
+            self._receive(position)
+
+    def _receive(self, position: int) -> bool:
+        """Take a message or an error that a slave's mailbox or SOEM's queue has; returns whether there was one."""
+        heard = self._heard
+        try:
+            with self.beside():
+                self.slaves[position].mbx_receive()
+        except Exception as error:  # of a transfer that has been given up
+            self._tell(SlaveEvent(position, self.problem(error)))
+        return self._heard != heard
 
     def read_sdo(self, position: int, index: int, sub_index: int = 0, size: int = 1024) -> bytes:
         """An object of a slave.
@@ -77,29 +126,46 @@ class SlaveAccess:
             ConfigError: it refuses.
             HardwareFault: it doesn't answer.
         """
-        slave, subject = self.slaves[position], f"{self.name(position)}: object 0x{index:04X}:{sub_index} can't be read"
-        return bytes(self.transfer(subject, lambda: slave.sdo_read(index, sub_index, size, release_gil=True)))
+        slave, what = self.slaves[position], f"object 0x{index:04X}:{sub_index} can't be read"
+        return bytes(self.transfer(position, what, lambda: slave.sdo_read(index, sub_index, size, release_gil=True)))
 
     def write_sdo(self, position: int, write: SdoWrite) -> None:
         """Write an object; raises as :meth:`read_sdo`."""
-        slave, data = self.slaves[position], write.data()
-        subject = f"{self.name(position)}: {write} can't be written"
-        self.transfer(subject, lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True))
+        slave, data, what = self.slaves[position], write.data(), f"{write} can't be written"
+        self.transfer(position, what, lambda: slave.sdo_write(write.index, write.sub_index, data, release_gil=True))
 
-    def transfer(self, subject: str, action: Callable[[], Any]) -> Any:
+    def transfer(self, position: int, what: str, action: Callable[[], Any]) -> Any:
         """Something that a slave must answer, tried again where a frame may be lost; raises as :meth:`read_sdo`."""
-        soem, problem = self._soem, ""
+        subject, problem = f"{self.name(position)}: {what}", ""
         for _ in range(MAX_ATTEMPTS):
             try:
                 with self.beside():
                     return action()
-            except soem.SdoError as error:
-                raise ConfigError(f"{subject}: abort 0x{error.abort_code:08X} {error.desc}") from error
-            except (soem.MailboxError, soem.PacketError) as error:
-                problem = f"error 0x{error.error_code:04X} {error.desc}"
-            except soem.WkcError:
-                problem = "no answer"
+            except self._soem.WkcError as error:  # pysoem has emptied the queue
+                problem = problem or self.problem(error)
+            except Exception as error:
+                problem = self.problem(error)
+                for _ in range(_MAX_MESSAGES):
+                    if not self._receive(position):
+                        break
+                if isinstance(error, self._soem.SdoError) and error.slave_pos == position + 1:
+                    raise ConfigError(f"{subject}: {problem}") from error
         raise HardwareFault(f"{subject}: {problem}, {MAX_ATTEMPTS} times")
+
+    def problem(self, error: Exception) -> str:
+        """What an error of pysoem says; any other error is raised."""
+        soem = self._soem
+        if isinstance(error, soem.SdoError):
+            return f"abort 0x{error.abort_code:08X} {error.desc}"
+        if isinstance(error, soem.MailboxError):
+            return f"mailbox error 0x{error.error_code:04X} {error.desc}"
+        if isinstance(error, soem.PacketError):  # its description fails for codes that it doesn't know
+            return f"answer of another kind or size (packet error {error.error_code})"
+        if isinstance(error, soem.WkcError):
+            return "no answer"
+        if type(error) in (AssertionError, Exception):  # of another slave; of a kind that pysoem doesn't know
+            return "something else came instead of the answer"
+        raise error
 
     def name(self, position: int) -> str:
         """Name of a slave, for people."""

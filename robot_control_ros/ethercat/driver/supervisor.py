@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from .al_status import AlStatus, SlaveStates
-from .cia402 import FAULTS, State, describe_error
+from .cia402 import FAULTS, State
 
 _MOVING = (State.OPERATION_ENABLED, State.QUICK_STOP_ACTIVE, State.FAULT_REACTION_ACTIVE)
 _MAX_CAUSES = 20
@@ -127,6 +127,7 @@ class Supervisor:
         self.slaves = SlaveStates(self._names if all_names is None else all_names)
         self.limits = SupervisorLimits() if limits is None else limits
         self.causes: list[str] = []
+        self._noted: set[str] = set()  # causes while the drives weren't enabled
         self.waits_for_commands = False
         self.events: deque[tuple[float, str]] = deque(maxlen=100)
         self.turns: deque[tuple[float, str, int]] = deque(maxlen=200)
@@ -214,8 +215,14 @@ class Supervisor:
     # --- what comes from outside the cycle ---
 
     def trip(self, cause: str) -> None:
-        """Stop all drives because of something; where they are stopped already, it is one more cause."""
+        """Stop all drives because of something; where they are stopped already, it is one more cause.
+
+        Where they weren't enabled yet, it is only noted, once until all is well.
+        """
         if self._phase is _Phase.DISABLED:
+            if cause not in self._noted:
+                self._noted.add(cause)
+                self.note(cause)
             return
         if cause not in self.causes and len(self.causes) < _MAX_CAUSES:
             self.causes.append(cause)
@@ -227,11 +234,6 @@ class Supervisor:
         """Keep something that stops nothing: an emergency, an SDO that got no answer."""
         self.events.append((self._time, message))
 
-    def emergency(self, position: int, code: int, register: int, vendor_codes: Mapping[int, str] | None = None) -> None:
-        """Keep a slave's emergency message. Their status words show what it means for the drives."""
-        error = f"{describe_error(code, vendor_codes)} (error register 0x{register:02X})"
-        self.note(f"{self.slaves.name(position)}: emergency {error}")
-
     def update_link(self, up: bool) -> None:
         """Whether the network interface has a carrier."""
         self._link = up
@@ -241,7 +243,10 @@ class Supervisor:
     def update_al(self, statuses: Sequence[AlStatus]) -> None:
         """AL states of all slaves, in the order of the bus, as often as they are read."""
         self.slaves.statuses = tuple(statuses)
-        for cause in self.slaves.problems():
+        problems = self.slaves.problems()
+        if not problems:
+            self._noted.clear()
+        for cause in problems:
             self.trip(cause)
 
     # --- requests ---

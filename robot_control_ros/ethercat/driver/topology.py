@@ -14,11 +14,12 @@ from pathlib import Path
 from ...core.errors import ConfigError
 from ...robot.files import read_config
 from ...robot.schema import SOME, entry, errors_at, read_entries
-from .drives import MAX_ID, DriveConfig, load_drive
+from .drives import MAX_ID, DriveConfig, interpolation_writes, load_drive
 from .process_data import Axis
 from .scale import Scale
 
 _RATED_TORQUE_TOLERANCE = 0.02  # of it: data sheets round
+MIN_CYCLE, MAX_CYCLE = 1e-4, 0.1  # s
 ENCODERS = ("motor", "joint")
 
 
@@ -112,8 +113,8 @@ class DriveSlave(Slave):
 class _JointSlave:
     joint: str = entry(doc="The joint that the drive moves.")
     drive: str = entry(doc="A drive of the package, or the path of a file; relative paths start beside this file.")
-    gear_ratio: float = entry(above=0.0, doc="Revolutions of the motor per revolution of the joint.")
-    rated_torque: float = entry(above=0.0, unit="N·m", doc="The motor's, which thousandths refer to.")
+    gear_ratio: float = entry(lower=1e-3, upper=1e5, doc="Revolutions of the motor per revolution of the joint.")
+    rated_torque: float = entry(lower=1e-5, upper=1e5, unit="N·m", doc="The motor's, which thousandths refer to.")
     vendor: int | None = entry(None, lower=1, upper=MAX_ID, doc="Identity; the drive file's where left out.")
     product: int | None = entry(None, lower=0, upper=MAX_ID, doc="Identity; the drive file's only one where left out.")
     revision: int = entry(0, lower=0, upper=MAX_ID, doc="Identity; 0 where it isn't checked.")
@@ -183,10 +184,13 @@ class Topology:
     path: Path
     slaves: tuple[Slave, ...] = entry(of=tuple[_JointSlave | Slave, ...], size=SOME, doc="In the order of the bus.")
     description: str = entry("", doc="The bus, for people.")
-    cycle: float = entry(0.001, above=0.0, unit="s", doc="Time between two exchanges of process data.")
+    cycle: float = entry(
+        0.001, lower=MIN_CYCLE, upper=MAX_CYCLE, unit="s", doc="Time between two exchanges of process data."
+    )
     watchdog: float = entry(
         0.02, above=0.0, unit="s", doc="Time after which a slave without process data stops by itself."
     )
+    without_watchdog: bool = entry(False, doc="Slaves never stop by themselves, whatever happens to the master.")
 
     @property
     def drives(self) -> tuple[DriveSlave, ...]:
@@ -250,6 +254,9 @@ def load_topology(name: str) -> Topology:
     for what, counts in (("joint or name", Counter(names)), ("alias", Counter(aliases))):
         if twice := sorted(value for value, count in counts.items() if count > 1):
             raise ConfigError(f"{path}: {what} {', '.join(twice)}: is there twice")
+    if any(isinstance(slave, DriveSlave) and slave.drive.interpolation_time for slave in slaves):
+        with errors_at(str(path)):
+            interpolation_writes(values["cycle"])
     return Topology(path=path, **values)
 
 

@@ -15,6 +15,7 @@ from ..driver.cia402 import FAULTS, describe_error
 from ..driver.drives import SdoWrite
 from ..driver.ethercat_plant import EthercatPlant
 from ..driver.pdo import ERROR_CODE
+from ..driver.slave_access import SlaveEvent
 from ..driver.topology import DriveSlave
 from .realtime import step_back
 from .rpc import BetweenCycles, RpcServer, encode
@@ -128,12 +129,11 @@ class BusMonitor:
                 except RobotControlError as error:
                     self._between.add(partial(cycle.supervisor.note, str(error)))
 
-    def on_emergency(self, position: int, code: int, register: int) -> None:
-        """Keep a slave's emergency message, see :meth:`.supervisor.Supervisor.emergency`."""
-        cycle = self._plant.cycle
-        slave = self._topology.slaves[position]
+    def on_slave_event(self, event: SlaveEvent) -> None:
+        """Keep what a slave sent unasked. Status words show what it means for the drives."""
+        slave = self._topology.slaves[event.position]
         codes = slave.drive.error_codes if isinstance(slave, DriveSlave) else {}
-        self._between.add(partial(cycle.supervisor.emergency, position, code, register, codes))
+        self._between.add(partial(self._plant.cycle.supervisor.note, f"{slave}: {event.describe(codes)}"))
 
     def _describe(self) -> dict[str, Any]:
         cycle = self._plant.cycle

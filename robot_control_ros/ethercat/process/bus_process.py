@@ -12,11 +12,12 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import ConfigError, HardwareFault, RobotControlError
 from ...robot.configuration import load_robot
 from ..driver.cia402 import FAULTS
 from ..driver.ethercat_plant import EthercatPlant
@@ -27,8 +28,8 @@ from .client import BusSettings
 from .pacing import Timing
 from .protocol import OWNER, BusStatus, decode_command, open_memory
 from .realtime import prepare
-from .rpc import BetweenCycles, RpcServer, encode
-from .shared_memory import Latest
+from .rpc import BetweenCycles, RpcServer, encode, plain_error
+from .shared_memory import Latest, SharedFile
 
 if TYPE_CHECKING:  # it loads all that laws need
     from .in_process_loop import InProcessLoop
@@ -37,9 +38,9 @@ if TYPE_CHECKING:  # it loads all that laws need
 class BusProcess:
     """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that gets a byte per cycle."""
 
-    def __init__(self, settings: BusSettings, wake: int) -> None:
-        memory = open_memory(Path(settings.memory))
-        joints = load_robot(settings.robot, settings.profile).joints
+    def __init__(self, settings: BusSettings, memory: SharedFile, wake: int) -> None:
+        robot = load_robot(settings.robot, settings.profile)
+        joints = robot.joints
         topology = load_topology(settings.topology)
         if settings.watchdog:
             topology = replace(topology, watchdog=settings.watchdog)
@@ -65,7 +66,7 @@ class BusProcess:
             from .in_process_loop import InProcessLoop, warm_up
 
             warm_up(settings.robot, settings.profile)
-            self._loop = InProcessLoop(memory, topology.cycle, self._between)
+            self._loop = InProcessLoop(memory, topology.cycle, self._between, robot)
             servers.append(self._loop.server)
         self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)
         self._taken = 0
@@ -75,32 +76,23 @@ class BusProcess:
         """Until the end.
 
         Raises:
-            ConfigError, HardwareFault: the bus can't be brought to OP.
+            ConfigError, HardwareFault: the bus can't be brought to OP; or why the cycles have ended.
         """
         monitor = self._monitor
         signal.signal(signal.SIGTERM, lambda number, frame: monitor.ending.set())
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the node, which ends us in order
-        try:
-            self._plant.prepare()
-            self._plant.master.access.listen(monitor.on_emergency)
-            monitor.warnings = prepare(self._settings.priority, self._settings.processor)
-            if self._plant.master.warning:
-                monitor.warnings.append(self._plant.master.warning)
-            self._plant.operate()
-        except RobotControlError as error:
-            monitor.report({"error": str(error)})
-            raise
+        self._plant.prepare()
+        self._plant.master.access.listen(monitor.on_slave_event)
+        monitor.warnings = prepare(self._settings.priority, self._settings.processor)
+        monitor.warnings += self._plant.master.warnings
+        self._plant.operate()
         monitor.start()
-        reason = "asked to end"
         try:
             while not monitor.ending.is_set():
                 self._cycle()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise
         finally:
             self._plant.close()
-            monitor.report({"error": monitor.failure or reason})
+        raise HardwareFault(f"the bus's process has ended: {monitor.failure or 'asked to end'}")
 
     # --- the cycle ---
 
@@ -167,13 +159,16 @@ def main() -> None:
     """Run it."""
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command was given
-    settings, wake = sys.argv[1:]
+    settings, wake = BusSettings(**json.loads(sys.argv[1])), int(sys.argv[2])
+    memory = open_memory(Path(settings.memory))
     try:
-        BusProcess(BusSettings(**json.loads(settings)), int(wake)).run()
-    except RobotControlError as error:
-        print(f"ethercat: {error}", file=sys.stderr, flush=True)
-        os._exit(1)  # the monitor may be in the middle of a transfer
-    os._exit(0)
+        BusProcess(settings, memory, wake).run()
+    except Exception as error:
+        Latest(memory.region("report")).put(encode({"error": plain_error(error, "the bus's process")}))
+        if not isinstance(error, RobotControlError):
+            traceback.print_exc()
+    memory.close(remove=True)  # its owner may have been killed
+    os._exit(0)  # the monitor may be in the middle of a transfer
 
 
 if __name__ == "__main__":

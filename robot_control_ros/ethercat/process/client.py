@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import select
 import socket
 import subprocess
@@ -16,10 +15,11 @@ from typing import Any
 
 from ...core.errors import HardwareFault
 from ...core.types import Command
+from ..driver.network import check_free
 from .pacing import Timing
-from .protocol import OWNER, BusStatus, encode_command, lock_bus, memory_path, open_memory
+from .protocol import OWNER, BusStatus, encode_command, memory_path, open_memory
 from .realtime import ANY
-from .rpc import RpcClient, decode
+from .rpc import RpcClient, decode, made_error
 from .shared_memory import Latest
 
 START_TIMEOUT = 30.0  # s for the bus to be in OP
@@ -76,7 +76,7 @@ class BusClient:
 
     def __init__(self, settings: BusSettings) -> None:
         self.path = Path(settings.memory) if settings.memory else memory_path(settings.interface)
-        self._lock = lock_bus(self.path)
+        check_free(settings.interface)  # before the memory of whoever has it is touched
         self._memory = open_memory(self.path, create=True)
         region = self._memory.region
         self.timing = Timing(region("timing"))
@@ -89,12 +89,12 @@ class BusClient:
         with theirs:
             self._process = subprocess.Popen(
                 [*program, json.dumps(asdict(settings)), str(theirs.fileno())],
-                pass_fds=(theirs.fileno(), self._lock),
+                pass_fds=(theirs.fileno(), self._memory.descriptor),
                 start_new_session=True,
             )
 
     def wait_until_ready(self) -> None:
-        """Until the bus is in OP and cycles run; a HardwareFault after 30 s, or where the process has ended."""
+        """Until the bus is in OP and cycles run; a HardwareFault after 30 s; raises as :meth:`check`."""
         until = time.monotonic() + START_TIMEOUT
         while not self._status.number:
             self.check()
@@ -103,10 +103,16 @@ class BusClient:
             time.sleep(POLL)
 
     def check(self) -> None:
-        """See that the process lives; a HardwareFault says why it doesn't."""
+        """See that the process lives.
+
+        Raises:
+            RobotControlError: why it doesn't, as it was raised there.
+        """
         if self._process.poll() is not None:
-            reason = self.report().get("error", f"exit status {self._process.returncode}; see its messages above")
-            raise HardwareFault(f"the bus's process has ended: {reason}")
+            if given := self.report().get("error"):
+                raise made_error(given)
+            text = f"the bus's process has ended with status {self._process.returncode}; see its messages above"
+            raise HardwareFault(text)
 
     def wait(self, timeout: float) -> BusStatus | None:
         """The next status; None where none comes in time [s], or the process has ended."""
@@ -157,4 +163,3 @@ class BusClient:
             self._process.wait()
         self._wake.close()
         self._memory.close(remove=True)
-        os.close(self._lock)

@@ -20,12 +20,12 @@ import numpy as np
 
 from ...control.controller import LoopReport
 from ...control.loop import ControlLoop
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import ConfigError, RobotControlError, refused
 from ...core.gains import ParameterSet
 from ...core.types import Command, Reference, RobotState, Wrench
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
-from ...robot.configuration import load_robot
+from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
 from .protocol import CONTROLLER, read_command, read_state, read_wrench
 from .rpc import BetweenCycles, RpcServer, decode, encode
@@ -79,7 +79,11 @@ def warm_up(robot: str, profile: str) -> None:
 
 
 class InProcessLoop:
-    """The loop and its line to the controller, by the memory that both share; `period` is the cycle's [s].
+    """The loop and its line to the controller, by the memory that both share.
+
+    Args:
+        period: the cycle's [s].
+        robot: that the bus moves.
 
     Attributes:
         active: whether it commands the drives.
@@ -87,11 +91,11 @@ class InProcessLoop:
         server: answers the controller's calls, beside the cycle.
     """
 
-    def __init__(self, memory: SharedFile, period: float, between: BetweenCycles) -> None:
+    def __init__(self, memory: SharedFile, period: float, between: BetweenCycles, robot: RobotConfig) -> None:
         self.active = False
         self.loop: ControlLoop | None = None
         self.server = RpcServer(memory, CONTROLLER, self.call)
-        self._between = between
+        self._between, self._robot = between, robot
         self._telemetry, self._pulse = Latest(memory.region("telemetry")), Latest(memory.region("pulse"))
         self._rate = 1.0 / period
         self._every = max(1, round(self._rate / TELEMETRY_RATE))
@@ -255,6 +259,9 @@ class InProcessLoop:
     ) -> Callable[[], None]:
         """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
         config = load_robot(robot, profile).at_rate(self._rate)
+        if (config.name, config.joints) != (self._robot.name, self._robot.joints):
+            rule = f"this bus moves the robot {self._robot.name!r}: start both with the same robot"
+            raise refused("robot", config.name, rule, self._robot.name)
         running = RunningLaw(config, law, gains, gain_time_constant)
         model = RobotModel.of(config, description)
         loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)

@@ -12,7 +12,7 @@ from ..driver.drive_cycle import DriveCycle
 from ..driver.supervisor import Action
 from .pacing import TIMING_BYTES
 from .rpc import decode, encode
-from .shared_memory import SharedFile, lock
+from .shared_memory import SharedFile
 
 OWNER, CONTROLLER = "owner", "controller"  # channels: of the process that drives belong to, and of one whose law runs
 REGIONS = {
@@ -32,12 +32,7 @@ REGIONS = {
 def memory_path(interface: str) -> Path:
     """Where the memory shared by the processes of one bus is: of this user, in this network namespace."""
     namespace = os.stat("/proc/self/ns/net").st_ino
-    return Path(f"/dev/shm/robot_control_ros.{os.getuid()}.{namespace}.{interface}")
-
-
-def lock_bus(memory: Path) -> int:
-    """The lock of whoever has the bus with this memory, see :func:`lock`."""
-    return lock(f"{memory}.lock", "the bus is another process's")
+    return Path(f"/dev/shm/robot_control_ros.{os.geteuid()}.{namespace}.{interface}")
 
 
 def open_memory(path: Path, *, create: bool = False) -> SharedFile:

@@ -19,7 +19,7 @@ from ...sensing.wrench import WrenchPipeline
 from .in_process_loop import NOT_ENABLED, LoopTelemetry
 from .protocol import CONTROLLER, open_memory
 from .rpc import RpcClient, decode, encode
-from .shared_memory import Latest, lock
+from .shared_memory import Latest
 
 REPLY_TIMEOUT = 5.0  # s for an answer: a law that is used for the first time has to be made
 FIRST_CYCLE = 2.0  # s until the first cycle of a loop is reported
@@ -43,7 +43,8 @@ class LoopConnection:
             number, report = Latest(self._memory.region("report")).get()
             if number and not decode(report).get("in_process", True):
                 raise ConfigError("the bus's process takes no loop: start the node ethercat with in_process:=true")
-            self._lock = lock(f"{path}.controller", "a controller's loop runs in the bus's process already")
+            if not self._memory.lock(self._memory.LED):
+                raise ConfigError("a controller's loop runs in the bus's process already: end that controller first")
         except ConfigError:
             self._memory.close()
             raise
@@ -56,7 +57,6 @@ class LoopConnection:
     def close(self) -> None:
         """Leave it to another controller."""
         self._memory.close()
-        os.close(self._lock)
 
     def telemetry(self) -> LoopTelemetry | None:
         """The newest; None where there is none."""

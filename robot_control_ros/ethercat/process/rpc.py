@@ -68,7 +68,7 @@ def decode(data: bytes) -> Any:
     return json.loads(text, object_hook=filled)
 
 
-def _plain_error(error: Exception, name: str) -> dict[str, Any]:
+def plain_error(error: Exception, name: str) -> dict[str, Any]:
     """An error with its fields; one that isn't of this package as a ConfigError that names the call."""
     if not isinstance(error, RobotControlError):
         return {"type": "ConfigError", "message": f"{name}: {type(error).__name__}: {error}"}
@@ -80,7 +80,8 @@ def _plain_error(error: Exception, name: str) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": str(error), "name": error.name, **fields}
 
 
-def _made_error(given: dict[str, Any]) -> RobotControlError:
+def made_error(given: dict[str, Any]) -> RobotControlError:
+    """The inverse."""
     bound = given.get("bound")
     return _ERRORS.get(given["type"], ConfigError)(
         given["message"],
@@ -122,7 +123,7 @@ class RpcClient:
                 number, result, error = decode(record) if record else (0, None, None)
                 if number == self._number:
                     if error is not None:
-                        raise _made_error(error)
+                        raise made_error(error)
                     return result
             self._waiting()
             time.sleep(POLL)
@@ -159,7 +160,7 @@ class RpcServer:
         try:
             self._answer.put(encode((number, self._handle(name, *arguments, **options), None)))
         except Exception as error:  # a user's law may raise anything, and the caller shall know
-            self._answer.put(encode((number, None, _plain_error(error, name))))
+            self._answer.put(encode((number, None, plain_error(error, name))))
 
 
 class BetweenCycles:

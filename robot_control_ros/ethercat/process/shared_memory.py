@@ -9,30 +9,22 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, refused
 
+_FILE_HEAD = struct.Struct("=8sII")  # magic, version, checksum of the layout
+_MAGIC, _VERSION = b"rcr-bus\0", 1
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_LOCK = struct.Struct("hhqqi4x")  # struct flock of fcntl(2)
 _HEAD = struct.Struct("=QII")  # number, length, checksum
 _WORD = 8
 _TRIES = 5
-
-
-def lock(path: str, held: str) -> int:
-    """The file descriptor of a lock that is held as long as this process, or one that inherits it, lives.
-
-    A ConfigError says `held` where another process holds it.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ConfigError(f"{held}: {path} is locked; end that process first") from None
-    return descriptor
 
 
 class Latest:
@@ -83,37 +75,64 @@ def _checksum(number: int, record: bytes) -> int:
 
 
 class SharedFile:
-    """A file in memory that processes map, in named regions.
+    """A file in memory that processes of one user map, in named regions.
+
+    Nothing in a file is believed that another user could have made or written; its head names the layout.
 
     Args:
         path: where, in a file system that is in memory.
         regions: sizes by name [bytes].
-        create: make it anew, of zeros; else it must be there.
+        create: make it anew, of zeros, and lock OWNED; else it must be there.
 
     Raises:
-        ConfigError: it isn't there, belongs to somebody else, or has another size.
+        ConfigError: it isn't there, isn't this user's alone, is another process's, or has another layout.
     """
 
+    OWNED, LED = range(2)  # locks: of who made the file, of a controller whose loop runs in the bus process
+
     def __init__(self, path: Path, regions: Mapping[str, int], *, create: bool) -> None:
-        self.path, self._size = path, sum(regions.values())
+        self.path, size = path, _FILE_HEAD.size + sum(regions.values())
+        head = _FILE_HEAD.pack(_MAGIC, _VERSION, zlib.crc32(repr(list(regions.items())).encode()))
+        if create and os.path.lexists(path):
+            self.descriptor = _open(path)
+            self._own()
+            self.close(remove=True)  # a process left it that was killed
+        self.descriptor = _open(path, os.O_CREAT | os.O_EXCL if create else 0)
         try:
             if create:
-                path.unlink(missing_ok=True)  # who has mapped the old one keeps it
-            flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
-            self.descriptor = os.open(path, flags, 0o600)
-        except OSError as error:
-            raise ConfigError(f"shared memory {path}: {error.strerror}; does the bus's process run?") from error
-        if create:
-            os.ftruncate(self.descriptor, self._size)
-        elif (size := os.fstat(self.descriptor).st_size) != self._size:
+                self._own()
+                os.truncate(self.descriptor, size)
+                os.pwrite(self.descriptor, head, 0)
+            else:
+                self._check(head, size)
+        except ConfigError:
             os.close(self.descriptor)
-            message = f"shared memory {path} has {size} bytes: must have {self._size}; of another version?"
-            raise ConfigError(message, name=str(path), value=size, bound=self._size)
-        self._map = mmap.mmap(self.descriptor, self._size)
-        self._begin, at = {}, 0
-        for name, size in regions.items():
-            self._begin[name] = at, at + size
-            at += size
+            raise
+        mapped = os.open(f"/proc/self/fd/{self.descriptor}", os.O_RDWR)  # a map keeps its descriptor, and locks with it
+        self._map = mmap.mmap(mapped, size)
+        os.close(mapped)
+        self._begin, at = {}, len(head)
+        for name, length in regions.items():
+            self._begin[name] = at, at + length
+            at += length
+
+    def _check(self, head: bytes, size: int) -> None:
+        found, length = os.pread(self.descriptor, len(head), 0), os.fstat(self.descriptor).st_size
+        if found != head or length != size:
+            rule = f"must be {head.hex()}, and {size} bytes instead of {length}: another version or program made it"
+            raise refused("head", found.hex(), rule, head.hex(), where=f"shared memory {self.path}: ")
+
+    def _own(self) -> None:
+        if not self.lock(self.OWNED):
+            raise ConfigError(f"another process has the shared memory {self.path}: end that process first")
+
+    def lock(self, which: int) -> bool:
+        """Take a lock, OWNED or LED, unless somebody has it; it is held until this file and its copies are closed."""
+        try:
+            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, which, 1, 0))
+        except BlockingIOError:
+            return False
+        return True
 
     def region(self, name: str) -> memoryview:
         """A part by name."""
@@ -125,3 +144,32 @@ class SharedFile:
         if remove:
             self.path.unlink(missing_ok=True)
         os.close(self.descriptor)
+
+
+def _open(path: Path, flags: int = 0) -> int:
+    """A descriptor of a file that only this user or root could have made and written."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | flags, 0o600)
+    except FileNotFoundError as error:
+        message = f"shared memory {path}: {error.strerror}; does the bus process of user {os.geteuid()} run?"
+        raise ConfigError(message, name=str(path)) from error
+    except OSError as error:
+        with suppress(FileNotFoundError):
+            raise _not_ours(path, os.lstat(path)) from error
+        raise ConfigError(f"shared memory {path}: {error.strerror}") from error
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & _OTHERS_MAY_WRITE:
+        return descriptor
+    os.close(descriptor)
+    raise _not_ours(path, found)
+
+
+def _not_ours(path: Path, found: os.stat_result) -> ConfigError:
+    rule = (
+        f"must be a file that only user {os.geteuid()} or root can write; ask that user or root to remove it, "
+        "and why it was made"
+    )
+    owner = f"{stat.filemode(found.st_mode)}, owner {found.st_uid}"
+    return ConfigError(
+        f"shared memory {path} ({owner}): {rule}", name=str(path), value=found.st_uid, bound=os.geteuid()
+    )

@@ -41,14 +41,20 @@ def fitting_drive(found: FoundSlave, read: Read) -> DriveConfig | None:
     return load_drive(GENERIC) if is_drive(read) else None
 
 
-def describe(read: Read, drive: DriveConfig | None) -> Iterator[Row]:
-    """All of it, in the units of its drive file, and with its vendor's error codes; what a slave lacks is left out."""
+def describe(read: Read, drive: DriveConfig | None, found: FoundSlave) -> Iterator[Row]:
+    """All of it, in the units of its drive file, and with its vendor's error codes; what a slave lacks is left out.
+
+    `found` is what its EEPROM says.
+    """
     for index, what in _TEXTS.items():
         if data := read(index, 0):
             yield f"{what} (0x{index:04X})", text(data)
     identity = [(name, _number(read, 0x1018, sub)) for sub, name in enumerate(_IDENTITY, 1)]
     if fields := ", ".join(f"{name} 0x{value:08X}" for name, value in identity if value is not None):
         yield "identity (0x1018)", fields
+    for (name, value), other in zip(identity, (found.vendor, found.product, found.revision), strict=False):
+        if value not in (None, other):
+            yield f"{name} differs", f"0x{value:08X} in 0x1018, 0x{other:08X} in the EEPROM, which a topology compares"
     if (kind := _number(read, DEVICE_TYPE)) is not None:
         yield "profile (0x1000)", f"CiA {kind & 0xFFFF}" if kind & 0xFFFF else "none"
     yield from _motor(read, drive)

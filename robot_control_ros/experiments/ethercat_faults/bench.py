@@ -93,7 +93,6 @@ class _CommandStream(threading.Thread):
         self._moving = True
 
     def end(self) -> None:
-        """End."""
         self._end.set()
         self.join()
 
@@ -169,7 +168,6 @@ class Bench:
         return json.loads(inject(self._channel, line))
 
     def end_bus(self) -> None:
-        """End the bus process."""
         if self._stream is not None:
             self._stream.end()
         if self._client is not None:

@@ -16,9 +16,8 @@ from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.process.protocol import memory_path
 from ...robot.schema import choice
-from . import trial
 from .bench import BAD_CYCLES, Bench
-from .trial import Fault, TrialRecord
+from .trial import Fault, Trial, TrialRecord
 
 _BOTH = (CommandMode.POSITION, CommandMode.EFFORT)
 
@@ -43,7 +42,7 @@ FAULTS = (
         "drive_fault 1 0x4310 true",
         "shoulder_lift_joint: .*0x4310 excess temperature, drive",
         mend="mend_drive 1",
-        trial=trial.lasting,
+        trial=Trial.lasting,
     ),
     Fault("emergency", "emergency 5 0x8130", r"slave 5 \(wrist_3_joint\): emergency 0x8130", action=None),
     Fault(
@@ -67,21 +66,21 @@ FAULTS = (
         "following error",
         "0x6065 = 1 count",
         "shoulder_lift_joint: .*0x8611 following error",
-        trial=trial.following_error,
+        trial=Trial.following_error,
     ),
     Fault(
         "mode refused",
         "refuse_mode 2 10",
         r"elbow_joint: refuses mode of operation cyclic synchronous torque \(10\)",
         mend="refuse_mode 2 10 false",
-        trial=trial.mode_refused,
+        trial=Trial.mode_refused,
     ),
     Fault(
         "mode change refused",
         "refuse_mode 2 10",
         r"elbow_joint: refuses mode of operation cyclic synchronous torque \(10\)",
         mend="refuse_mode 2 10 false",
-        trial=trial.mode_change_refused,
+        trial=Trial.mode_change_refused,
     ),
     Fault(
         "SDO timeout during OP",
@@ -89,35 +88,35 @@ FAULTS = (
         r"slave 3 \(wrist_1_joint\): object 0x6502:0 can't be read",
         action=None,
         mend="silence_mailbox 3 false",
-        trial=trial.silent_mailbox,
+        trial=Trial.silent_mailbox,
     ),
-    Fault("master SIGSTOP", "SIGSTOP", "SAFE-OP with error 0x001B sync manager watchdog", trial=trial.master_stopped),
-    Fault("master SIGKILL", "SIGKILL", "the bus's process has ended", modes=_BOTH, trial=trial.master_killed),
-    Fault("owner SIGKILL", "SIGKILL", "", modes=_BOTH, trial=trial.owner_lost),
-    Fault("owner SIGSTOP", "SIGSTOP", "", trial=trial.owner_lost),
+    Fault("master SIGSTOP", "SIGSTOP", "SAFE-OP with error 0x001B sync manager watchdog", trial=Trial.master_stopped),
+    Fault("master SIGKILL", "SIGKILL", "the bus's process has ended", modes=_BOTH, trial=Trial.master_killed),
+    Fault("owner SIGKILL", "SIGKILL", "", modes=_BOTH, trial=Trial.owner_lost),
+    Fault("owner SIGSTOP", "SIGSTOP", "", trial=Trial.owner_lost),
     Fault(
-        "wrong order", "swap 1 2", r"slave 1 .*alias 2.*position 2: wrong order", mend="swap 1 2", trial=trial.at_start
+        "wrong order", "swap 1 2", r"slave 1 .*alias 2.*position 2: wrong order", mend="swap 1 2", trial=Trial.at_start
     ),
     Fault(
         "wrong identity",
         "identity 4 0xABC:0x999:0:5; power_cycle 4",
         r"slave 4 \(wrist_2_joint\): expected vendor 0x00000ABC, product 0x00000402.*found .*product 0x00000999",
         mend="identity 4 0xABC:0x402:0:5; power_cycle 4",
-        trial=trial.at_start,
+        trial=Trial.at_start,
     ),
     Fault(
         "wrong count",
         "power 5 false",
         r"slave 5 \(wrist_3_joint\): found nothing",
         mend="power 5 true",
-        trial=trial.at_start,
+        trial=Trial.at_start,
     ),
     Fault(
         "corrupt SII",
         "corrupt_sii 2; power_cycle 2",
         r"slave 2 \(elbow_joint\): expected .*found a slave without a readable identity",
         mend="identity 2 0xABC:0x402:0:3; power_cycle 2",
-        trial=trial.at_start,
+        trial=Trial.at_start,
     ),
 )
 
@@ -138,7 +137,7 @@ def trials(names: Sequence[str] = ()) -> Iterator[TrialRecord]:
     ):
         for fault in chosen:
             for mode in fault.modes:
-                yield (fault.trial or trial.while_running)(bench, fault, mode)
+                yield Trial(bench, fault, mode).record()
 
 
 _HEAD = ("fault", "the master saw", "the driver did", "after [ms]", "disabled [ms]", "step, way [mrad]", "back by")

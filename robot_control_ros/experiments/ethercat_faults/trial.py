@@ -9,10 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ethercat_emulator import EmulatorError
 
@@ -46,7 +45,12 @@ class Fault:
     mend: str = ""
     action: Action | None = Action.QUICK_STOP
     modes: tuple[CommandMode, ...] = (CommandMode.POSITION,)
-    trial: Callable[[Bench, Fault, CommandMode], TrialRecord] | None = None
+    trial: Callable[[Trial], None] | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether the drives must stop."""
+        return self.action is Action.QUICK_STOP
 
 
 @dataclass(frozen=True)
@@ -80,82 +84,193 @@ class TrialRecord:
     recovered: bool
 
 
-def while_running(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The fault is injected while the arm moves."""
-    bench.run(mode)
-    return _follow(bench, fault, mode, bench.inject(fault.inject), _mend)
+class Trial:
+    """One fault on the bench, from its injection to the end of its recovery.
 
-
-def _mend(bench: Bench, fault: Fault, mode: CommandMode) -> list[str]:
-    """Take the fault away, and return to commands of the mode."""
-    bench.stream.mode = mode
-    if fault.mend:
-        bench.inject(fault.mend)
-    return []
-
-
-def _follow(
-    bench: Bench,
-    fault: Fault,
-    mode: CommandMode,
-    begin: float,
-    mend: Callable[[Bench, Fault, CommandMode], list[str]],
-    enabled: int = 0,
-) -> TrialRecord:
-    """What follows a fault that began at a time [s, by time.monotonic()], to the end of its recovery.
-
-    `mend` takes the fault away, and returns the driver's messages meanwhile. So many drives were `enabled` on request
-    after the beginning.
+    A method for each kind of fault injects it, notes what is seen, and takes it away.
     """
-    stops, reacted = fault.action is Action.QUICK_STOP, None
-    if fault.action is not None:
-        reacted = bench.turn_to(_STOPPED if stops else (fault.action,), begin)
-    poll(lambda: re.search(fault.message, "\n".join(["", *bench.messages(begin)])))
-    if stops:
-        poll(bench.disabled)
-    messages, shown = bench.messages(begin), bench.shown(begin)
-    messages += mend(bench, fault, mode)
-    if stops:
-        bench.turn_to([Action.DISABLE], begin)
-    time.sleep(WATCH)
-    return _recover(bench, fault, mode, begin, reacted, shown, bench.actions(begin), messages, enabled)
 
+    def __init__(self, bench: Bench, fault: Fault, mode: CommandMode) -> None:
+        self._bench, self._fault, self._mode = bench, fault, mode
+        self._reacted: float | None = None
+        self._messages: list[str] = []
+        self._requested = 0  # drives that were enabled on request after the beginning
 
-def _recover(
-    bench: Bench,
-    fault: Fault,
-    mode: CommandMode,
-    begin: float,
-    reacted: float | None,
-    shown: str,
-    action: str,
-    messages: Sequence[str],
-    enabled: int = 0,
-) -> TrialRecord:
-    """Record what was seen, and bring the arm back."""
-    motion, disabled = bench.query("motion"), bench.disabled_at()
-    all_enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.query("drives"))
-    recovery, recovered = "goes on", False
-    try:
-        if fault.action is Action.QUICK_STOP:
-            recovery = f"{bench.enable()}; enabled"
-        recovered = _holds(bench)
-    except (RobotControlError, EmulatorError) as error:
-        recovery += f"; {error}"
-    return TrialRecord(
-        fault=fault.name,
-        mode=mode.value,
-        shown=shown,
-        action=action,
-        messages=tuple(messages),
-        reaction=None if reacted is None else reacted - begin,
-        disabled=None if disabled is None else disabled - begin,
-        step=motion["step"],
-        moved=motion["away"],
-        self_enabled=all_enabled - enabled,
-        recovery=recovery,
-        recovered=recovered,
-    )
+    def record(self) -> TrialRecord:
+        """Run it, bring the arm back, and record what was seen."""
+        (self._fault.trial or Trial.while_running)(self)
+        bench, begin = self._bench, self._begin
+        motion, disabled = bench.query("motion"), bench.disabled_at()
+        enabled = sum(drive["powers"][1:].count(ENABLED) for drive in bench.query("drives"))
+        recovery, recovered = "goes on", False
+        try:
+            if self._fault.stops:
+                recovery = f"{bench.enable()}; enabled"
+            recovered = _holds(bench)
+        except (RobotControlError, EmulatorError) as error:
+            recovery += f"; {error}"
+        return TrialRecord(
+            fault=self._fault.name,
+            mode=self._mode.value,
+            shown=self._shown,
+            action=self._action,
+            messages=tuple(self._messages),
+            reaction=None if self._reacted is None else self._reacted - begin,
+            disabled=None if disabled is None else disabled - begin,
+            step=motion["step"],
+            moved=motion["away"],
+            self_enabled=enabled - self._requested,
+            recovery=recovery,
+            recovered=recovered,
+        )
+
+    # --- while the arm moves ---
+
+    def while_running(self) -> None:
+        """The fault is injected while the arm moves."""
+        self._run_and_inject()
+        self._follow()
+
+    def following_error(self) -> None:
+        """A drive that allows hardly any following error."""
+        self._bench.run(self._mode)
+        request, window = self._bench.client.request, {"position": 1, "index": 0x6065, "sub_index": 0}
+        before = int.from_bytes(bytes.fromhex(request("read_sdo", **window)), "little")
+        self._begin = time.monotonic()
+        request("write_sdo", **window, type="u32", value=1)
+        self._watch()
+        request("write_sdo", **window, type="u32", value=before)
+        self._settle()
+
+    def lasting(self) -> None:
+        """A drive's fault that a reset doesn't end."""
+        self._run_and_inject()
+        self._watch()
+        self._bench.turn_to([Action.DISABLE], self._begin)  # until then each reset is refused
+        request = self._bench.client.request
+        self._messages.append(f"reset refused: {_reply(lambda: request('reset_fault'))}")
+        self._mend()
+        self._settle()
+
+    def silent_mailbox(self) -> None:
+        """An object is read while the arm moves, and the slave doesn't reply."""
+        self._run_and_inject()
+        bench, target = self._bench, {"position": 3, "index": 0x6502, "sub_index": 0}
+        self._messages = [_reply(lambda: bench.client.request("read_sdo", **target))]
+        self._reacted, self._shown = time.monotonic(), bench.shown(self._begin)
+        self._mend()
+        self._action = bench.actions(self._begin)
+
+    def mode_change_refused(self) -> None:
+        """The commands change their mode while the arm moves, and one drive refuses it."""
+        self._run_and_inject()
+        self._begin = time.monotonic()
+        self._bench.stream.mode = CommandMode.EFFORT
+        self._follow()
+
+    def mode_refused(self) -> None:
+        """The drives are enabled in another mode, and one refuses it."""
+        bench = self._bench
+        self._bench.run(self._mode)
+        bench.client.request("disable")
+        bench.wait_for(bench.disabled, "disabled drives")
+        bench.inject(self._fault.inject)
+        bench.stream.mode = CommandMode.EFFORT
+        bench.stream.hold()
+        bench.inject("begin")
+        requested = time.monotonic()
+        bench.client.request("enable")
+        self._begin = bench.turn_to([Action.ENABLE], requested) or requested
+        self._requested = bench.robot.n - 1
+        self._follow()
+
+    def _run_and_inject(self) -> None:
+        self._bench.run(self._mode)
+        self._begin = self._bench.inject(self._fault.inject)
+
+    def _follow(self) -> None:
+        self._watch()
+        self._mend()
+        self._settle()
+
+    def _watch(self) -> None:
+        """Note the reaction to the fault."""
+        bench, fault, begin = self._bench, self._fault, self._begin
+        if fault.action is not None:
+            self._reacted = bench.turn_to(_STOPPED if self._fault.stops else (fault.action,), begin)
+        poll(lambda: re.search(fault.message, "\n".join(["", *bench.messages(begin)])))
+        if self._fault.stops:
+            poll(bench.disabled)
+        self._messages, self._shown = bench.messages(begin), bench.shown(begin)
+
+    def _mend(self) -> None:
+        """Take the fault away, and return to commands of the mode."""
+        self._bench.stream.mode = self._mode
+        if self._fault.mend:
+            self._bench.inject(self._fault.mend)
+
+    def _settle(self) -> None:
+        """Note what the driver does once the fault is over."""
+        if self._fault.stops:
+            self._bench.turn_to([Action.DISABLE], self._begin)
+        time.sleep(WATCH)
+        self._action = self._bench.actions(self._begin)
+
+    # --- the bus process and its owner ---
+
+    def master_killed(self) -> None:
+        """The bus process is killed while the arm moves."""
+        self._bench.run(self._mode)
+        self._signal_until_disabled(self._bench.client.process_number, signal.SIGKILL)
+        self._messages = [poll(lambda: _reply(self._bench.client.check))]
+        self._leave()
+
+    def master_stopped(self) -> None:
+        """The bus process is stopped, and goes on once all drives are disabled."""
+        self._bench.run(self._mode)
+        number = self._bench.client.process_number
+        try:
+            self._signal_until_disabled(number, signal.SIGSTOP)
+        finally:
+            os.kill(number, signal.SIGCONT)
+        self._follow()
+
+    def owner_lost(self) -> None:
+        """The process that sends the commands is killed, or stopped."""
+        bench, lost = self._bench, signal.Signals[self._fault.inject]
+        bench.end_bus()
+        with _owner(bench, self._mode) as owner:
+            bench.inject("begin")
+            self._signal_until_disabled(owner.pid, lost)
+            if lost is signal.SIGSTOP:
+                os.kill(owner.pid, signal.SIGCONT)  # and it commands again
+                time.sleep(WATCH)
+        self._leave()
+
+    def at_start(self) -> None:
+        """The bus isn't the expected one when its process begins."""
+        bench = self._bench
+        bench.end_bus()
+        bench.inject("begin")
+        bench.inject(self._fault.inject)
+        self._begin, failure = time.monotonic(), _reply(lambda: bench.client.check())
+        self._reacted, self._shown = time.monotonic(), _slaves(bench)
+        bench.end_bus()
+        bench.inject(self._fault.mend)
+        self._action, self._messages = ("refused", [failure]) if failure else ("accepted", [])
+
+    def _signal_until_disabled(self, process: int, number: signal.Signals) -> None:
+        self._begin = time.monotonic()
+        os.kill(process, number)
+        self._bench.wait_for(self._bench.disabled, "disabled drives")
+
+    def _leave(self) -> None:
+        """What the drives did whose master, or its owner, is gone; then both begin anew."""
+        bench = self._bench
+        time.sleep(WATCH)
+        self._reacted, self._shown = bench.disabled_at(), _slaves(bench)
+        self._action = " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
+        bench.end_bus()
 
 
 def _holds(bench: Bench) -> bool:
@@ -167,132 +282,16 @@ def _holds(bench: Bench) -> bool:
     return status is not None and status.action is Action.RUN and bench.query("motion")["away"] < AMPLITUDE / 5
 
 
-def following_error(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """A drive that allows hardly any following error."""
-    bench.run(mode)
-    window: dict[str, Any] = {"position": 1, "index": 0x6065, "sub_index": 0}
-    before = int.from_bytes(bytes.fromhex(bench.client.request("read_sdo", **window)), "little")
-
-    def mend(*_: Any) -> list[str]:
-        bench.client.request("write_sdo", **window, type="u32", value=before)
-        return []
-
-    begin = time.monotonic()
-    bench.client.request("write_sdo", **window, type="u32", value=1)
-    return _follow(bench, fault, mode, begin, mend)
-
-
-def lasting(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """A drive's fault that a reset doesn't end."""
-    bench.run(mode)
-
-    def mend(*_: Any) -> list[str]:
-        refusal = _reply(bench, "reset_fault")
-        bench.inject(fault.mend)
-        return [f"reset refused: {refusal}"]
-
-    return _follow(bench, fault, mode, bench.inject(fault.inject), mend)
-
-
-def _reply(bench: Bench, request: str, **arguments: Any) -> str:
-    """The message of a request to the bus process, or why it is refused."""
-    try:
-        return bench.client.request(request, **arguments)
-    except RobotControlError as error:
-        return str(error)
-
-
-def silent_mailbox(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """An object is read while the arm moves, and the slave doesn't reply."""
-    bench.run(mode)
-    begin = bench.inject(fault.inject)
-    message = _reply(bench, "read_sdo", position=3, index=0x6502, sub_index=0)
-    replied, shown = time.monotonic(), bench.shown(begin)
-    bench.inject(fault.mend)
-    return _recover(bench, fault, mode, begin, replied, shown, bench.actions(begin), [message])
-
-
-def mode_change_refused(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The commands change their mode while the arm moves, and one drive refuses it."""
-    bench.run(mode)
-    bench.inject(fault.inject)
-    begin = time.monotonic()
-    bench.stream.mode = CommandMode.EFFORT
-    return _follow(bench, fault, mode, begin, _mend)
-
-
-def mode_refused(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The drives are enabled in another mode, and one refuses it."""
-    bench.run(mode)
-    bench.client.request("disable")
-    bench.wait_for(bench.disabled, "disabled drives")
-    bench.inject(fault.inject)
-    bench.stream.mode = CommandMode.EFFORT
-    bench.stream.hold()
-    bench.inject("begin")
-    requested = time.monotonic()
-    bench.client.request("enable")
-    begin = bench.turn_to([Action.ENABLE], requested) or requested
-    return _follow(bench, fault, mode, begin, _mend, enabled=bench.robot.n - 1)
-
-
-def master_killed(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The bus process is killed while the arm moves."""
-    bench.run(mode)
-    begin = time.monotonic()
-    os.kill(bench.client.process_number, signal.SIGKILL)
-    bench.wait_for(bench.disabled, "disabled drives")
-    return _without_master(bench, fault, mode, begin, [poll(lambda: _failure(bench))])
-
-
-def _failure(bench: Bench) -> str:
-    """Why the bus, which is started where there is none, can't be used; empty where it can."""
-    try:
-        bench.client.check()
-    except RobotControlError as error:
-        return str(error)
-    return ""
-
-
-def _without_master(
-    bench: Bench, fault: Fault, mode: CommandMode, begin: float, messages: Sequence[str]
-) -> TrialRecord:
-    """What the drives did whose master, or its owner, is gone; then both begin anew."""
-    time.sleep(WATCH)
-    shown = _slaves(bench)
-    powers = " -> ".join(bench.query("drives")[0]["powers"]).replace("_", " ").lower()
-    bench.end_bus()
-    return _recover(bench, fault, mode, begin, bench.disabled_at(), shown, powers, messages)
-
-
 def _slaves(bench: Bench) -> str:
     return f"slaves in {', '.join(dict.fromkeys(bench.query('slaves')))}"
 
 
-def master_stopped(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The bus process is stopped, and goes on once all drives are disabled."""
-    bench.run(mode)
-    begin = time.monotonic()
-    os.kill(bench.client.process_number, signal.SIGSTOP)
+def _reply(request: Callable[[], str | None]) -> str:
+    """The message of a request to the bus process, or why it is refused or can't be made."""
     try:
-        bench.wait_for(bench.disabled, "disabled drives")
-    finally:
-        os.kill(bench.client.process_number, signal.SIGCONT)
-    return _follow(bench, fault, mode, begin, _mend)
-
-
-def owner_lost(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The process that sends the commands is killed, or stopped."""
-    bench.end_bus()
-    with _owner(bench, mode) as owner:
-        bench.inject("begin")
-        begin = time.monotonic()
-        os.kill(owner.pid, signal.Signals[fault.inject])
-        bench.wait_for(bench.disabled, "disabled drives")
-        if fault.inject == "SIGSTOP":
-            os.kill(owner.pid, signal.SIGCONT)  # and it commands again
-            time.sleep(WATCH)
-    return _without_master(bench, fault, mode, begin, [])
+        return request() or ""
+    except RobotControlError as error:
+        return str(error)
 
 
 @contextlib.contextmanager
@@ -321,16 +320,3 @@ def own(folder: str, mode: str) -> None:
         sys.stdin.read()
     finally:
         bench.close()
-
-
-def at_start(bench: Bench, fault: Fault, mode: CommandMode) -> TrialRecord:
-    """The bus isn't the expected one when its process begins."""
-    bench.end_bus()
-    bench.inject("begin")
-    bench.inject(fault.inject)
-    begin, failure = time.monotonic(), _failure(bench)
-    refused, shown = time.monotonic(), _slaves(bench)
-    bench.end_bus()
-    bench.inject(fault.mend)
-    action, messages = ("refused", [failure]) if failure else ("accepted", [])
-    return _recover(bench, fault, mode, begin, refused, shown, action, messages)

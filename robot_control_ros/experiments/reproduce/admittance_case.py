@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +16,13 @@ from ...robot.model import RobotModel
 from ...simulation.in_process import Push, simulate
 from ...simulation.log import Log
 from ...simulation.mujoco_plant import MujocoPlant
-from ...simulation.scene import Scene, Shape, load_scene
+from ...simulation.scene import Shape, load_scene
 from . import literal_admittance
 from .case import Result, Row, panels
 from .literal_admittance import MASS, STIFFNESS, TOOL
 
 DT = 0.002  # s
+SECOND = round(1.0 / DT)  # samples of it
 CRITICAL = 2.0 * math.sqrt(MASS * STIFFNESS)  # N·s/m
 FORCE = 10.0  # N
 STEP_AT = 0.2  # s
@@ -55,10 +56,10 @@ def translation(damping: float = CRITICAL) -> dict[str, Any]:
     }
 
 
-def virtual_step(damping: float, dt: float, duration: float = 1.0, force: float = FORCE) -> tuple[Array, Array]:
-    """Time (k,) and way (k,) [m] of the virtual body alone, under a force from 0 s on."""
+def virtual_step(damping: float, dt: float, duration: float = 1.0) -> tuple[Array, Array]:
+    """Time (k,) and way (k,) [m] of the virtual body alone, under FORCE from 0 s on."""
     body, size = VirtualBody(), round(duration / dt)
-    wrench, mass, stiffness = force * np.eye(6)[0], np.full(6, MASS), np.full(6, STIFFNESS)
+    wrench, mass, stiffness = FORCE * np.eye(6)[0], np.full(6, MASS), np.full(6, STIFFNESS)
     way = np.zeros(size + 1)
     for k in range(size):
         body.step(wrench, mass, np.full(6, damping), stiffness, dt)
@@ -72,13 +73,14 @@ def arm(
     servo: str,
     push: Push | None = None,
     duration: float = 2.0,
-    scene: Scene | None = None,
+    *,
     ball_to: Array | None = None,
-    q0: Any = None,
+    **settings: Any,
 ) -> Log:
     """The source's scene and steps of 2 ms; the ball goes to `ball_to` (3,) [m] where that is given.
 
-    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too.
+    Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too. Other
+    settings are those of :func:`~robot_control_ros.simulation.in_process.simulate`.
     """
     robot, joint_law, step = load_robot("ur5"), SERVOS[servo], 0.001
     if joint_law is not None:
@@ -90,8 +92,8 @@ def arm(
             fraction = BALL_SPEED * max(plant.time - STEP_AT, 0.0) / np.linalg.norm(way)
             plant.move_object("ball", BALL_FROM + min(fraction, 1.0) * way)
 
-    settings = {"rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, "intervene": lead, "q0": q0}
-    return simulate(robot, law, gains, duration=duration, push=push, scene=scene or load_scene("ball"), **settings)
+    settings = {"scene": "ball", "rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, **settings}
+    return simulate(robot, law, gains, duration=duration, push=push, intervene=lead, **settings)
 
 
 def moved(log: Log, point: Any = (0.0, 0.0, 0.0)) -> Array:
@@ -148,62 +150,46 @@ def run() -> Result:
     )
 
 
-def _virtual_rows() -> list[Row]:
+def _virtual_rows() -> Iterator[Row]:
     time, way = virtual_step(CRITICAL, DT)
     reached = float(time[np.flatnonzero(way >= 0.95 * FORCE / STIFFNESS)[0]])
-    return [
-        Row.near("virtual body, 10 N: way after 1 s", 1000.0 * way[-1], 10.0, 0.01, "mm"),
-        Row.near("virtual body, 10 N: 95 % after", reached, 0.150, 0.010, "s"),
-        Row.at_most("virtual body, 10 N: overshoot", 100.0 * (way.max() * STIFFNESS / FORCE - 1.0), 0.5, "%"),
-    ]
+    yield Row.near("virtual body, 10 N: way after 1 s", 1000.0 * way[-1], 10.0, 0.01, "mm")
+    yield Row.near("virtual body, 10 N: 95 % after", reached, 0.150, 0.010, "s")
+    yield Row.at_most("virtual body, 10 N: overshoot", 100.0 * (way.max() * STIFFNESS / FORCE - 1.0), 0.5, "%")
 
 
-def _step_rows(steps: Mapping[str, Log]) -> list[Row]:
-    rows = []
-    settled = round(1.0 / DT)
+def _step_rows(steps: Mapping[str, Log]) -> Iterator[Row]:
     for servo, along_x in steps.items():
         for axis in range(3):
             push = Push(FORCE * np.eye(3)[axis], start=STEP_AT)
             way = moved(along_x if axis == 0 else arm("admittance", translation(), servo, push))
             name = f"UR5, {servo}, 10 N along {AXES[axis]}"
-            rows += [
-                Row.near(f"{name}: way", way[-1, axis], 10.0, 0.2, "mm"),
-                Row.at_most(f"{name}: peak to peak in the last second", np.ptp(way[-settled:, axis]), 0.05, "mm"),
-                Row.at_most(f"{name}: off-axis", np.abs(np.delete(way, axis, 1)).max(), 0.25, "mm"),
-            ]
-    return rows
+            yield Row.near(f"{name}: way", way[-1, axis], 10.0, 0.2, "mm")
+            yield Row.at_most(f"{name}: peak to peak in the last second", np.ptp(way[-SECOND:, axis]), 0.05, "mm")
+            yield Row.at_most(f"{name}: off-axis", np.abs(np.delete(way, axis, 1)).max(), 0.25, "mm")
 
 
-def _rest_rows() -> list[Row]:
-    rows = []
+def _rest_rows() -> Iterator[Row]:
     for servo in SERVOS:
         push = Push((FORCE, 0.0, 0.0), start=STEP_AT, duration=1.0)
-        pulse = moved(arm("admittance", translation(), servo, push, 3.0))
+        left = np.linalg.norm(moved(arm("admittance", translation(), servo, push, 3.0))[-1])
+        yield Row.at_most(f"UR5, {servo}: left of the way after a pulse of 1 s", left, 0.01, "mm")
         alone = moved(arm("admittance", translation(), servo, duration=6.0))
         drift = 1000.0 * np.linalg.norm(alone, axis=1).max()
-        rows += [
-            Row.at_most(f"UR5, {servo}: left of the way after a pulse of 1 s", np.linalg.norm(pulse[-1]), 0.01, "mm"),
-            Row.at_most(f"UR5, {servo}: drift without a wrench in 6 s", drift, 1.0, "µm"),
-        ]
-    return rows
+        yield Row.at_most(f"UR5, {servo}: drift without a wrench in 6 s", drift, 1.0, "µm")
 
 
-def _ball_rows(held: Mapping[tuple[float, str], Log]) -> list[Row]:
-    rows = []
+def _ball_rows(held: Mapping[tuple[float, str], Log]) -> Iterator[Row]:
     for (damping, servo), log in held.items():
-        name = f"ball at x = 0.815 m, B = {damping:g}, {servo}"
-        force, last = log.contact[:, :3], round(1.0 / DT)
+        name, force = f"ball at x = 0.815 m, B = {damping:g}, {servo}", log.contact[:, :3]
         touched = np.flatnonzero(force[:, 0] < 0.0)[0]
-        rows += [
-            Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N"),
-            Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm"),
-            Row.at_most(f"{name}: force, peak to peak in the last second", np.ptp(force[-last:, 0]), 0.01, "N"),
-            Row.at_most(f"{name}: contact lost", np.count_nonzero(force[touched:, 0] == 0.0) * DT, 0.0, "s"),
-        ]
-    return rows
+        yield Row.near(f"{name}: force", np.linalg.norm(force[-1]), 4.8, 0.3, "N")
+        yield Row.near(f"{name}: tip", moved(log)[-1, 0], -4.8, 0.3, "mm")
+        yield Row.at_most(f"{name}: force, peak to peak in the last second", np.ptp(force[-SECOND:, 0]), 0.01, "N")
+        yield Row.at_most(f"{name}: contact lost", np.count_nonzero(force[touched:, 0] == 0.0) * DT, 0.0, "s")
 
 
-def _sign_rows() -> list[Row]:
+def _sign_rows() -> Iterator[Row]:
     """MuJoCo puts the simpler shape of a pair first: a sphere comes before a box."""
     scene = load_scene("ball")
     assert scene.tool is not None
@@ -213,14 +199,11 @@ def _sign_rows() -> list[Row]:
         "tool first (sphere), ball a box": replace(scene, objects={"ball": boxed}),
         "tool second (box), ball first (sphere)": replace(scene, tool=Shape("box", edges, scene.tool.pose)),
     }
-    rows = []
     for name, case in cases.items():
-        log = arm("admittance", translation(), "ideal servo", None, 2.5, case, BALL_AT)
-        rows += [
-            Row.near(f"{name}: force of the contact", log.contact[-1, 0], -4.8, 0.3, "N"),
-            Row.near(f"{name}: of the contact over of the sensor", log.contact[-1, 0] / log.wrench[-1, 0], 1.0, 0.001),
-        ]
-    return rows
+        log = arm("admittance", translation(), "ideal servo", None, 2.5, scene=case, ball_to=BALL_AT)
+        force = log.contact[-1, 0]
+        yield Row.near(f"{name}: force of the contact", force, -4.8, 0.3, "N")
+        yield Row.near(f"{name}: of the contact over of the sensor", force / log.wrench[-1, 0], 1.0, 0.001)
 
 
 def _bias_row() -> Row:
@@ -236,12 +219,11 @@ def _bias_row() -> Row:
 def _torque_row() -> Row:
     gains = {**translation(), "selected_axes": 1}
     log = arm("admittance", gains, "ideal servo", Push(torque=(0.0, 0.0, TORQUE), start=STEP_AT))
-    turned = float(np.linalg.norm(log.pose_error[-1, 3:]))
-    expected = TORQUE / ROTATIONAL_STIFFNESS
+    turned, expected = np.linalg.norm(log.pose_error[-1, 3:]), TORQUE / ROTATIONAL_STIFFNESS
     return Row.near("torque of 1 N·m, 20 N·m/rad: turned by", turned, expected, 0.02 * expected, "rad")
 
 
-def _singular_rows() -> list[Row]:
+def _singular_rows() -> Iterator[Row]:
     """Pulled on until the elbow is straight, with a spring that would let the tip go four times as far.
 
     Let go, the tip comes back with B / K = 0.63 s; the body was 5 mm ahead of it. Had the body gone on to where the
@@ -252,29 +234,26 @@ def _singular_rows() -> list[Row]:
     gains = {**translation(), "stiffness": [100, 100, 100, 20, 20, 20]}
     push = Push(FORCE * outward, start=STEP_AT, duration=2.0)
     scene = replace(load_scene("ball"), objects={})
-    log = arm("admittance", gains, "ideal servo", push, 4.0, scene, q0=STRETCHED)
+    log = arm("admittance", gains, "ideal servo", push, 4.0, scene=scene, q0=STRETCHED)
     way = moved(log) @ outward
     after = log.t > STEP_AT + push.duration
     halved = log.t[after][np.flatnonzero(way[after] < 0.5 * way.max())[0]] - STEP_AT - push.duration
     name = "pulled with 10 N into the stretch"
-    return [
-        Row.at_most(f"{name}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad"),
-        Row.at_most(f"{name}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s"),
-        Row.at_most(f"{name}: tip, farthest", way.max(), 50.0, "mm"),
-        Row.at_most(f"{name}, let go: half of the way back after", halved, 0.6, "s"),
-    ]
+    yield Row.at_most(f"{name}: elbow from straight, smallest", np.abs(log.q[:, 2]).min(), 0.1, "rad")
+    yield Row.at_most(f"{name}: fastest joint", np.abs(log.v).max(), math.pi, "rad/s")
+    yield Row.at_most(f"{name}: tip, farthest", way.max(), 50.0, "mm")
+    yield Row.at_most(f"{name}, let go: half of the way back after", halved, 0.6, "s")
 
 
-def _literal_rows(runs: Mapping[str, Log]) -> list[Row]:
+def _literal_rows(runs: Mapping[str, Log]) -> Iterator[Row]:
     ways = {name: moved(log, TOOL) for name, log in runs.items()}
-    rows = []
     for name, peak in (("B = 0", 19.0), ("B = 0, from the commanded state", 20.0)):
         begun = ways[name][runs[name].t < STEP_AT + 0.2, 0]
-        rows.append(Row.near(f"literal form, {name}: first peak", begun.max(), peak, 0.5, "mm"))
+        yield Row.near(f"literal form, {name}: first peak", begun.max(), peak, 0.5, "mm")
     for name in ("B = 30", "B = 63.2"):
-        rows.append(Row.at_least(f"literal form, {name}: strays", np.abs(ways[name]).max(), 100.0, "mm"))
+        yield Row.at_least(f"literal form, {name}: strays", np.abs(ways[name]).max(), 100.0, "mm")
     name = "B = 63.2, from the commanded state"
-    return [*rows, Row.near(f"literal form, {name}: way", ways[name][-1, 0], 10.0, 0.2, "mm")]
+    yield Row.near(f"literal form, {name}: way", ways[name][-1, 0], 10.0, 0.2, "mm")
 
 
 def _notes() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -49,24 +49,20 @@ class Row:
         return cls(name, float(measured), reference, -np.inf, bound, unit)
 
     @classmethod
-    def at_least(
-        cls, name: str, measured: SupportsFloat, bound: float, unit: str = "", reference: float = np.nan
-    ) -> Row:
+    def at_least(cls, name: str, measured: SupportsFloat, bound: float, unit: str = "") -> Row:
         """No less than a bound."""
-        return cls(name, float(measured), reference, bound, np.inf, unit)
+        return cls(name, float(measured), np.nan, bound, np.inf, unit)
 
     @classmethod
-    def report(cls, name: str, measured: SupportsFloat, unit: str = "", reference: float = np.nan) -> Row:
+    def report(cls, name: str, measured: SupportsFloat, unit: str = "") -> Row:
         """Without a threshold: it passes where it is a finite number."""
-        return cls(name, float(measured), reference, -REPORTED, REPORTED, unit)
+        return cls(name, float(measured), np.nan, -REPORTED, REPORTED, unit)
 
     @property
     def passed(self) -> bool:
-        """Whether it is within its bounds."""
         return self.low <= self.measured <= self.high
 
     def bounds(self) -> str:
-        """The bounds as text."""
         if self.high == REPORTED:
             return "reported"
         if self.low == -np.inf:
@@ -78,10 +74,10 @@ class Row:
 
 def near_each(
     names: Iterable[str], measured: Iterable[SupportsFloat], references: Iterable[float], tolerance: float, unit: str
-) -> list[Row]:
+) -> Iterator[Row]:
     """Rows that share a tolerance and a unit."""
-    figures = zip(names, measured, references, strict=True)
-    return [Row.near(name, value, reference, tolerance, unit) for name, value, reference in figures]
+    for name, value, reference in zip(names, measured, references, strict=True):
+        yield Row.near(name, value, reference, tolerance, unit)
 
 
 def settled_at(time: Array, error: Array, bound: float) -> float:
@@ -160,9 +156,8 @@ class Result:
         written = [folder / f"{name}.csv"]
         with written[0].open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(("name", "measured", "reference", "low", "high", "unit", "passed"))
-            for row in self.rows:
-                writer.writerow((row.name, row.measured, row.reference, row.low, row.high, row.unit, row.passed))
+            writer.writerow((*(item.name for item in fields(Row)), "passed"))
+            writer.writerows((*astuple(row), row.passed) for row in self.rows)
         for series, columns in self.series.items():
             path = folder / f"{name}_{series}.csv"
             values = np.column_stack(list(columns.values()))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...core.gains import make_gains
-from ...core.types import Array, JointPathFunction, JointSpaceReference, RobotState
+from ...core.types import Array, JointSpaceReference, RobotState
 from ...laws.position_domain_pd import PositionDomainPD
 from ...references.contours import CircleContour, ContourMove, Polyline, TimedContour
 from ...references.joint import between
@@ -41,13 +42,7 @@ class JointPathOf:
         self.q = np.array([arm.joint_angles(p) for p in point])
         jacobian = np.array([arm.jacobian(q) for q in self.q])
         self.v = _solve(jacobian, velocity)
-        both, rate = self.q.sum(axis=1), self.v.sum(axis=1)
-        turning = -arm.length * np.column_stack(
-            (
-                self.v[:, 0] ** 2 * np.cos(self.q[:, 0]) + rate**2 * np.cos(both),
-                self.v[:, 0] ** 2 * np.sin(self.q[:, 0]) + rate**2 * np.sin(both),
-            )
-        )
+        turning = [arm.jdot_v(q, v) for q, v in zip(self.q, self.v, strict=True)]
         self.a = _solve(jacobian, acceleration - turning)
         self.samples = count
 
@@ -68,9 +63,10 @@ def _solve(matrices: Array, vectors: Array) -> Array:
     return np.asarray(np.linalg.solve(matrices, vectors[..., None])[..., 0])
 
 
-def rms_of(values: Array) -> float:
-    """Root mean square of values (k,)."""
-    return math.sqrt(float(values @ values) / len(values))
+@cache
+def joint_path(move: TimedContour) -> JointPathOf:
+    """The joints' way along the contour of a :class:`Case`."""
+    return JointPathOf(TwoLink(), move)
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class Case:
     Attributes:
         name: as in the table.
         move: of the tip.
-        reference: max and rms in the time domain, max and rms in the position domain [mm].
+        reference: max and rms in the time domain, max and rms in the position domain [mm]; empty where there is none.
         gains: of the law, over those of the benchmark.
         coulomb: friction of the joints [N·m].
         pulse: torque on the master, see PULSE.
@@ -89,7 +85,7 @@ class Case:
 
     name: str
     move: TimedContour
-    reference: tuple[float, float, float, float] | None = None
+    reference: tuple[float, ...] = ()
     gains: Mapping[str, Any] = field(default_factory=dict)
     coulomb: tuple[float, float] = (0.0, 0.0)
     pulse: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -97,21 +93,11 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class ContourRun:
-    """What was recorded, one row per control cycle.
-
-    Attributes:
-        time: [s].
-        error: distance of the tip to the contour [mm].
-        q, torque: (k, 2) [rad, N·m].
-        switches: how often the master changed.
-    """
+class ContourErrors:
+    """Distance of the tip to the contour (k,) [mm], and its time (k,) [s]."""
 
     time: Array
     error: Array
-    q: Array
-    torque: Array
-    switches: int
 
     @property
     def max(self) -> float:
@@ -121,7 +107,21 @@ class ContourRun:
     @property
     def rms(self) -> float:
         """Root mean square of the contour error [mm]."""
-        return rms_of(self.error)
+        return math.sqrt(float(self.error @ self.error) / len(self.error))
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """Both by name [mm]."""
+        return {"max": self.max, "rms": self.rms}
+
+
+@dataclass(frozen=True, eq=False)
+class ContourRun(ContourErrors):
+    """What was recorded of the two-link arm: angles and torques (k, 2) [rad, N·m], and how often the master changed."""
+
+    q: Array
+    torque: Array
+    switches: int
 
     @property
     def torque_step(self) -> float:
@@ -149,18 +149,17 @@ def cases() -> dict[str, Case]:
         Case("line, soft master", line(2.0), (21.478, 13.063, 4.088, 1.300), SOFT),
         Case("line, feed-forward 80 %", line(2.0), (1.009, 0.636, 0.600, 0.405), {"feedforward": 0.8}, COULOMB),
         Case(EXACT, rectangle, (0.024, 0.012, 0.696, 0.085), full, COULOMB),
-        Case(PULSED, line(2.0), None, full, pulse=PULSE),
-        Case(LIMITED, line(1.0), None, {**full, **limit}),
+        Case(PULSED, line(2.0), gains=full, pulse=PULSE),
+        Case(LIMITED, line(1.0), gains={**full, **limit}),
         Case(HELD, line(2.0), held=1.0),
     )
     return {case.name: case for case in listed}
 
 
-def drive(case: Case, domain: str, path: JointPathFunction | None = None) -> ContourRun:
+def drive(case: Case, domain: str) -> ContourRun:
     """The arm along the contour under the law, from rest at its beginning."""
     arm = TwoLink(inertia=1.0 / 12.0, gravity=0.0, viscous=2.0, coulomb=case.coulomb)
-    model, law = arm.model(), PositionDomainPD()
-    path = JointPathOf(arm, case.move) if path is None else path
+    model, law, path = arm.model(), PositionDomainPD(), joint_path(case.move)
     values = {"stiffness": STIFFNESS, "damping": DAMPING, "damping_ratio": 0.0, "feedforward": 0.0, "gravity": False}
     gains = make_gains(law.Gains, {**values, "domain": domain, **case.gains}, 2)
     count = round((case.move.duration + DWELL) / DT)
@@ -208,8 +207,8 @@ def ur5_rectangle(pose: Array) -> Polyline:
     return Polyline(pose[:3, 3] + corners)
 
 
-def drive_ur5(domain: str, feed: float, feedforward: float) -> tuple[Array, Array]:
-    """Time [s] and contour error [mm] of a UR5 in MuJoCo that goes along the rectangle, at rest in its corners.
+def drive_ur5(domain: str, feed: float, feedforward: float) -> ContourErrors:
+    """A UR5 in MuJoCo goes along the rectangle, at rest in its corners.
 
     Args:
         domain, feedforward: of the law.
@@ -232,4 +231,4 @@ def drive_ur5(domain: str, feed: float, feedforward: float) -> tuple[Array, Arra
         rate=500.0,
     )
     error, _ = ur5_rectangle(log.pose[0]).distance(log.pose[:, :3, 3])
-    return log.t, 1e3 * error
+    return ContourErrors(log.t, 1e3 * error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from ...simulation.joint_step.response import DURATION, SIMULATION_STEP, STEP, S
 from ...simulation.joint_step.source import LINES, SourceLine
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.two_link import TwoLink
-from .case import Result, Row, near_each, panels
+from .case import Result, Row, panels
 
 WEIGHTLESS = TwoLink(gravity=0.0)
 WINDUP = LINES[1]
@@ -105,7 +105,7 @@ def run() -> Result:
     runs = {line.name: step(line.gains) for line in LINES}
     spared = step({**WINDUP.gains, "anti_windup": True})
     rows = [row for line in LINES for row in _line_rows(line, runs[line.name])]
-    name = f"{WINDUP.name}, anti-windup"
+    name, first = f"{WINDUP.name}, anti-windup", runs[LINES[0].name]
     rows += [
         Row.at_most(f"{name}: overshoot", spared.overshoot, WINDUP.overshoot[0] - 0.05, "%"),
         Row.report(f"{name}: settled to 5 %", spared.settled(5.0), "s"),
@@ -114,7 +114,7 @@ def run() -> Result:
         *_cyclic_rows(),
         *_formula_rows(),
         *_effort_rows(),
-        *_simulation_rows(LINES[0], runs[LINES[0].name]),
+        *_simulation_rows(LINES[0], first),
     ]
     drawn = {**runs, name: spared}
     return Result(
@@ -124,11 +124,11 @@ def run() -> Result:
         rows,
         ["If the source has one settling time for 5 % and 2 %, both are compared with it."],
         figures={"steps": _draw(drawn)},
-        series={"steps": {"t": runs[LINES[0].name].time, **{key: each.angle for key, each in drawn.items()}}},
+        series={"steps": {"t": first.time, **{key: each.angle for key, each in drawn.items()}}},
     )
 
 
-def _line_rows(line: SourceLine, run: StepRun) -> list[Row]:
+def _line_rows(line: SourceLine, run: StepRun) -> Iterator[Row]:
     """Times within one sample, the overshoot within 0.05 percentage points, samples within 1e-4 deg."""
     (rise_begin, rise_end), (overshoot, top) = line.rise, line.overshoot
     times = (
@@ -139,15 +139,16 @@ def _line_rows(line: SourceLine, run: StepRun) -> list[Row]:
         ("settled to 5 %", run.settled(5.0), line.settled[0]),
         ("settled to 2 %", run.settled(2.0), line.settled[1]),
     )
-    return [
-        *(Row.near(f"{line.name}: {what}", value, figure, T, "s") for what, value, figure in times if figure),
-        Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%"),
-        Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s"),
-        *(Row.near(f"{line.name}: at {t:g} s", run.at(t), angle, 1e-4, "deg") for t, angle in line.samples.items()),
-    ]
+    for what, value, figure in times:
+        if figure is not None:
+            yield Row.near(f"{line.name}: {what}", value, figure, T, "s")
+    yield Row.near(f"{line.name}: overshoot", run.overshoot, overshoot, 0.05, "%")
+    yield Row.near(f"{line.name}: peak command", run.peak, line.peak, 1e-6, "deg/s")
+    for t, angle in line.samples.items():
+        yield Row.near(f"{line.name}: at {t:g} s", run.at(t), angle, 1e-4, "deg")
 
 
-def _stability_rows() -> list[Row]:
+def _stability_rows() -> Iterator[Row]:
     def growth(d: float) -> float:
         """Error after 2 s over that after 1 s, of a step so small that no limit is met."""
         size = 1e-6
@@ -158,14 +159,12 @@ def _stability_rows() -> list[Row]:
     while high - low > 1e-6:
         middle = (low + high) / 2.0
         low, high = (middle, high) if growth(middle) < 1.0 else (low, middle)
-    return [
-        Row.at_most("P = 0.1, D = 0.0045 s: error after 2 s over that after 1 s", growth(0.0045), 0.1),
-        Row.at_least("P = 0.1, D = 0.005 s: error after 2 s over that after 1 s", growth(0.005), 10.0),
-        Row.near("P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s"),
-    ]
+    yield Row.at_most("P = 0.1, D = 0.0045 s: error after 2 s over that after 1 s", growth(0.0045), 0.1)
+    yield Row.at_least("P = 0.1, D = 0.005 s: error after 2 s over that after 1 s", growth(0.005), 10.0)
+    yield Row.near("P = 0.1: largest stable D, T (2 - P) / 2", low, T * (2.0 - 0.1) / 2.0, 2e-6, "s")
 
 
-def _reset_rows() -> list[Row]:
+def _reset_rows() -> Iterator[Row]:
     """Commands for a constant error e: (P e + I S) / T with S = k T e at the k-th call."""
     gains = {"variant": "legacy", "p": 0.1, "i": 2.0, "d": 0.001}
     law, target = Held(JointPid(), gains), math.radians(STEP)
@@ -178,98 +177,79 @@ def _reset_rows() -> list[Row]:
     law.call(target)
     law.set(gains)
     after_zero = law.call(target)
-    names = (
-        "first command (no derivative)",
-        "tenth command",
-        "first command after a reset",
-        "command after I = 0",
-    )
-    return near_each(
-        [f"P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: {name}" for name in names],
-        map(math.degrees, (begun[0], begun[-1], after_reset, after_zero)),
-        (220.0, 400.0, 220.0, 220.0),
-        1e-9,
-        "deg/s",
-    )
+    for name, command, figure in (
+        ("first command (no derivative)", begun[0], 220.0),
+        ("tenth command", begun[-1], 400.0),
+        ("first command after a reset", after_reset, 220.0),
+        ("command after I = 0", after_zero, 220.0),
+    ):
+        text = f"P = 0.1, I = 2, D = 0.001 s, held at an error of 10 deg: {name}"
+        yield Row.near(text, math.degrees(command), figure, 1e-9, "deg/s")
 
 
-def _cyclic_rows() -> list[Row]:
+def _cyclic_rows() -> Iterator[Row]:
     """The error that the law sees: with P = T the command is e / s."""
     gains = {"variant": "legacy", "p": T}
     endless = Held(JointPid(), gains, RobotModel.of(load_robot("gen3")))
     limited = Held(JointPid(), gains)
-    rows = []
     for law, kind, target, q, figure in (
         (endless, "cyclic", 350.0, 10.0, -20.0),
         (endless, "cyclic", -170.0, 170.0, 20.0),
         (limited, "revolute", 350.0, 10.0, 340.0),
     ):
         error = math.degrees(law.call(math.radians(target), math.radians(q)))
-        rows.append(Row.near(f"{kind} joint, target {target:g} deg at {q:g} deg: error", error, figure, 1e-9, "deg"))
-    return rows
+        yield Row.near(f"{kind} joint, target {target:g} deg at {q:g} deg: error", error, figure, 1e-9, "deg")
 
 
-def _formula_rows() -> list[Row]:
+def _formula_rows() -> Iterator[Row]:
     """Whole runs against their difference equations, in the error [deg]."""
     p, i, d, fine = 0.1, 2.0, 0.002, 0.001
-    proportional = step({"variant": "legacy", "p": p}).angle
-    integral = step({"variant": "legacy", "p": p, "i": i}).angle
-    quick = step({"variant": "current", "p": p}, dt=fine).angle
-    damped = step({"variant": "current", "p": p, "d": d}, dt=fine).angle
+    share = fine / T  # of a step of 5 ms
+    proportional = STEP - step({"variant": "legacy", "p": p}).angle
+    integral = STEP - step({"variant": "legacy", "p": p, "i": i}).angle
+    quick = STEP - step({"variant": "current", "p": p}, dt=fine).angle
+    damped = STEP - step({"variant": "current", "p": p, "d": d}, dt=fine).angle
     pi = [STEP, (1.0 - p - i * T) * STEP]
     while len(pi) < integral.size:
         pi.append((2.0 - p - i * T) * pi[-1] - (1.0 - p) * pi[-2])
-    share = fine / T  # of a step of 5 ms
     pd = [STEP, (1.0 - p * share) * STEP]
     while len(pd) < damped.size:
         pd.append(pd[-1] - p * share * pd[-1] + d / T * (pd[-2] - pd[-1]))
-    apart = (
-        ("legacy, P: apart from (1 - P)^k 10 deg", proportional, (1.0 - p) ** np.arange(proportional.size) * STEP),
-        ("legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e", integral, np.array(pi)),
-        (
-            "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg",
-            quick,
-            (1.0 - p * share) ** np.arange(quick.size) * STEP,
-        ),
-        ("current, P and D on the velocity, steps of 1 ms: apart from its equation", damped, np.array(pd)),
-    )
-    return [Row.at_most(words, np.abs(STEP - angle - error).max(), 1e-10, "deg") for words, angle, error in apart]
+    steps, fine_steps = np.arange(proportional.size), np.arange(quick.size)
+    apart = {
+        "legacy, P: apart from (1 - P)^k 10 deg": proportional - (1.0 - p) ** steps * STEP,
+        "legacy, P and I: apart from e'' = (2 - P - I T) e' - (1 - P) e": integral - pi,
+        "current, P, steps of 1 ms: apart from (1 - P / 5)^k 10 deg": quick - (1.0 - p * share) ** fine_steps * STEP,
+        "current, P and D on the velocity, steps of 1 ms: apart from its equation": damped - pd,
+    }
+    for name, difference in apart.items():
+        yield Row.at_most(name, np.abs(difference).max(), 1e-10, "deg")
 
 
-def _effort_rows() -> list[Row]:
+def _effort_rows() -> Iterator[Row]:
     rng = np.random.default_rng(1)
     count, (p, i, d) = 1000, (120.0, 30.0, 4.0)
     targets, q, v = rng.uniform(-1.0, 1.0, (3, count))
-    gains = {"p": p, "i": i, "d": d}
-    textbook = Held(JointPidEffort(), {**gains, "variant": "textbook"})
-    spring = Held(JointPidEffort(), {**gains, "variant": "spring_damper"})
-    torques = np.array([(textbook.call(*at), spring.call(*at)) for at in zip(targets, q, v, strict=True)]).T
     e = targets - q
-    formula = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T
-    words = f"{{}}, {count} random errors: apart from {{}}"
-    return [
-        Row.at_most(
-            words.format("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T"),
-            np.abs(torques[0] - formula).max(),
-            1e-9,
-            "N·m",
-        ),
-        Row.at_most(
-            words.format("spring_damper", "k e - c v"), np.abs(torques[1] - (p * e - d * v)).max(), 1e-9, "N·m"
-        ),
-    ]
+    textbook = p * e + i * T * np.cumsum(e) + d * np.diff(e, prepend=e[0]) / T
+    for variant, formula, expected in (
+        ("textbook", "Kp e + Ki Σ e T + Kd (e(k) - e(k-1)) / T", textbook),
+        ("spring_damper", "k e - c v", p * e - d * v),
+    ):
+        law = Held(JointPidEffort(), {"p": p, "i": i, "d": d, "variant": variant})
+        torques = [law.call(*at) for at in zip(targets, q, v, strict=True)]
+        name = f"{variant}, {count} random errors: apart from {formula}"
+        yield Row.at_most(name, np.abs(torques - expected).max(), 1e-9, "N·m")
 
 
-def _simulation_rows(line: SourceLine, ideal: StepRun) -> list[Row]:
+def _simulation_rows(line: SourceLine, ideal: StepRun) -> Iterator[Row]:
     simulated_run, counts = simulated(line)
     name = f"{line.name}, within the MuJoCo plant"
     difference = np.abs(simulated_run.angle - ideal.angle).max()
-    return [
-        Row.near(f"{name}: fewest calls per 50 ms", min(counts), 10.0, 0.0),
-        Row.near(f"{name}: most calls per 50 ms", max(counts), 10.0, 0.0),
-        Row.near(f"{name}: overshoot", simulated_run.overshoot, line.overshoot[0], 0.05, "%"),
-        Row.at_most(f"{name}: angle apart from the ideal servo's", difference, 1e-6, "deg"),
-    ]
+    yield Row.near(f"{name}: fewest calls per 50 ms", min(counts), 10.0, 0.0)
+    yield Row.near(f"{name}: most calls per 50 ms", max(counts), 10.0, 0.0)
+    yield Row.near(f"{name}: overshoot", simulated_run.overshoot, line.overshoot[0], 0.05, "%")
+    yield Row.at_most(f"{name}: angle apart from the ideal servo's", difference, 1e-6, "deg")
 
 
 def _draw(runs: Mapping[str, StepRun]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +127,7 @@ def run() -> Result:
     first, other = runs["Kp 50, Kd 5"], runs["from (90, 60) deg"]
     undamped = drive(damping=0.0)
     fine = drive(stiffness=300.0, dt=DT / 10.0)
+    columns = (*first.tip.T, *first.q.T, *first.torque.T)
     rows = [
         *_trajectory_rows(first),
         *_variant_rows(runs),
@@ -159,107 +160,82 @@ def run() -> Result:
             "errors": _draw_errors({**{name: runs[name] for name in DRAWN}, "Kp 50, Kd 0": undamped}),
         },
         series={
-            "trajectory": {
-                "t": first.time,
-                "x": first.tip[:, 0],
-                "y": first.tip[:, 1],
-                "t1": first.q[:, 0],
-                "t2": first.q[:, 1],
-                "T1": first.torque[:, 0],
-                "T2": first.torque[:, 1],
-            },
+            "trajectory": {"t": first.time, **dict(zip(("x", "y", "t1", "t2", "T1", "T2"), columns, strict=True))},
             "errors": {"t": first.time, **{name.replace(", ", " "): run.error for name, run in runs.items()}},
         },
     )
 
 
-def _trajectory_rows(first: PlanarRun) -> list[Row]:
-    rows = []
+def _trajectory_rows(first: PlanarRun) -> Iterator[Row]:
     for time, *point in POINTS:
         names = (f"x at {time:g} s", f"y at {time:g} s")
-        rows += near_each(names, first.tip[round(time / DT)], point, 1e-5, "m")
-    return rows + near_each(("T1 at 0 s", "T2 at 0 s"), first.torque[0], (-120.0, -60.0), 1e-9, "N·m")
+        yield from near_each(names, first.tip[round(time / DT)], point, 1e-5, "m")
+    yield from near_each(("T1 at 0 s", "T2 at 0 s"), first.torque[0], (-120.0, -60.0), 1e-9, "N·m")
 
 
-def _variant_rows(runs: Mapping[str, PlanarRun]) -> list[Row]:
-    rows = []
+def _variant_rows(runs: Mapping[str, PlanarRun]) -> Iterator[Row]:
     for variant in VARIANTS:
         name, run = variant.name, runs[variant.name]
         times = run.settling_times()
-        rows += near_each(
-            [f"{name}: settled to {bound}" for bound in times], times.values(), variant.settled, 1.001 * DT, "s"
-        )
-        rows += near_each((f"{name}: final t1", f"{name}: final t2"), run.q[-1], variant.final, 1e-5, "rad")
-        rows.append(Row.at_most(f"{name}: error at 20 s", run.error[-1], 1e-9, "m"))
-    return rows
+        names = [f"{name}: settled to {bound}" for bound in times]
+        yield from near_each(names, times.values(), variant.settled, 1.001 * DT, "s")
+        yield from near_each((f"{name}: final t1", f"{name}: final t2"), run.q[-1], variant.final, 1e-5, "rad")
+        yield Row.at_most(f"{name}: error at 20 s", run.error[-1], 1e-9, "m")
 
 
-def _statics_rows() -> list[Row]:
+def _statics_rows() -> Iterator[Row]:
     beyond = drive(target=(2.0, 1.0))
+    yield Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m")
     pushed = drive(push=PUSH)
-    offset = pushed.tip[-1] - pushed.target
     names = [f"constant force {force:g} N along {axis}: offset at 20 s" for force, axis in zip(PUSH, "xy", strict=True)]
-    return [
-        Row.near("target (2, 1) out of reach: error at 20 s", beyond.error[-1], 0.236, 5e-4, "m"),
-        *near_each(names, offset, [force / STIFFNESS for force in PUSH], 1e-9, "m"),
-    ]
+    offset = pushed.tip[-1] - pushed.target
+    yield from near_each(names, offset, [force / STIFFNESS for force in PUSH], 1e-9, "m")
 
 
-def _identity_rows() -> list[Row]:
-    arm, rng = ARM, np.random.default_rng(1)
-    model = arm.model()
-    dynamics: list[tuple[float, float]] = []
-    page, general = [], []
-    for _ in range(STATES):
+def _identity_rows() -> Iterator[Row]:
+    rng, model = np.random.default_rng(1), ARM.model()
+    apart, size, page, general = np.empty((4, STATES))
+    for k in range(STATES):
         q, v, tau = rng.uniform(-math.pi, math.pi, 2), rng.uniform(-2.0, 2.0, 2), rng.uniform(-20.0, 20.0, 2)
         acceleration = np.linalg.solve(model.mass(q), tau - model.bias(q, v))
-        dynamics.append((np.abs(arm.forward(q, v, tau) - acceleration).max(), max(1.0, np.abs(acceleration).max())))
-        page.append(_law_difference(arm, model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 0.0))
-        general.append(_law_difference(arm, model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 1.0))
-    apart, size = np.array(dynamics).T
-    where = f"{STATES} random states"
-    return [
-        Row.at_most(f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12),
-        Row.report(
-            f"closed form against the model, accelerations up to {size.max():.0f} rad/s²", apart.max(), "rad/s²"
-        ),
-        Row.at_most(f"law against the page's formula, {where}", np.abs(page).max(), 1e-10, "N·m"),
-        Row.at_most(f"law with M = 1 kg against the general form, {where}", np.abs(general).max(), 1e-10, "N·m"),
-    ]
+        apart[k] = np.abs(ARM.forward(q, v, tau) - acceleration).max()
+        size[k] = max(1.0, np.abs(acceleration).max())
+        page[k] = _law_difference(model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 0.0)
+        general[k] = _law_difference(model, q, v, rng.uniform(-2.0, 2.0, (3, 2)), 1.0)
+    where, accelerations = f"{STATES} random states", f"accelerations up to {size.max():.0f} rad/s²"
+    yield Row.at_most(f"closed form against the model, {where}, relative", (apart / size).max(), 1e-12)
+    yield Row.report(f"closed form against the model, {accelerations}", apart.max(), "rad/s²")
+    yield Row.at_most(f"law against the page's formula, {where}", page.max(), 1e-10, "N·m")
+    yield Row.at_most(f"law with M = 1 kg against the general form, {where}", general.max(), 1e-10, "N·m")
 
 
-def _law_difference(arm: TwoLink, model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> Array:
-    """The law's torque less Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G (2,) [N·m].
+def _law_difference(model: RobotModel, q: Array, v: Array, wanted: Array, inertia: float) -> float:
+    """Of the law's torque from Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, the larger of two [N·m].
 
     Here a is the acceleration under that torque, `wanted` (3, 2) has x_d, v_d and a_d, and `inertia` is M [kg].
     """
     pose, zero = make_pose(np.array([*wanted[0], 0.0])), np.zeros(4)
     reference = Reference(pose, np.concatenate((wanted[1], zero)), np.concatenate((wanted[2], zero)))
     torque = Impedance().compute(*_state(model, q, v), reference, page_gains(inertia=inertia), DT).values
-    jacobian = arm.jacobian(q)
-    both, rate = q[0] + q[1], v[0] + v[1]
-    turning = -arm.length * (
-        v[0] ** 2 * np.array([math.cos(q[0]), math.sin(q[0])]) + rate**2 * np.array([math.cos(both), math.sin(both)])
-    )
-    acceleration = jacobian @ arm.forward(q, v, torque) + turning
+    jacobian = ARM.jacobian(q)
+    acceleration = jacobian @ ARM.forward(q, v, torque) + ARM.jdot_v(q, v)
     force = inertia * (wanted[2] - acceleration) + DAMPING * (wanted[1] - jacobian @ v)
-    force += STIFFNESS * (wanted[0] - arm.tip(q))
-    return np.asarray(torque - jacobian.T @ force - arm.gravity_torque(q))
+    force += STIFFNESS * (wanted[0] - ARM.tip(q))
+    return float(np.abs(torque - jacobian.T @ force - ARM.gravity_torque(q)).max())
 
 
-def _integrator_rows(first: PlanarRun) -> list[Row]:
+def _integrator_rows(first: PlanarRun) -> Iterator[Row]:
     """Semi-implicit Euler against the step with a dt² / 2: both are of first order and have the same limit."""
     taylor = drive(taylor=True)
     fine, fine_taylor = drive(dt=DT / 10.0, duration=5.0), drive(dt=DT / 10.0, duration=5.0, taylor=True)
     apart = float(np.linalg.norm(first.tip - taylor.tip, axis=1).max())
     apart_fine = float(np.linalg.norm(fine.tip - fine_taylor.tip, axis=1).max())
     name = "with a dt²/2"
-    return [
-        *(Row.report(f"{name}: settled to {bound}", t, "s") for bound, t in taylor.settling_times().items()),
-        Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m"),
-        Row.report(f"{name}: tip apart from Euler's by at most", apart, "m"),
-        Row.near(f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03),
-    ]
+    for bound, time in taylor.settling_times().items():
+        yield Row.report(f"{name}: settled to {bound}", time, "s")
+    yield Row.at_most(f"{name}: error at 20 s", taylor.error[-1], 1e-9, "m")
+    yield Row.report(f"{name}: tip apart from Euler's by at most", apart, "m")
+    yield Row.near(f"{name}: the same with dt = 1 ms, as a multiple of that", apart_fine / apart, 0.1, 0.03)
 
 
 def _state(model: RobotModel, q: Array, v: Array) -> tuple[RobotState, RobotDynamics]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ Turns = Mapping[tuple[str, str], Run]  # by the axis of the turn and the law's r
 POSTURE = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
 SOFT_STIFFNESS, SOFT_DAMPING = (500.0,) * 3 + (50.0,) * 3, (100.0,) * 3 + (10.0,) * 3
 TURN = math.radians(150.0)
-STEP, RECORDED_EVERY, REGULATION_TIME = 2.5e-4, 20, 2.5  # s, steps (of 5 ms together), s
+STEP, RECORDED_EVERY, REGULATION_TIME = 2.5e-4, 20, 2.5  # s, steps, s
+PERIOD = STEP * RECORDED_EVERY  # of 5 ms
 
 ROTATIONS = 20_000  # random ones, uniform in SO(3)
 
@@ -70,19 +71,18 @@ def run(model: RobotModel) -> Result:
 # --- error vectors ---
 
 
-def _error_vector_rows() -> list[Row]:
+def _error_vector_rows() -> Iterator[Row]:
     angles = np.radians(np.arange(-179.0, 180.0))
-    rows = []
     for axis, reach in (("x", 180.0), ("y", 90.0), ("z", 180.0)):
         unit = np.eye(3)["xyz".index(axis)]
         vectors = [a * unit for a in angles if abs(a) <= math.radians(reach)]
         error = max(abs(rotation_error_euler_xyz(rotation_exp(x)) - x).max() for x in vectors)
-        rows.append(Row.at_most(f"euler_xyz about {axis} up to {reach:g} deg: error", error, 1e-6, "rad"))
+        yield Row.at_most(f"euler_xyz about {axis} up to {reach:g} deg: error", error, 1e-6, "rad")
     error = max(abs(rotation_log(rotation_exp(a * u)) - a * u).max() for a in angles for u in np.eye(3))
-    rows.append(Row.at_most("so3_log about x, y, z up to 180 deg: error", error, 1e-6, "rad"))
+    yield Row.at_most("so3_log about x, y, z up to 180 deg: error", error, 1e-6, "rad")
     beyond = np.degrees(rotation_error_euler_xyz(rotation_exp(math.radians(120.0) * Y)))
     names = [f"euler_xyz of 120 deg about y: {name}" for name in "abc"]
-    return rows + near_each(names, beyond, (-180.0, 60.0, 180.0), math.degrees(1e-6), "deg")
+    yield from near_each(names, beyond, (-180.0, 60.0, 180.0), math.degrees(1e-6), "deg")
 
 
 def _random_misalignment() -> tuple[Array, Array]:
@@ -95,9 +95,8 @@ def _random_misalignment() -> tuple[Array, Array]:
     return np.degrees(lengths), np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
 
 
-def _misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
+def _misalignment_rows(angles: Array, misalignment: Array) -> Iterator[Row]:
     """Mean and largest misalignment in three ranges of the angle, from :func:`_random_misalignment`."""
-    rows = []
     # tolerances: what samples of this size scatter by, more for the largest, which depends on their number
     for low, high, mean, largest, scatter, spread in (
         (0.0, 30.0, 4.8, 8.9, 0.4, 0.8),
@@ -106,9 +105,8 @@ def _misalignment_rows(angles: Array, misalignment: Array) -> list[Row]:
     ):
         chosen = misalignment[(angles >= low) & (angles < high)]
         name = f"euler_xyz, random {low:g}-{high:g} deg: misaligned by"
-        rows.append(Row.near(f"{name}, mean", chosen.mean(), mean, scatter, "deg"))
-        rows.append(Row.near(f"{name}, largest", chosen.max(), largest, spread, "deg"))
-    return rows
+        yield Row.near(f"{name}, mean", chosen.mean(), mean, scatter, "deg")
+        yield Row.near(f"{name}, largest", chosen.max(), largest, spread, "deg")
 
 
 # --- regulation ---
@@ -130,15 +128,13 @@ def _regulate(model: RobotModel, axis: Array, error: str) -> Run:
     start = model.at(POSTURE).pose
     reference = make_pose(start[:3, 3], rotation_exp(TURN * axis) @ start[:3, :3])
     state = np.concatenate((POSTURE, np.zeros(7)))
-    kept = []
-    count = round(REGULATION_TIME / STEP)
-    for index in range(count + 1):
-        if index % RECORDED_EVERY == 0:
-            kept.append(state)
-        state = _implicit_step(arm, state, reference)
-    states = np.array(kept).T
-    times = STEP * RECORDED_EVERY * np.arange(len(kept), dtype=float)
-    return {"time": times, **tip_errors(model, states, [reference] * len(kept))}
+    kept = [state]
+    for _ in range(round(REGULATION_TIME / PERIOD)):
+        for _ in range(RECORDED_EVERY):
+            state = _implicit_step(arm, state, reference)
+        kept.append(state)
+    times = PERIOD * np.arange(len(kept), dtype=float)
+    return {"time": times, **tip_errors(model, np.array(kept).T, [reference] * len(kept))}
 
 
 def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) -> Array:
@@ -154,21 +150,16 @@ def _implicit_step(arm: TaskSpaceMotionModel, state: Array, reference: Array) ->
     return np.concatenate((kin.q + STEP * velocity, velocity))
 
 
-def _regulation_rows(turns: Turns) -> list[Row]:
-    period = STEP * RECORDED_EVERY
-    rows = []
+def _regulation_rows(turns: Turns) -> Iterator[Row]:
     for error, settled, area, deviation in (("euler_xyz", 1.010, 54.0, 80.3), ("so3_log", 0.895, 36.4, 54.5)):
         run, name = turns["y", error], f"regulation, 150 deg about y, {error}:"
         settled_time = settled_at(run["time"], run["angle"], 0.02 * math.degrees(TURN))
-        rows += [
-            Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * period, "s"),
-            Row.near(f"{name} sum of the angles x 5 ms", period * run["angle"].sum(), area, 0.1, "deg·s"),
-            Row.near(f"{name} largest position deviation", run["position"].max(), deviation, 0.02 * deviation, "mm"),
-        ]
+        yield Row.near(f"{name} settled to 2 %", settled_time, settled, 1.001 * PERIOD, "s")
+        yield Row.near(f"{name} sum of the angles x 5 ms", PERIOD * run["angle"].sum(), area, 0.1, "deg·s")
+        yield Row.near(f"{name} largest position deviation", run["position"].max(), deviation, 0.02 * deviation, "mm")
     for error, peak, tolerance in (("euler_xyz", 179.6, 0.4), ("so3_log", 150.0, 0.001)):
         name = f"regulation, 150 deg about (1, 1, 1), {error}: largest angle"
-        rows.append(Row.near(name, turns["(1, 1, 1)", error]["angle"].max(), peak, tolerance, "deg"))
-    return rows
+        yield Row.near(name, turns["(1, 1, 1)", error]["angle"].max(), peak, tolerance, "deg")
 
 
 # --- notes and figures ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -58,17 +58,14 @@ def run() -> Result:
 # --- the arm and its law ---
 
 
-def _zero_posture_rows(model: RobotModel) -> list[Row]:
+def _zero_posture_rows(model: RobotModel) -> Iterator[Row]:
     kin = model.at(np.zeros(7))
     rank = np.linalg.matrix_rank(kin.jacobian, tol=1e-4)
-    return [
-        Row.near("zero posture: tip y", kin.pose[1, 3], -0.0248596, 5e-8, "m"),
-        Row.near("zero posture: tip z", kin.pose[2, 3], 1.1873848, 1e-7, "m"),
-        Row.near("zero posture: rank of the Jacobian", rank, 3, 0),
-        Row.at_most(
-            "torque against the source's formula, angular first", _largest_torque_difference(model), 1e-10, "N·m"
-        ),
-    ]
+    yield Row.near("zero posture: tip y", kin.pose[1, 3], -0.0248596, 5e-8, "m")
+    yield Row.near("zero posture: tip z", kin.pose[2, 3], 1.1873848, 1e-7, "m")
+    yield Row.near("zero posture: rank of the Jacobian", rank, 3, 0)
+    difference = _largest_torque_difference(model)
+    yield Row.at_most("torque against the source's formula, angular first", difference, 1e-10, "N·m")
 
 
 def _largest_torque_difference(model: RobotModel, states: int = 100) -> float:
@@ -130,45 +127,37 @@ def _samples(start: Array) -> int:
     return math.floor(float(np.linalg.norm(GOAL - start)) / TOOL_SPEED / TIME_STEP) + 1
 
 
-def _following_rows(model: RobotModel, following: dict[str, Run]) -> list[Row]:
+def _following_rows(model: RobotModel, following: dict[str, Run]) -> Iterator[Row]:
     start = model.at(np.zeros(7)).pose[:3, 3]
     distance = float(np.linalg.norm(GOAL - start))
-    rows = [
-        Row.near("example 1: distance", distance, 0.711083, 1e-6, "m"),
-        Row.near("example 1: final time", distance / TOOL_SPEED, 7.110827, 1e-5, "s"),
-        Row.near("example 1: samples", _samples(start), 72, 0),
-    ]
+    yield Row.near("example 1: distance", distance, 0.711083, 1e-6, "m")
+    yield Row.near("example 1: final time", distance / TOOL_SPEED, 7.110827, 1e-5, "s")
+    yield Row.near("example 1: samples", _samples(start), 72, 0)
     references = {"position gains only": (55.30, 16.01, 0.775), "all gains": (45.33, 14.57, 3.515)}
     for name, (largest, rms, last) in references.items():
         error, angle = following[name]["position"], following[name]["angle"]
-        rows += [
-            Row.near(f"example 1, {name}: largest position error", error.max(), largest, 0.01, "mm"),
-            Row.near(f"example 1, {name}: rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01, "mm"),
-            Row.near(f"example 1, {name}: at 7.05 s", error[-2], last, 0.001, "mm"),
-            Row.near(f"example 1, {name}: at 7.1 s", error[-1], last, 0.02 * last, "mm"),
-        ]
+        yield Row.near(f"example 1, {name}: largest position error", error.max(), largest, 0.01, "mm")
+        yield Row.near(f"example 1, {name}: rms", math.sqrt(np.mean(error[:-1] ** 2)), rms, 0.01, "mm")
+        yield Row.near(f"example 1, {name}: at 7.05 s", error[-2], last, 0.001, "mm")
+        yield Row.near(f"example 1, {name}: at 7.1 s", error[-1], last, 0.02 * last, "mm")
         if name == "all gains":
-            rows.append(Row.at_most(f"example 1, {name}: largest angle", angle.max(), 0.135, "deg", 0.13))
+            yield Row.at_most(f"example 1, {name}: largest angle", angle.max(), 0.135, "deg", 0.13)
         else:
-            rows.append(Row.near(f"example 1, {name}: angle at 7.05 s", angle[-2], 41.7, 0.05, "deg"))
-            rows.append(Row.near(f"example 1, {name}: angle at 7.1 s", angle[-1], 41.7, 0.02 * 41.7, "deg"))
-    return rows
+            yield Row.near(f"example 1, {name}: angle at 7.05 s", angle[-2], 41.7, 0.05, "deg")
+            yield Row.near(f"example 1, {name}: angle at 7.1 s", angle[-1], 41.7, 0.02 * 41.7, "deg")
 
 
-def _approach_rows(model: RobotModel) -> list[Row]:
+def _approach_rows(model: RobotModel) -> Iterator[Row]:
     """Example 2."""
     target = make_pose(APPROACH)
     arm = TaskSpaceMotionModel(model, STIFFNESS, DAMPING)
     states = _solve(arm, lambda t: target, np.zeros(6), np.array([0.0, 1.0, 10.0]))
     errors = tip_errors(model, states, [target] * 3)
     tip = model.at(states[:7, 1]).pose[:3, 3]
-    names = [f"example 2: {axis} at 1 s" for axis in "xyz"]
-    return [
-        *near_each(names, tip, (0.59768, -0.09950, 0.50536), 1e-5, "m"),
-        Row.near("example 2: position error at 1 s", errors["position"][1], 5.859, 0.01 * 5.859, "mm"),
-        Row.near("example 2: angle at 1 s", errors["angle"][1], 0.0195, 0.01 * 0.0195, "deg"),
-        Row.at_most("example 2: position error at 10 s", errors["position"][2], 1e-6, "mm"),
-    ]
+    yield from near_each([f"example 2: {axis} at 1 s" for axis in "xyz"], tip, (0.59768, -0.09950, 0.50536), 1e-5, "m")
+    yield Row.near("example 2: position error at 1 s", errors["position"][1], 5.859, 0.01 * 5.859, "mm")
+    yield Row.near("example 2: angle at 1 s", errors["angle"][1], 0.0195, 0.01 * 0.0195, "deg")
+    yield Row.at_most("example 2: position error at 10 s", errors["position"][2], 1e-6, "mm")
 
 
 # --- notes and figures ---

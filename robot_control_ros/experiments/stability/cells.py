@@ -39,7 +39,6 @@ class Quantity:
     highest: float
 
     def of(self, cell: Cell) -> float:
-        """The value of a cell."""
         return float(getattr(cell, self.name))
 
     def text(self, cell: Cell) -> str:
@@ -101,22 +100,18 @@ def measure(name: str, rate: float, delay: float) -> Cell:
     def against(wall: float) -> bool:
         return all(contact_is_stable(robot, q, rate, delay, wall) for q in places)
 
-    def largest(quantity: Quantity, stable: Callable[[float], bool]) -> float:
-        return largest_stable(stable, quantity.lowest, quantity.highest)
-
-    translation = largest(TRANSLATION, lambda k: held(k, SOFT[1]))
-    rotation = largest(ROTATION, lambda k: held(SOFT[0], k))
+    translation = largest_stable(lambda k: held(k, SOFT[1]), TRANSLATION.lowest, TRANSLATION.highest)
+    rotation = largest_stable(lambda k: held(SOFT[0], k), ROTATION.lowest, ROTATION.highest)
     half_of_both = held(translation / 2.0, rotation / 2.0)
-    return Cell(name, rate, delay, translation, rotation, half_of_both, largest(WALL, against))
+    wall = largest_stable(against, WALL.lowest, WALL.highest)
+    return Cell(name, rate, delay, translation, rotation, half_of_both, wall)
 
 
-def largest_stable(
-    stable: Callable[[float], bool], lowest: float, highest: float, *, tolerance: float = TOLERANCE
-) -> float:
+def largest_stable(stable: Callable[[float], bool], lowest: float, highest: float) -> float:
     """The largest stable value that was tried below the first failure, from `lowest` > 0 to `highest`.
 
     The range is scanned from below in factors of STEP, then bisected between the last stable value and the first
-    failure, until their ratio is within 1 + tolerance. An unstable island narrower than a step can be missed. The
+    failure, until their ratio is within 1 + TOLERANCE. An unstable island narrower than a step can be missed. The
     result is 0 where `lowest` isn't stable, and `highest` where all tried values are.
     """
     good, bad = 0.0, lowest
@@ -126,7 +121,7 @@ def largest_stable(
             return highest
     if good == 0.0:
         return 0.0
-    while bad > (1.0 + tolerance) * good:
+    while bad > (1.0 + TOLERANCE) * good:
         middle = math.sqrt(good * bad)
         good, bad = (middle, bad) if stable(middle) else (good, middle)
     return good
@@ -137,9 +132,7 @@ def lightest(robot: RobotConfig) -> tuple[float, float]:
     model = RobotModel.of(robot)
     kins = [model.at(q) for q in postures(robot)]
     mobilities = [kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T) for kin in kins]
-    linear, angular = (
-        max(float(np.linalg.eigvalsh(w[part, part])[-1]) for w in mobilities) for part in (slice(0, 3), slice(3, 6))
-    )
+    linear, angular = np.max([[np.linalg.norm(w[:3, :3], 2), np.linalg.norm(w[3:, 3:], 2)] for w in mobilities], axis=0)
     return 1.0 / linear, 1.0 / angular
 
 

@@ -14,22 +14,9 @@ from ...core.types import Array
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from ...simulation.mujoco_plant import PHYSICS_STEP
+from . import cells as search
 from . import trials
-from .cells import (
-    CRITICAL,
-    DELAYS,
-    OFFSET,
-    QUANTITIES,
-    ROTATION,
-    SOFT,
-    STEP,
-    TOLERANCE,
-    WALL,
-    Cell,
-    Quantity,
-    lightest,
-    virtual_damping,
-)
+from .cells import QUANTITIES, ROTATION, WALL, Cell, Quantity, lightest, virtual_damping
 
 
 def page_text(cells: Sequence[Cell], figure: Path) -> str:
@@ -39,15 +26,11 @@ def page_text(cells: Sequence[Cell], figure: Path) -> str:
         text.format(
             figure=figure.as_posix(),
             both=sum(cell.half_of_both for cell in cells),
-            cells=len(cells),
+            count=len(cells),
+            search=search,
             trials=trials,
             physics_rate=1.0 / PHYSICS_STEP,
             press_mm=1e3 * trials.PRESS,
-            critical=CRITICAL,
-            offset=OFFSET,
-            soft=SOFT,
-            step=STEP,
-            tolerance=TOLERANCE,
             virtual_damping=virtual_damping(),
         )
     ]
@@ -122,7 +105,7 @@ def _panel(axes: Any, cells: Sequence[Cell], quantity: Quantity) -> None:
     if quantity is WALL:
         axes.set_xscale("symlog", linthresh=1.0)
         axes.set_xlim(-0.2, 24.0)
-        ticks = [1e3 * delay for delay in DELAYS]
+        ticks = [1e3 * delay for delay in search.DELAYS]
     else:
         axes.set_xscale("log")
         axes.set_xlim(0.4, 24.0)
@@ -139,4 +122,4 @@ def _rule(name: str, quantity: Quantity, late: Array) -> tuple[Array, str]:
     if quantity is WALL:
         return virtual_damping() / late, "B / delay"
     inertia = lightest(load_robot(name))[quantity is ROTATION]
-    return CRITICAL * inertia / late**2, f"{CRITICAL:.2f} Λ / τ²"
+    return search.CRITICAL * inertia / late**2, f"{search.CRITICAL:.2f} Λ / τ²"

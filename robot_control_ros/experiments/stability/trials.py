@@ -11,8 +11,9 @@ from ...control.loop import ControlLoop
 from ...core.errors import HardwareFault
 from ...core.types import Array, Command, RobotState
 from ...robot.configuration import RobotConfig
-from ...robot.model import RobotModel
+from ...robot.model import RobotDynamics, RobotModel
 from ...simulation.delayed import DelayedPlant
+from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 
 PUSH = (20.0, 2.0)  # N, N·m, along DIRECTION
@@ -39,11 +40,10 @@ def impedance_is_stable(
     loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.model)
     motion = []
     try:
-        for _ in _drive(loop, arm, delay, HELD[1]):
-            assert loop.kin is not None
-            error, twist = loop.pose_error(), loop.kin.twist
+        for kin in _drive(loop, arm, delay, HELD[1]):
+            error, twist = loop.pose_error(), kin.twist
             parts = (error[:3], error[3:], twist[:3], twist[3:])
-            motion.append([*(math.sqrt(part.dot(part)) for part in parts), np.abs(loop.kin.v).max()])
+            motion.append([*(math.sqrt(part.dot(part)) for part in parts), np.abs(kin.v).max()])
     except HardwareFault:
         return False
     size = np.array(motion)
@@ -73,21 +73,18 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
     return bool(force.min() > 0.0 and np.ptp(force) <= REMAINDER * force.mean())
 
 
-def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) -> Iterator[None]:
-    """Yield after each tick.
+def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) -> Iterator[RobotDynamics]:
+    """Yield the arm's kinematics after each cycle.
 
     Raises:
         HardwareFault: a limit is met, safety stops the arm, or the physics diverges.
     """
     rate = loop.robot.profile.rate
     plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
-    plant.open()
-    for _ in range(round(seconds * rate)):
-        command = loop.tick(plant.read())
+    for _, kin, _ in lockstep(plant, loop, round(seconds * rate)):
         if loop.safety.fault or loop.safety.saturated.any():
             raise HardwareFault("safety limits a command")
-        plant.write(command)
-        yield
+        yield kin
 
 
 class _TouchedArm:

@@ -33,28 +33,22 @@ class Entities:
     def publisher(self, kind: type, topic: str, qos: QoSProfile | int = COMMAND_QOS) -> Any:
         """A publisher: reliable, depth 1."""
         made: Any = self.node.create_publisher(kind, topic, qos, event_callbacks=_QUIET_PUBLISHER)
-        self.on_close(self.node.destroy_publisher, made)
-        return made
+        return self._kept(made, self.node.destroy_publisher)
 
     def subscription(
         self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
     ) -> None:
         """A subscription: best effort, depth 1; a raw one gets serialised messages."""
-        made: Any = self.node.create_subscription(
-            kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw
-        )
-        self.on_close(self.node.destroy_subscription, made)
+        made = self.node.create_subscription(kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw)
+        self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
         """A service."""
-        made: Any = self.node.create_service(kind, name, callback)
-        self.on_close(self.node.destroy_service, made)
+        self._kept(self.node.create_service(kind, name, callback), self.node.destroy_service)
 
     def client(self, kind: type, name: str) -> Any:
         """A client of a service."""
-        made: Any = self.node.create_client(kind, name)
-        self.on_close(self.node.destroy_client, made)
-        return made
+        return self._kept(self.node.create_client(kind, name), self.node.destroy_client)
 
     def trigger(self, name: str, action: Callable[[], Any], done: str = "") -> None:
         """A std_srvs/Trigger service around an action; the answer is its text, or else `done`, or one of our errors."""
@@ -76,5 +70,8 @@ class Entities:
 
     def timer(self, period: float, callback: Callable[[], Any]) -> None:
         """A timer on the steady clock."""
-        made = self.node.create_timer(period, callback, clock=steady_clock())
-        self.on_close(self.node.destroy_timer, made)
+        self._kept(self.node.create_timer(period, callback, clock=steady_clock()), self.node.destroy_timer)
+
+    def _kept(self, made: Any, destroy: Callable[[Any], object]) -> Any:
+        self.on_close(destroy, made)
+        return made

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, refused
 from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
 from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 
@@ -115,8 +115,7 @@ def read_pose(message: Pose) -> Array:
     """
     position, turn = vector(message.position), message.orientation
     if not np.isfinite(position).all():
-        text = f"target position = {position.tolist()}: must be 3 finite numbers"
-        raise ConfigError(text, name="target position", value=position)
+        raise refused("target position", position, "must be 3 finite numbers")
     return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
 
 
@@ -179,8 +178,8 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
         unset = np.isnan(chosen)
         if unset.any() and not unset.all():
             without = [name for name, is_unset in zip(joints, unset, strict=True) if is_unset]
-            text = f"joint command: {kind} of {without} are NaN: must be given for all joints, or for none"
-            raise ConfigError(text, name=without[0], value=math.nan)
+            rule = f"{kind} must be given for all joints, or for none; NaN: {', '.join(without)}"
+            raise refused(without[0], math.nan, rule, where="joint command: ")
         return None if unset.all() else chosen
 
     position, velocity = given("positions", message.position), given("velocities", message.velocity)
@@ -219,19 +218,18 @@ def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tu
         ConfigError: joints missing or unknown, no points, a point of the wrong size, times that don't rise.
     """
     if sorted(message.joint_names) != sorted(joints):
-        text = f"joint trajectory: joints {list(message.joint_names)}: must be {', '.join(joints)}"
-        raise ConfigError(text, name="joint_names", value=tuple(message.joint_names), bound=tuple(joints))
+        names, rule = tuple(message.joint_names), f"must be {', '.join(joints)}"
+        raise refused("joint_names", names, rule, tuple(joints), where="joint trajectory: ")
     if not message.points:
-        raise ConfigError("joint trajectory: no points: must have at least one", name="points", value=0, bound=1)
+        raise refused("points", 0, "must be at least one", 1, where="joint trajectory: ")
     index = [list(message.joint_names).index(name) for name in joints]
     for number, point in enumerate(message.points):
         if len(point.positions) != len(joints):
-            text = f"joint trajectory: point {number} has {len(point.positions)} positions: must have {len(joints)}"
-            raise ConfigError(text, name="positions", value=len(point.positions), bound=len(joints))
+            where, rule = f"joint trajectory: point {number}: ", f"must be as many as joints, {len(joints)}"
+            raise refused("positions", len(point.positions), rule, len(joints), where=where)
     times = np.array([seconds(point.time_from_start) for point in message.points])
     if not (np.diff(times) > 0.0).all():
-        text = f"joint trajectory: times from start {times.tolist()} s: must rise"
-        raise ConfigError(text, name="time_from_start", value=times)
+        raise refused("time_from_start", times, "must rise", where="joint trajectory: ", unit="s")
     positions = np.array([point.positions for point in message.points])[:, index]
     if all(len(point.velocities) == len(joints) for point in message.points):
         velocities = np.array([point.velocities for point in message.points])[:, index]

@@ -13,7 +13,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import ConfigError, RobotControlError, refused
 from ...core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, ParameterSet, check_gain, plain, plain_value
 
 Number = tuple[float, float, float, str]  # default, lower and upper bound, description
@@ -53,8 +53,7 @@ def _declare_number(node: Node, name: str, default: float, lower: float, upper: 
     descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
     value: Any = node.declare_parameter(name, default, descriptor).value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
-        message = f"{name} = {value!r}: must be a number within [{lower:g}, {upper:g}]"
-        raise ConfigError(message, name=name, value=value, bound=(lower, upper))
+        raise refused(name, value, f"must be a number within [{lower:g}, {upper:g}]", (lower, upper))
     return float(value)
 
 

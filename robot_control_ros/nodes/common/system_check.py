@@ -60,7 +60,7 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     if not name:
         return []
     if manager_services() is None:
-        return [ok(f"{name} was not asked: controller_manager_msgs isn't installed here")]
+        return [ok(f"{name} can't be asked: controller_manager_msgs isn't installed here")]
     controllers = list_controllers(node, name)
     if controllers is None:
         return [error(f"{name} doesn't answer", *how_to_start(robot))]
@@ -74,7 +74,7 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     switch = "ros2 control switch_controllers --strict"
     if conflicting:
         command = f"{switch} --deactivate {' '.join(conflicting)} --activate {wanted}"
-        return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", "Let it give way", command)]
+        return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", "Deactivate it", command)]
     state = found[wanted].state
     if state == "inactive" and follows:
         return [ok(f"{wanted} is inactive, and is activated next")]
@@ -100,7 +100,9 @@ def check_conflicting_publishers(
         if (count := senders.count(name)) > 1
     ]
     if others := sorted(set(senders) - allowed):
-        found.append(error(f"{', '.join(others)} publishes commands on {topic}, too", "One at a time: stop it"))
+        found.append(
+            error(f"{', '.join(others)} publishes commands on {topic}, too", "Stop it: only one node may command")
+        )
     return found
 
 

@@ -19,9 +19,9 @@ from ..common.messages import from_stamp, numbers, read_joint_trajectory, second
 from ..common.ros_params import TunedParameters
 from .trajectory_goal import (
     INVALID_GOAL,
-    PATH_TOLERANCE_VIOLATED,
     SUCCESSFUL,
     Constraints,
+    FollowedGoal,
     Outcome,
     TrajectoryGoal,
     bounds_of,
@@ -37,15 +37,12 @@ class _Running:
 
     Attributes:
         done: gets its outcome, or None where it was cancelled.
-        restarts: of the loop when it was accepted.
         feedback_at: stamp of the state at the last feedback [s].
     """
 
     handle: Any
-    goal: TrajectoryGoal
-    path: object
+    followed: FollowedGoal
     done: Future
-    restarts: int
     feedback_at: float = -np.inf
 
 
@@ -89,29 +86,17 @@ class FollowJointTrajectory:
 
     def cycle(self) -> None:
         """After each control cycle."""
-        running, reference, state = self._running, self._loop.reference, self._loop.state
+        running = self._running
         if running is None:
             return
-        if self._loop.motion.trajectory is not running.path:
-            restarted = self._loop.restart_reason if self._loop.restarts != running.restarts else ""
-            if lost := self._loop.fault or restarted:
-                self.abort(lost, PATH_TOLERANCE_VIOLATED)
-            else:
-                self.abort("another target took its place")
-            return
-        if state is None or reference.q is None or reference.v is None:
-            return
-        position_error, velocity_error = running.goal.error(reference.q, state.q), reference.v - state.v
-        if state.time - running.feedback_at >= FEEDBACK_PERIOD:
-            running.feedback_at = state.time
-            desired, actual = (reference.q, reference.v, reference.a), (state.q, state.v, None)
-            points = desired, actual, (position_error, velocity_error, None)
-            running.handle.publish_feedback(self._feedback(running.goal, state.time, points))
-        outcome = running.goal.judge(state.time, position_error, velocity_error)
-        if outcome is not None:
+        if outcome := running.followed.lost():
+            self._finish(outcome)
+        elif outcome := running.followed.judge():
             if outcome.code != SUCCESSFUL:
                 self._loop.motion.hold()
             self._finish(outcome)
+        else:
+            self._publish_feedback(running)
 
     def abort(self, reason: str, code: int = INVALID_GOAL) -> None:
         """End the goal that is followed, if there is one; where the robot goes then is the caller's affair."""
@@ -141,7 +126,7 @@ class FollowJointTrajectory:
             done.set_result(Outcome(INVALID_GOAL, str(error)))
         else:
             self.abort("a newer goal took its place")
-            self._running = _Running(handle, goal, self._loop.motion.trajectory, done, self._loop.restarts)
+            self._running = _Running(handle, FollowedGoal(goal, self._loop), done)
 
         async def execute(handle: Any) -> Any:
             return self._result(handle, await done)
@@ -183,14 +168,23 @@ class FollowJointTrajectory:
         start = seconds(message.header.stamp) or now
         return TrajectoryGoal(joints, loop.model.cyclic, start, times, on_path, at_goal, left), path
 
-    def _feedback(self, goal: TrajectoryGoal, time: float, points: Any) -> Any:
+    def _publish_feedback(self, running: _Running) -> None:
+        state, errors = self._loop.state, running.followed.errors()
+        reference: Any = self._loop.reference
+        if state is None or errors is None or state.time - running.feedback_at < FEEDBACK_PERIOD:
+            return
+        running.feedback_at, goal = state.time, running.followed.goal
         feedback = self._action.Feedback(joint_names=list(goal.joints))
-        feedback.header.stamp = to_stamp(time)
-        for point, (q, v, a) in zip((feedback.desired, feedback.actual, feedback.error), points, strict=True):
-            point.time_from_start = to_duration(time - goal.start)
+        feedback.header.stamp = to_stamp(state.time)
+        for point, (q, v, a) in (
+            (feedback.desired, (reference.q, reference.v, reference.a)),
+            (feedback.actual, (state.q, state.v, None)),
+            (feedback.error, (*errors, None)),
+        ):
+            point.time_from_start = to_duration(state.time - goal.start)
             point.positions, point.velocities = numbers(q), numbers(v)
             if a is not None:
                 point.accelerations = numbers(a)
         if hasattr(feedback, "index"):  # older control_msgs have none
-            feedback.index = goal.point(time)
-        return feedback
+            feedback.index = goal.point(state.time)
+        running.handle.publish_feedback(feedback)

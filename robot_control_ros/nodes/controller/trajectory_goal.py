@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...control.controller import Controller
 from ...core.errors import ConfigError
 from ...core.gains import JOINT, gain
 from ...core.spatial import wrap
@@ -144,3 +145,38 @@ class TrajectoryGoal:
         if late > self.goal_time:
             return Outcome(GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end {message}")
         return None
+
+
+class FollowedGoal:
+    """A goal that a loop follows from now on.
+
+    Args:
+        goal: what must be kept.
+        loop: has just begun to follow its trajectory.
+    """
+
+    def __init__(self, goal: TrajectoryGoal, loop: Controller) -> None:
+        self.goal, self._loop = goal, loop
+        self._trajectory, self._restarts = loop.motion.trajectory, loop.restarts
+
+    def errors(self) -> tuple[Array, Array] | None:
+        """Desired less actual joint positions and velocities (n,) of the last cycle; None where it had no reference."""
+        reference, state = self._loop.reference, self._loop.state
+        if state is None or reference.q is None or reference.v is None:
+            return None
+        return self.goal.error(reference.q, state.q), reference.v - state.v
+
+    def lost(self) -> Outcome | None:
+        """How the goal ended where the loop follows something else since the last cycle; None where it doesn't."""
+        loop = self._loop
+        if loop.motion.trajectory is self._trajectory:
+            return None
+        restarted = loop.restart_reason if loop.restarts != self._restarts else ""
+        if reason := loop.fault or restarted:
+            return Outcome(PATH_TOLERANCE_VIOLATED, reason)
+        return Outcome(INVALID_GOAL, "another target took its place")
+
+    def judge(self) -> Outcome | None:
+        """How the goal ends with the last cycle, or None where it goes on."""
+        errors, state = self.errors(), self._loop.state
+        return None if errors is None or state is None else self.goal.judge(state.time, *errors)

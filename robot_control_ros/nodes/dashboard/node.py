@@ -23,7 +23,8 @@ _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "HardwareProfile of the robot's file."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
-    "host": ("127.0.0.1", "Address to listen on; 0.0.0.0 lets others in, without any password."),
+    "host": ("127.0.0.1", "Address to listen on; 0.0.0.0: on every network."),
+    "token": (True, "Whether only browsers with the printed address get in; false only on 127.0.0.1."),
 }
 _NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one.")}
 
@@ -65,14 +66,15 @@ class DashboardNode(Node):
         host, port = self._chosen["host"], int(self._chosen["port"])
         link = RosLink(self, self._robot, urdf)
         try:
-            self._page = self._page_type(link, host, port)
+            self._page = self._page_type(link, host, port, self._chosen["token"])
         except RobotControlError:
             link.close()
             raise
         self._link = link
         if self._page.port != port:
             print(f"port {port} is taken: {self._page.port} it is", flush=True)
-        print(f"dashboard of {self._robot.name}: http://{host}:{self._page.port}", flush=True)
+        print(f"dashboard of {self._robot.name}: {self._page.address}", flush=True)
+        print(f"to look on only: {self._page.look_address}", flush=True)
 
 
 def main() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import SetParametersAtomically
-from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -23,7 +25,11 @@ from ...core.types import Array
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
 from ..common.messages import JointStateReader, numbers, to_duration
-from ..common.running import STATE_QOS
+
+WARN, ERROR = 30, 40  # levels of log messages
+_TRIGGERS = ("ethercat/enable", "ethercat/reset_fault", "controller/go_home")
+# Deep enough for a second in which this process is held up.
+RECORD_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class ContourOperator(Node):
@@ -35,6 +41,9 @@ class ContourOperator(Node):
         message: theirs, about the drives.
         running: whether the drives do what is commanded, as they report.
         stopped: whether the drives were stopped, as they report.
+        last_error, last_warning: that a node has logged since the last trajectory was sent; empty for none. An error is
+            a warning, too.
+        home_distance: of the joint farthest from home [rad]; infinite before the first joint state.
         diagnosed_at: when the last diagnostics came, by time.monotonic() [s].
     """
 
@@ -42,28 +51,29 @@ class ContourOperator(Node):
         super().__init__("operator")
         self.has_telemetry = self.running = self.stopped = False
         self.bus: Mapping[str, str] = {}
-        self.message, self.diagnosed_at = "", 0.0
+        self.message = self.last_error = self.last_warning = ""
+        self.home_distance = math.inf
+        self.diagnosed_at = 0.0
         self._robot, self._reader = robot, JointStateReader(robot.joints)
         self._samples: list[tuple[float, Array]] | None = None
-        self._entities = entities = Entities(self)
+        entities = Entities(self)
         self._trajectory = entities.publisher(JointTrajectory, "/controller/joint_trajectory")
-        self._drives: dict[str, Client] = {
-            name: self.create_client(Trigger, f"/ethercat/{name}") for name in ("enable", "reset_fault")
-        }
-        self._set: Client = self.create_client(SetParametersAtomically, "/controller/set_parameters_atomically")
-        entities.subscription(JointState, "/joint_states", self._on_joint_state, STATE_QOS)
+        self._triggers = {name: entities.client(Trigger, f"/{name}") for name in _TRIGGERS}
+        self._set = entities.client(SetParametersAtomically, "/controller/set_parameters_atomically")
+        entities.subscription(JointState, "/joint_states", self._on_joint_state, RECORD_QOS)
         entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        entities.subscription(Log, "/rosout", self._on_log, 20)
 
     @property
     def ready(self) -> bool:
         """Whether everything that is used is there."""
-        services = all(client.service_is_ready() for client in (*self._drives.values(), self._set))
+        services = all(client.service_is_ready() for client in (*self._triggers.values(), self._set))
         return self.has_telemetry and services and self._trajectory.get_subscription_count() > 0
 
     def request(self, service: str) -> Future:
-        """Request enable or reset_fault of the bus."""
-        return self._drives[service].call_async(Trigger.Request())
+        """Request one of the services of the bus or the controller."""
+        return self._triggers[service].call_async(Trigger.Request())
 
     def set_gains(self, law: str, gains: Mapping[str, Any]) -> Future:
         """Set gains by name, all or none; see :meth:`check_set`."""
@@ -84,7 +94,7 @@ class ContourOperator(Node):
             point = JointTrajectoryPoint(positions=numbers(q), velocities=numbers(v))
             point.time_from_start = to_duration(float(t))
             message.points.append(point)
-        self._samples = []  # the record begins
+        self._samples, self.last_error, self.last_warning = [], "", ""  # the record begins
         self._trajectory.publish(message)
 
     @property
@@ -98,17 +108,22 @@ class ContourOperator(Node):
         times = np.array([t for t, _ in samples])
         return times, np.array([q for _, q in samples]).reshape(len(samples), self._robot.n)
 
-    def close(self) -> None:
-        """Take the topics back."""
-        self._entities.close()
-
     def _on_joint_state(self, message: JointState) -> None:
         state = self._reader.read(message)
-        if state is not None and self._samples is not None:
+        if state is None:
+            return
+        self.home_distance = float(np.abs(state.q - self._robot.home).max())
+        if self._samples is not None:
             self._samples.append((state.time, state.q))
 
     def _on_state(self, message: Float64MultiArray) -> None:
         self.has_telemetry = True
+
+    def _on_log(self, message: Log) -> None:
+        if message.level >= WARN:
+            self.last_warning = f"{message.name}: {message.msg}"
+        if message.level >= ERROR:
+            self.last_error = self.last_warning
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from geometry_msgs.msg import PointStamped
 
-from ...core.spatial import make_pose
+from ...core.spatial import make_pose, pose_from_rows
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
 from ...simulation.log import Log
@@ -40,9 +40,9 @@ class KeyOperator(Operator):
             self.length = 0.0
         self._object = next((item for item in scene.objects.values() if item.motion == "slides"), None)
         self.leads = "tip" if self._object is None else self._object.name
-        self._place: Array | None = None if self._object is None else self._object.shape.pose[:3, 3].copy()
-        self._turn = np.eye(3)
+        self._pose: Array | None = None  # of what is led
         if self._object is not None:
+            self._pose = self._object.shape.pose
             self._object_target = self._entities.publisher(PointStamped, f"/simulator/{self.leads}/target")
 
     @property
@@ -55,9 +55,9 @@ class KeyOperator(Operator):
 
     @property
     def note(self) -> str:
-        if self._place is None:
+        if self._pose is None:
             return ""
-        x, y, z = self._place * 1e3
+        x, y, z = self._pose[:3, 3] * 1e3
         return f"{self.leads} to ({x:.0f}, {y:.0f}, {z:.0f}) mm"
 
     def pushed(self, log: Log) -> Array:
@@ -66,22 +66,19 @@ class KeyOperator(Operator):
     def _act(self) -> None:
         if self.latest is None:
             return
-        if self._place is None:
-            pose = self.latest["pose"].reshape(3, 4)
-            self._place, self._turn = pose[:, 3].copy(), pose[:, :3].copy()
+        pose = pose_from_rows(self.latest["pose"]) if self._pose is None else self._pose
         keys = self.keyboard.keys()
-        if "escape" in keys:
-            self.finished = True
-        for key in keys:
-            self._place = self._place + STROKE * np.array(STROKES.get(key, (0.0, 0.0, 0.0)))
+        self.finished |= "escape" in keys
+        strokes = sum((np.array(STROKES[key]) for key in keys if key in STROKES), start=np.zeros(3))
+        self._pose = make_pose(pose[:3, 3] + STROKE * strokes, pose[:3, :3])
         if self.keyboard.usable:
-            self._send(self._place)
+            self._send(self._pose)
 
-    def _send(self, place: Array) -> None:
+    def _send(self, pose: Array) -> None:
         if self._object is None:
-            self._send_target(make_pose(place, self._turn))
+            self._send_target(pose)
             return
         point = PointStamped()
         point.header.frame_id = self._robot.base
-        fill_vector(point.point, place)
+        fill_vector(point.point, pose[:3, 3])
         self._object_target.publish(point)

@@ -6,7 +6,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from std_msgs.msg import Float64MultiArray
 
-from ...core.spatial import make_pose, pose_from_rows
+from ...core.spatial import pose_from_rows
 from ...core.types import Array
 from ...laws import law_class
 from ...references import Circle
@@ -15,16 +15,10 @@ from ...simulation.log import Log, LogSample
 from ..common.messages import fill_pose, fill_vector
 from .spectator import Spectator
 
-LENGTH = 20.0  # s
 PERIOD = 0.02  # s between two targets
 SETTLE = 1.0  # s before the circle begins
 PUSH_AT, PUSH_FOR, PUSH_FORCE = 8.0, 1.0, 20.0  # s, s, N
 RADIUS, TURN = 0.08, 5.0  # m, s
-
-PLAN = (
-    f"a circle of {RADIUS * 1e3:.0f} mm radius from {SETTLE:g} s on, "
-    f"a push of {PUSH_FORCE:g} N upwards from {PUSH_AT:g} s to {PUSH_AT + PUSH_FOR:g} s"
-)
 
 
 class Operator(Spectator):
@@ -34,7 +28,7 @@ class Operator(Spectator):
         samples: of the telemetry.
     """
 
-    length = LENGTH
+    length = 20.0
 
     def __init__(self, robot: RobotConfig, law: str) -> None:
         super().__init__()
@@ -49,7 +43,10 @@ class Operator(Spectator):
 
     @property
     def plan(self) -> str:
-        return PLAN
+        return (
+            f"a circle of {RADIUS * 1e3:.0f} mm radius from {SETTLE:g} s on, "
+            f"a push of {PUSH_FORCE:g} N upwards from {PUSH_AT:g} s to {PUSH_AT + PUSH_FOR:g} s"
+        )
 
     @property
     def note(self) -> str:
@@ -78,16 +75,15 @@ class Operator(Spectator):
     def _act(self) -> None:
         if self.latest is None:
             return
-        pose = self.latest["pose"].reshape(3, 4)
+        pose = pose_from_rows(self.latest["pose"])
         if self._circle is None:
-            start = make_pose(pose[:, 3], pose[:, :3])
-            self._circle = Circle(start, RADIUS, TURN, SETTLE, normal=(0.0, 0.0, 1.0))
+            self._circle = Circle(pose, RADIUS, TURN, SETTLE, normal=(0.0, 0.0, 1.0))
         reference = self._circle.sample(self.elapsed).pose
         assert reference is not None
         self._send_target(reference)
         pushing = self._pushing(self.elapsed)
         if pushing or self._was_pushing:
-            self._push.publish(self._upward_push(pose[:, :3], PUSH_FORCE if pushing else 0.0))
+            self._push.publish(self._upward_push(pose[:3, :3], PUSH_FORCE if pushing else 0.0))
         self._was_pushing = pushing
 
     def _send_target(self, pose: Array) -> None:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.client import Client
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -37,7 +36,7 @@ class Spectator(Node):
         self.latest: dict[str, Array] | None = None
         self._began: float | None = None
         self._entities = entities = Entities(self)
-        self._zero: Client = self.create_client(Trigger, "/controller/zero_wrench")
+        self._zero = entities.client(Trigger, "/controller/zero_wrench")
         self._taring: Any = None
         entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
@@ -58,10 +57,6 @@ class Spectator(Node):
     def note(self) -> str:
         """What is being done."""
         return ""
-
-    def close(self) -> None:
-        """Take the topics back."""
-        self._entities.close()
 
     def _on_state(self, message: Float64MultiArray) -> None:
         if not self._tared():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +20,7 @@ MIN_GRAVITY = 2.0  # N·m, from which on the sign of a torque can be judged
 MAX_FREE_FORCE = 5.0  # N of force in free space, beyond which a tare is needed
 
 
-@dataclass
+@dataclass(frozen=True)
 class Samples:
     """Messages of one topic, oldest first.
 
@@ -28,13 +28,8 @@ class Samples:
         arrivals, stamps: when each came, by the wall clock, and its stamp [s].
     """
 
-    arrivals: list[float] = field(default_factory=list)
-    stamps: list[float] = field(default_factory=list)
-
-    def add(self, arrival: float, stamp: float) -> None:
-        """One more."""
-        self.arrivals.append(arrival)
-        self.stamps.append(stamp)
+    arrivals: Sequence[float]
+    stamps: Sequence[float]
 
     def __len__(self) -> int:
         return len(self.arrivals)
@@ -43,32 +38,16 @@ class Samples:
         """Times between them [s], at least one: by their stamps where time is simulated, else by their arrivals."""
         return np.diff(self.stamps if simulated else self.arrivals)
 
-    @property
-    def rising(self) -> bool:
-        """Whether each stamp is later than the one before."""
-        return bool((np.diff(self.stamps) > 0.0).all())
-
-    @property
-    def falling(self) -> bool:
-        """Whether a stamp is earlier than the one before."""
-        return bool((np.diff(self.stamps) < 0.0).any())
-
-    @property
-    def age(self) -> float:
-        """Median of arrival minus stamp [s]."""
-        return float(np.median(np.array(self.arrivals) - np.array(self.stamps)))
-
 
 def judge_rate(what: str, samples: Samples, nominal: float, simulated: bool) -> Finding:
     """Whether as many messages come as the profile says [Hz]; per second of simulated time where that is."""
     text, rate = _rate(what, samples, simulated)
     if abs(rate / nominal - 1.0) <= RATE_TOLERANCE:
         return ok(text)
-    cause = (
-        "Look at the driver's update_rate, the network and this machine's load" if rate < nominal else "If it's right"
-    )
-    advice = f"{cause}, or set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
-    return warning(f"{text}, where {nominal:.0f} Hz are nominal", advice)
+    advice = f"set the controller's rate: {rate:.0f} in the parameter file of the launch argument gains"
+    too_slow = "Look at the driver's update_rate, the network and this machine's load, or"
+    advice = f"{too_slow if rate < nominal else 'If the rate is right,'} {advice}"
+    return warning(f"{text}, but the profile says {nominal:.0f} Hz", advice)
 
 
 def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> Finding:
@@ -76,7 +55,7 @@ def judge_gaps(what: str, samples: Samples, longest: float, simulated: bool) -> 
     text, _ = _rate(what, samples, simulated)
     if samples.gaps(simulated).max() > longest:
         remedy = "A law that needs it stops meanwhile: look at the sensor's rate and the network"
-        return warning(f"{text}, where {longest * 1e3:.0f} ms are allowed", remedy)
+        return warning(f"{text}, but at most {longest * 1e3:.0f} ms are allowed", remedy)
     return ok(text)
 
 
@@ -85,15 +64,16 @@ def judge_clock(what: str, samples: Samples, simulated: bool, publishers: str) -
 
     In simulated time stamps may repeat: ros2_control stamps with the time of /clock that it heard last.
     """
-    if samples.stamps[-1] == samples.stamps[0] and simulated:
+    steps = np.diff(samples.stamps)
+    if simulated and not steps.any():
         return error(f"{what}: stamps stand still", "Is there a /clock, and does it run?", "ros2 topic hz /clock")
-    if samples.falling:
+    if (steps < 0.0).any():
         return error(f"{what}: stamps go back", "Look for two publishers, or a simulation that was reset", publishers)
     if simulated:
         return ok(f"{what}: stamps of simulated time don't go back")
-    if not samples.rising:
+    if not steps.all():
         return error(f"{what}: stamps repeat", "Look for two publishers, or a driver without stamps", publishers)
-    age = samples.age
+    age = float(np.median(np.subtract(samples.arrivals, samples.stamps)))
     if abs(age) > ANOTHER_TIME:
         return warning(f"{what}: stamps are of simulated time", "Ask for a profile with simulated_time, such as sim")
     if abs(age) > MAX_AGE:
@@ -129,7 +109,7 @@ def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotS
     if reversed_ < 0.5 * same:
         other = "torque" if robot.profile.joint_effort == "reversed_torque" else "reversed_torque"
         remedy = f"Set joint_effort: {other} in profile {robot.profile_name}"
-        return [error(f"joint efforts have the other sign: {size}", remedy)]
+        return [error(f"joint efforts have the wrong sign: {size}", remedy)]
     if same > 0.5 * np.linalg.norm(gravity):
         remedy = "Are they torques? What is mounted must be in the description; or set joint_effort: none"
         return [warning(f"joint efforts don't hold the weight: {size}", remedy)]

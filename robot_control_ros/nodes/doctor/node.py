@@ -8,6 +8,7 @@ import resource
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -18,12 +19,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
 from ...core.errors import ConfigError
-from ...core.types import RobotState
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.wrench import WrenchPipeline
-from ..common.entities import Entities
 from ..common.findings import Finding, Level, error, errors, ok, warning
 from ..common.messages import JointStateReader, seconds, vector
 from ..common.running import LATCHED_QOS, spinning
@@ -41,21 +40,18 @@ class Doctor(Node):
     def __init__(self, robot: RobotConfig, law: RunningLaw, name: str) -> None:
         super().__init__("doctor")
         self._robot, self._law, self._name, self._model = robot, law, name, RobotModel.of(robot)
-        self._reader = JointStateReader(robot.joints)
-        self._states: list[RobotState] = []
-        self._state_samples, self._wrench_samples = Samples(), Samples()
-        self._forces: list[np.ndarray] = []
-        self._frame, self._complaint = "", ""
-        self._names: set[str] = set()  # of all joints in the messages
-        self._diagnoses: dict[str, DiagnosticStatus] = {}  # by node
-        self._executing: bool | None = None
         self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current
-        profile, entities = robot.profile, Entities(self)
-        entities.subscription(JointState, profile.joint_states, self._on_joint_state, LISTENING_QOS)
-        entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, LISTENING_QOS)
-        entities.subscription(WrenchStamped, self._wrench_topic, self._on_wrench, LISTENING_QOS)
-        if profile.running_topic:
-            entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        self._joint_messages = self._listen(JointState, robot.profile.joint_states)
+        self._wrench_messages = self._listen(WrenchStamped, self._wrench_topic)
+        self._diagnostics = self._listen(DiagnosticArray, "/diagnostics")
+        running = robot.profile.running_topic
+        self._running_messages = self._listen(Bool, running, LATCHED_QOS) if running else []
+
+    def _listen(self, kind: type, topic: str, qos: QoSProfile = LISTENING_QOS) -> list[tuple[float, Any]]:
+        """What comes on a topic from now on, each message after the time of its arrival by the wall clock [s]."""
+        heard: list[tuple[float, Any]] = []
+        self.create_subscription(kind, topic, lambda message: heard.append((time.time(), message)), qos)
+        return heard
 
     @property
     def _wrench_topic(self) -> str:
@@ -83,7 +79,7 @@ class Doctor(Node):
         others = [name for name in self.get_node_names() if name != self.get_name() and not name.startswith("_")]
         if not others:
             start, command = how_to_start(self._robot)
-            elsewhere = "where it runs, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
+            elsewhere = "if it runs already, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
             return [error(f"no other node is seen in ROS domain {domain}", f"{start}; {elsewhere}", command)]
         return [ok(f"ROS domain {domain}: {', '.join(sorted(others))}")]
 
@@ -91,26 +87,32 @@ class Doctor(Node):
         topic = self._robot.profile.running_topic
         if not topic:
             return []
-        if self._executing is None:
-            return [warning(f"{topic}: nothing was heard of whether the robot executes commands")]
-        if not self._executing:
+        if not self._running_messages:
+            return [warning(f"{topic}: no message, so nobody knows whether the robot executes commands")]
+        if not self._running_messages[-1][1].data:
             remedy = "Start its program; see the robot's page in docs"
             return [error(f"{topic}: the robot executes no commands", remedy)]
         return [ok("the robot executes commands")]
 
     def _joint_states(self) -> list[Finding]:
-        samples, profile = self._state_samples, self._robot.profile
-        if self._complaint:
-            return [error(self._complaint, "Look for another robot, or another publisher", self._who_publishes())]
-        if not self._states and self._names:
-            return [examination.judge_joints(self._robot, sorted(self._names))]
-        if len(samples) < 2:
-            return self._silent(profile.joint_states, f"{len(samples)} joint states have come")
+        robot, profile, reader = self._robot, self._robot.profile, JointStateReader(self._robot.joints)
+        try:
+            found = [(arrival, reader.read(message)) for arrival, message in self._joint_messages]
+        except ConfigError as complaint:
+            return [error(str(complaint), "Look for another robot, or another publisher", self._who_publishes())]
+        heard = [(arrival, state) for arrival, state in found if state is not None]
+        names = sorted({name for _, message in self._joint_messages for name in message.name})
+        if not heard and names:
+            return [examination.judge_joints(robot, names)]
+        if len(heard) < 2:
+            return self._silent(profile.joint_states, f"only {len(heard)} joint states have come")
+        samples = Samples([arrival for arrival, _ in heard], [state.time for _, state in heard])
         clock = examination.judge_clock("joint states", samples, profile.simulated_time, self._who_publishes())
-        found = [examination.judge_joints(self._robot, sorted(self._names)), clock]
+        findings = [examination.judge_joints(robot, names), clock]
         if clock.level is not Level.ERROR:
-            found.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
-        return found + examination.judge_torques(self._robot, self._model, self._states)
+            findings.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
+        states = [replace(state, effort=profile.effort_sign * state.effort) for _, state in heard]
+        return findings + examination.judge_torques(robot, self._model, states)
 
     def _silent(self, topic: str, text: str) -> list[Finding]:
         """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""
@@ -120,18 +122,20 @@ class Doctor(Node):
         return f"ros2 topic info -v {self.resolve_topic_name(self._robot.profile.joint_states)}"
 
     def _wrench(self) -> list[Finding]:
-        samples, simulated = self._wrench_samples, self._robot.profile.simulated_time
-        if len(samples) < 2:
+        heard, simulated = self._wrench_messages, self._robot.profile.simulated_time
+        if len(heard) < 2:
             if not self._law.needs_wrench:
                 return []
-            text = f"law {self._law.name} needs a wrench, and {len(samples)} have come"
+            text = f"law {self._law.name} needs a wrench, but only {len(heard)} have come"
             return self._silent(self._wrench_topic, text)
+        samples = Samples([arrival for arrival, _ in heard], [seconds(message.header.stamp) for _, message in heard])
+        force = np.mean([vector(message.wrench.force) for _, message in heard], axis=0)
         zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
         clock = examination.judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
-        found = [examination.judge_wrench_frame(self._robot, self._model, self._frame), clock]
+        found = [examination.judge_wrench_frame(self._robot, self._model, heard[-1][1].header.frame_id), clock]
         if clock.level is not Level.ERROR:
             found.append(examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
-        return [*found, examination.judge_force(np.mean(self._forces, axis=0), zero)]
+        return [*found, examination.judge_force(force, zero)]
 
     def _nodes(self) -> list[Finding]:
         profile, names, found = self._robot.profile, set(self.get_node_names()), []
@@ -154,43 +158,20 @@ class Doctor(Node):
 
     def _diagnosis(self, name: str) -> Finding:
         """What a node says of itself on /diagnostics, once a second; nothing, where a controller isn't configured."""
-        status = self._diagnoses.get(name)
-        if status is None:
+        heard = [status for _, message in self._diagnostics for status in message.status]
+        own = [status for status in heard if status.name.partition(":")[0] == name]
+        if not own:
             remedy = ("Configure it", f"ros2 lifecycle set /{name} configure") if name == CONTROLLER else ()
             return warning(f"{name} says nothing on /diagnostics", *remedy)
+        status = own[-1]
         values = {pair.key: pair.value for pair in status.values}
         asked = self._robot.name, self._robot.profile_name
         running = status.hardware_id or asked[0], values.get("profile", asked[1])
         if running != asked:
             text = f"{name} runs for {running[0]} under profile {running[1]}, not for {asked[0]} under {asked[1]}"
-            return error(text, "Ask for that", f"robot_control doctor --robot {running[0]} --profile {running[1]}")
+            return error(text, "Examine that", f"robot_control doctor --robot {running[0]} --profile {running[1]}")
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
-
-    def _on_joint_state(self, message: JointState) -> None:
-        arrival = time.time()
-        self._names.update(message.name)
-        try:
-            state = self._reader.read(message)
-        except ConfigError as complaint:
-            self._complaint = str(complaint)
-            return
-        if state is not None:
-            state = replace(state, effort=self._robot.profile.effort_sign * state.effort)
-            self._states.append(state)
-            self._state_samples.add(arrival, state.time)
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            self._diagnoses[status.name.partition(":")[0]] = status
-
-    def _on_wrench(self, message: WrenchStamped) -> None:
-        self._wrench_samples.add(time.time(), seconds(message.header.stamp))
-        self._frame = message.header.frame_id
-        self._forces.append(vector(message.wrench.force))
-
-    def _on_running(self, message: Bool) -> None:
-        self._executing = message.data
 
 
 def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float) -> list[Finding]:
@@ -214,7 +195,7 @@ def machine() -> list[Finding]:
     if os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] != 0:
         found = [ok("real-time priority is permitted: controller and watchdog take it (realtime_priority)")]
         if (pause := real_time_pause()) > 0.0:
-            text = f"the kernel pauses real-time threads for {pause * 1e3:g} ms once they leave nothing to the others"
+            text = f"the kernel pauses real-time threads for {pause * 1e3:g} ms if they take all its time"
             found.append(ok(f"{text} (sched_rt_runtime_us)"))
     else:
         remedy = "Give your user rtprio 98 in /etc/security/limits.d, and log in again"

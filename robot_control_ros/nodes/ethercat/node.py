@@ -17,7 +17,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, CommandMode
 from ...ethercat.driver.drive_cycle import check_command
 from ...ethercat.driver.supervisor import Action
@@ -148,7 +148,7 @@ class EthercatNode(Node):
     def _lives(self) -> bool:
         try:
             self._client.check()
-        except HardwareFault as error:
+        except RobotControlError as error:
             if not self._ending.is_set():
                 self.get_logger().fatal(str(error))
                 self.failed = True

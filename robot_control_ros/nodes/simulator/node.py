@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from ...core.types import Command, CommandMode
 from ...robot.configuration import load_robot, robot_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
@@ -40,7 +40,7 @@ LOCKSTEP_RETRY = 1.0  # s without a command after which lockstep publishes the s
 
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
-    "profile": ("sim", "HardwareProfile of the robot's file: gives the rate."),
+    "profile": ("sim", "Hardware profile of the robot's file; it gives the rate."),
     "pacing": ("realtime", "realtime, or lockstep: one period per command."),
     "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
     "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
@@ -72,8 +72,7 @@ class SimulatorNode(Node):
         robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
         rate, pacing = robot.profile.rate, chosen["pacing"]
         if pacing not in PACINGS:
-            message = f"pacing = {pacing!r}; choices: {', '.join(PACINGS)}"
-            raise ConfigError(message, name="pacing", value=pacing, bound=PACINGS)
+            raise refused("pacing", pacing, f"must be one of: {', '.join(PACINGS)}", PACINGS)
         self._lockstep = pacing == "lockstep"
         self._robot, self._period = robot, 1.0 / rate
         self._plant = MujocoPlant(

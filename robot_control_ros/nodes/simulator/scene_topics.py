@@ -9,7 +9,7 @@ import numpy as np
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ...core.errors import ConfigError
+from ...core.errors import refused
 from ...robot.configuration import RobotConfig
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Scene, Shape
@@ -44,7 +44,10 @@ class SceneTopics:
         self._every, self._published = max(1, round(rate / MARKER_RATE)), 0
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.tip
-        self._markers = {name: self._marker(name) for name in scene.objects}
+        self._markers = {
+            name: _make_marker(name, 0, robot.base, item.shape, _COLOURS[item.motion])
+            for name, item in scene.objects.items()
+        }
         self._tool = self._tool_marker()
         self._wrenches = entities.publisher(WrenchStamped, "~/contact_wrench")
         self._objects = entities.publisher(MarkerArray, "~/objects")
@@ -74,16 +77,11 @@ class SceneTopics:
     def _on_target(self, name: str) -> Callable[[PointStamped], None]:
         def on_target(message: PointStamped) -> None:
             if message.header.frame_id != self._robot.base:
-                raise ConfigError(
-                    f"target of {name}: frame_id = {message.header.frame_id!r}: must be {self._robot.base}"
-                )
+                base = self._robot.base
+                raise refused("frame_id", message.header.frame_id, f"must be {base}", base, where=f"target of {name}: ")
             self._plant.move_object(name, vector(message.point))
 
         return on_target
-
-    def _marker(self, name: str) -> Marker:
-        item = self._scene.objects[name]
-        return _make_marker(name, 0, self._robot.base, item.shape, _COLOURS[item.motion])
 
     def _tool_marker(self) -> list[Marker]:
         tool = self._scene.tool

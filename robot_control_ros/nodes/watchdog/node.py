@@ -43,7 +43,7 @@ COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback
 _PRIORITY = PRIORITY + 1  # the controller must not keep it from watching
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
-    "profile": ("sim", "What is in front of the robot: a profile of its file."),
+    "profile": ("sim", "Hardware profile of the robot's file."),
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=_PRIORITY)),
 }
 _NUMBERS = {
@@ -105,8 +105,8 @@ class WatchdogNode(Node):
         entities, profile = self._entities, self._robot.profile
         if profile.joint_commands:
             raise ConfigError(
-                f"profile {self._robot.profile_name} takes commands on {profile.joint_commands}: what takes them there "
-                "watches them itself; start no watchdog"
+                f"profile {self._robot.profile_name} needs no watchdog: the node that takes commands on "
+                f"{profile.joint_commands} checks them itself"
             )
         topics = {mode: profile.command_topic(mode) for mode in profile.commands}
         self._commands = {mode: entities.publisher(Float64MultiArray, topic) for mode, topic in topics.items()}
@@ -145,7 +145,7 @@ class WatchdogNode(Node):
             self._state_at = now
             self._send(takeover.on_state(state, now), "no command", now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
-        self._send(takeover.poll(now, clock), "neither joint state nor command", now)
+        self._send(takeover.poll(now, clock), "no joint state and no command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting, self._handed_over = False, True
@@ -175,7 +175,7 @@ class WatchdogNode(Node):
             self._handed_over = False
         if heard and self._acting:
             self._acting = False
-            self.get_logger().info(f"somebody commands again, after {now - self._since:.3f} s: the watchdog yields")
+            self.get_logger().info(f"commands come again after {now - self._since:.3f} s: the watchdog sends no more")
         return heard
 
     def _latest_state(self) -> RobotState | None:
@@ -197,7 +197,7 @@ class WatchdogNode(Node):
             self._acting, self._since = True, now
             self._takeovers += 1
             silence = self._takeover.silence
-            self._reason = f"{missing} for {silence:.3f} s: safe output in {command.mode.value} mode by the watchdog"
+            self._reason = f"{missing} for {silence:.3f} s: the watchdog sends the safe output ({command.mode.value})"
             log = self.get_logger()
             (log.error if self._ending is None else log.info)(self._reason)
 

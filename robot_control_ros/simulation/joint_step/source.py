@@ -44,7 +44,6 @@ class SourceLine:
 
     @property
     def gains(self) -> dict[str, Any]:
-        """Of the law."""
         gains: dict[str, Any] = {"variant": "legacy", **dict(zip("pid", self.pid, strict=True))}
         return gains if self.limit is None else {**gains, "velocity_limit": math.radians(self.limit)}
 

@@ -8,7 +8,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from ..common.running import COMMAND_QOS, STATE_QOS, run, take_priority
+from robot_control_ros.nodes.common.running import COMMAND_QOS, STATE_QOS, run, take_priority
 
 
 class EchoNode(Node):
@@ -28,6 +28,5 @@ class EchoNode(Node):
         self._answers.publish(self._answer)
 
 
-def main() -> None:
-    """Run the node."""
+if __name__ == "__main__":
     run(EchoNode)

@@ -1,0 +1,77 @@
+"""What arguments name: files, ROS parameter files and what they give to a node, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..core.errors import refused
+
+
+def parameter_file(argument: str, path: str | Path) -> Path:
+    """The file that an argument names, by its absolute path.
+
+    Raises:
+        ConfigError: it doesn't exist.
+    """
+    found = Path(path).resolve()
+    if not found.is_file():
+        raise refused(argument, str(found), "no such file")
+    return found
+
+
+def node_parameters(argument: str, path: Path, node: str) -> dict[str, Any]:
+    """What a ROS parameter file has for a node in the root namespace, by full names such as impedance.stiffness.
+
+    Args:
+        argument: that named the file, for errors.
+        path: of the file.
+        node: its name.
+
+    Raises:
+        ConfigError: it can't be read, or isn't a parameter file.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise refused(argument, str(path), f"can't be read as YAML: {error}") from error
+    found: dict[str, Any] = {}
+    for name in ("/**", node, f"/{node}"):  # later ones prevail
+        section = _entries(argument, path, _entries(argument, path, content).get(name))
+        found |= _by_full_name(_entries(argument, path, section.get("ros__parameters")))
+    return found
+
+
+def gain_parameters(gains: str) -> dict[str, Any]:
+    """What the file of the gains has for the controller; nothing where there is no file."""
+    return node_parameters("gains", parameter_file("gains", gains), "controller") if gains else {}
+
+
+def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict | None):
+        form = "node, then ros__parameters, then law or parameter"
+        raise refused(argument, str(path), f"{value!r}: must be a mapping: {form}")
+    return value or {}
+
+
+def _by_full_name(entries: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in entries.items():
+        found |= _by_full_name(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
+
+
+def portable(name: str) -> str:
+    """A robot's or scene's name as it is, a path made absolute: nodes may run elsewhere."""
+    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
+
+
+def number(name: str, value: float | str) -> float:
+    """A number from a launch argument; its bounds are the nodes'."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise refused(name, value, "must be a number") from None

@@ -1,0 +1,192 @@
+"""viser's server behind :mod:`~.access`: each request and each message of a browser is checked before viser sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from viser.infra import Message
+from websockets.asyncio import server as asyncio_server
+from websockets.datastructures import Headers, MultipleValuesError
+from websockets.http11 import Request, Response
+
+from .access import Access, Right, check_origin, token_of
+
+MAX_MESSAGE = 2**20  # bytes
+MAX_RATE, BURST = 400.0, 800.0  # messages of one browser: per second, and at once
+MAX_CONNECTIONS = 64
+NUMBERS = (int, float)
+
+# What viser's client sends, and a page uses.
+LOOKING = ("ViewerCameraMessage",)
+TOUCHING = (
+    "GuiUpdateMessage",
+    "TransformControlsUpdateMessage",
+    "TransformControlsDragStartMessage",
+    "TransformControlsDragEndMessage",
+    "SceneNodeClickMessage",
+    "SceneNodeDragMessage",
+    "ScenePointerMessage",
+    "FileTransferStartUpload",
+    "FileTransferPart",
+)
+
+
+class Guard:
+    """Checks what browsers send to one server.
+
+    Attributes:
+        stops: identifiers of the controls that every browser may press.
+        dropped: messages that weren't passed on.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self.stops: set[str] = set()
+        self.dropped = 0
+        self._kinds = {kind.__name__: kind for kind in Message.get_subclasses()}
+        self._open: set[_Connection] = set()
+        self._log = logging.getLogger(__name__)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """A server that viser opens within this is guarded; viser has no option for that."""
+        module: Any = asyncio_server
+        serve = module.serve
+
+        def guarded(handler: Any, host: str, port: int, *, process_request: Any, **options: Any) -> Any:
+            def check(connection: Any, request: Request) -> Response | None:
+                return self._check_request(connection, request, process_request)
+
+            options |= {"max_size": MAX_MESSAGE, "create_connection": lambda *a, **k: _Connection(self, *a, **k)}
+            return serve(handler, host, port, process_request=check, **options)
+
+        module.serve = guarded
+        try:
+            yield
+        finally:
+            module.serve = serve
+
+    def drop(self, count: int = 1) -> None:
+        """Count messages that weren't passed on; the log has a line at 1, 10, 100, …"""
+        before, self.dropped = self.dropped, self.dropped + count
+        if len(str(before)) < len(str(self.dropped)) or before == 0:
+            self._log.warning(
+                "%d messages of browsers were dropped: malformed, too many, or without the right", self.dropped
+            )
+
+    def message_of(self, raw: str | bytes) -> Message | None:
+        """What a browser sent, None where no page's client sends it."""
+        if not isinstance(raw, bytes):
+            return None
+        try:
+            fields = msgspec.msgpack.decode(raw)
+            name = fields.pop("type")
+            if name not in LOOKING + TOUCHING or not _finite(fields):
+                return None
+            kind: Any = self._kinds[name]
+            if not {each.name for each in dataclasses.fields(kind)} >= set(fields):
+                return None
+            message: Message = msgspec.convert(fields, kind)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            return None
+        return None if name == "GuiUpdateMessage" and set(fields["updates"]) != {"value"} else message
+
+    def permits(self, right: Right, message: Message) -> bool:
+        """Whether a browser with a right may send a message."""
+        return (
+            right is Right.CONTROL or type(message).__name__ in LOOKING or getattr(message, "uuid", None) in self.stops
+        )
+
+    def _check_request(
+        self, connection: Any, request: Request, answer: Callable[[Any, Request], Response | None]
+    ) -> Response | None:
+        """The answer to a request, None for a websocket that is accepted."""
+        asyncio.get_running_loop().set_exception_handler(self._on_exception)
+        cookie = f"robot_control_{connection.local_address[1]}"
+        try:
+            headers = {name: request.headers[name] for name in ("Host", "Origin", "Cookie") if name in request.headers}
+        except MultipleValuesError as error:
+            return _refuse(f"twice: {error}")
+        if reason := check_origin(headers):
+            return _refuse(reason)
+        token = token_of(request.path, headers, cookie)
+        right = self._access.right(token)
+        if right is Right.NONE:
+            return _refuse("The token is missing or wrong: open the whole address that the program printed")
+        if request.headers.get("Upgrade", "").lower() != "websocket":
+            response = answer(connection, request)
+            if response is not None:  # the cookie has the token for what the page asks for later
+                response.headers["Set-Cookie"] = f"{cookie}={token}; HttpOnly; SameSite=Lax; Path=/"
+                response.headers["Content-Security-Policy"] = "frame-ancestors 'self'"
+            return response
+        if len(self._open) >= MAX_CONNECTIONS:
+            return _refuse(f"{len(self._open)} browsers have the page: must be at most {MAX_CONNECTIONS}")
+        connection.right = right
+        self._open.add(connection)
+        return answer(connection, request)
+
+    def closed(self, connection: _Connection) -> None:
+        """A connection has ended."""
+        self._open.discard(connection)
+
+    def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A message that viser can't use, as one with a value that its control doesn't take."""
+        self._log.debug("%s", context.get("exception") or context["message"])
+        self.drop()
+
+
+class _Connection(asyncio_server.ServerConnection):
+    """One browser's; what it receives is checked."""
+
+    def __init__(self, guard: Guard, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.right = Right.NONE
+        self._guard, self._left, self._since = guard, BURST, time.monotonic()
+
+    async def recv(self, decode: bool | None = None) -> Any:
+        """The next message that is passed on."""
+        while True:
+            raw: Any = await super().recv(decode)
+            message = self._guard.message_of(raw)
+            if message is not None and self._guard.permits(self.right, message) and self._in_time(message):
+                return raw
+            self._guard.drop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guard.closed(self)
+        super().connection_lost(exc)
+
+    def _in_time(self, message: Message) -> bool:
+        """Whether this browser sends no more than it may."""
+        if getattr(message, "uuid", None) in self._guard.stops:
+            return True
+        now = time.monotonic()
+        self._left, self._since = min(BURST, self._left + MAX_RATE * (now - self._since)), now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+def _finite(value: Any) -> bool:
+    """Whether all numbers in nested lists and mappings are finite."""
+    if isinstance(value, NUMBERS):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(_finite(each) for each in value.values())
+    return not isinstance(value, list) or all(_finite(each) for each in value)
+
+
+def _refuse(reason: str) -> Response:
+    body = f"{reason}.\n".encode()
+    headers = Headers({"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))})
+    return Response(HTTPStatus.FORBIDDEN, "Forbidden", headers, body)

@@ -1,1 +1,0 @@
-"""The least that a node can do with a joint state, to measure against."""

@@ -1,5 +1,0 @@
-"""Run the node."""
-
-from .node import main
-
-main()
