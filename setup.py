@@ -75,7 +75,7 @@ setup(
             "matplotlib",
         ],
         # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.
-        "dashboard": ["viser>=1.1,<2", "trimesh", "pycollada", "matplotlib"],
+        "dashboard": ["viser>=1.1,<2", "msgspec", "trimesh", "pycollada", "matplotlib"],
         "ethercat": ["pysoem>=1.1.10,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed

@@ -9,7 +9,6 @@ from robot_control_ros.robot.model import RobotModel
 # Whatever is begun last is waited for: so these files, which take longest, are begun first.
 LONGEST = (
     "ethercat_node",
-    "dashboard_browser",
     "controller_node",
     "law_switching",
     "demo",

@@ -36,6 +36,7 @@ AXES = 6
 OUTPUTS, INPUTS = struct.Struct("<Hbxiihh"), struct.Struct("<HbxiihHi")
 CST = 10
 PATIENCE = 200_000  # us, for a frame on a loaded machine; slaves have more
+ANSWER = 20_000  # us, the same for one slave's answer, which SOEM asks for again
 WATCHDOG = 2.0  # s
 SHORT_RX = Pdo(0x1601, (Mapped(0x6040, 0, 16), Mapped(0x60FF, 0, 32), Mapped(0x6071, 0, 16)))
 SHORT_TX = Pdo(0x1A01, (Mapped(0x6041, 0, 16), Mapped(0x6064, 0, 32)))
@@ -147,6 +148,7 @@ class Soem:
         import pysoem
 
         self.soem = pysoem
+        pysoem.settings.timeouts.ret = ANSWER
         self.master = pysoem.Master()
         self.master.open(MASTER)
         self.found = self.master.config_init()
@@ -321,17 +323,17 @@ def kickcat(emulator: Emulator) -> dict:
     from kickcat import State
 
     link = kickcat.create_link(MASTER, "")
-    link.set_timeout(0.02)  # without a second cable every broadcast takes as long
     for attempt in range(5):
+        link.set_timeout(0.02 * 2**attempt)  # without a second cable every broadcast takes as long
         bus = kickcat.Bus(link)
         try:
             bus.init(WATCHDOG)
+            slaves = bus.slaves()
+            bus.create_mapping()
             break
-        except RuntimeError as error:  # a machine that stalls for longer than the link's timeout
-            if not ("Timeout" in str(error) or "bytes read" in str(error)) or attempt == 4:
+        except RuntimeError:  # a machine that stalls for longer than the link's timeout
+            if attempt == 4:
                 raise
-    slaves = bus.slaves()
-    bus.create_mapping()
     link.set_timeout(1e-6 * PATIENCE)
     seen: dict = {"found": len(slaves), "sizes": [(s.output_size, s.input_size) for s in slaves]}
     bus.request_state(State.SAFE_OP)

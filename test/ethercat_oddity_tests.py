@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pysoem
 import pytest
 
 if __name__ == "__main__":
@@ -29,11 +30,13 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.ethercat.driver.bus import Master
 from robot_control_ros.ethercat.driver.drives import SdoWrite
 from robot_control_ros.ethercat.driver.ethercat_plant import EthercatPlant
+from robot_control_ros.ethercat.driver.network import check_free
 from robot_control_ros.ethercat.driver.topology import load_topology
 from robot_control_ros.ethercat.process.client import BusClient, BusSettings
 from robot_control_ros.ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
 from robot_control_ros.ethercat.process.protocol import memory_path
 
+pysoem.settings.timeouts.ret = 20_000  # us: an emulator without real-time priority answers late on a loaded machine
 JOINTS = ("joint_1", "joint_2")
 VENDOR, PRODUCT = 0xABC, 0x402
 VOLTAGE, EXPECTED_COUNTER = 0x3220, 6
@@ -78,7 +81,8 @@ def served(pairs, *others, priority=60):
             else:
                 os.nice(-15)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        run(Line(bus), SLAVES, threading.Event(), lambda: told and os.write(told, b"."))
+        first = iter([b"."])
+        run(Line(bus), SLAVES, threading.Event(), lambda: [os.write(told, each) for each in first])
         os._exit(1)
     os.read(ready, 1)
     try:
@@ -482,17 +486,38 @@ def plant(topology):
     return EthercatPlant(JOINTS, topology, MASTER)
 
 
-def test_nothing_is_left_behind_where_the_owner_is_killed(topology, tmp_path):
+def is_master_open():
+    """Whether some process has the bus."""
+    with contextlib.suppress(ConfigError):
+        check_free(MASTER)
+        return False
+    return True
+
+
+def killed_owner(topology, *, when):
+    """A child starts a bus process and is killed: where its bus is in OP, or already where it asks its slaves."""
+    child = os.fork()
+    if child == 0:
+        settings = BusSettings(
+            interface=MASTER, topology=str(topology.path), robot=PlanarBus.robot, profile=PlanarBus.profile
+        )
+        client = BusClient(settings)
+        if when == "in OP":
+            client.wait_until_ready()
+        else:
+            until(is_master_open)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("when", ["in OP", "at the start"])
+def test_nothing_is_left_behind_where_the_owner_is_killed(topology, when):
     before = set(Path("/dev/shm").iterdir())
-    with served(drives()):
-        made = topology()
-        child = os.fork()
-        if child == 0:
-            settings = BusSettings(
-                interface=MASTER, topology=str(made.path), robot=PlanarBus.robot, profile=PlanarBus.profile
-            )
-            BusClient(settings).wait_until_ready()
-            os.kill(os.getpid(), signal.SIGKILL)
-        os.waitpid(child, 0)
+    pairs = drives()
+    for slave, _ in pairs:
+        slave.mailbox.mute = when == "at the start"  # an answer that doesn't come is waited for
+    with served(pairs):
+        killed_owner(topology(), when=when)
+        until(lambda: not is_master_open(), limit=4.0)  # s; those slaves would take 6
         until(lambda: set(Path("/dev/shm").iterdir()) <= before)
         assert not memory_path(MASTER).exists()

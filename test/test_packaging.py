@@ -49,6 +49,7 @@ ROSDEP_KEYS = {
 EXTRAS_WITHOUT_KEY = {
     "pysoem": "ethercat",
     "kickcat": "test",
+    "msgspec": "dashboard",
     "trimesh": "dashboard",
     "viser": "dashboard",
     "websockets": "test",

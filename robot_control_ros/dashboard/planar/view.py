@@ -52,7 +52,7 @@ class PlanarView:
         self._wall = scene.add_box(
             "/wall", BROWN, dimensions=(WALL_DEPTH, HEIGHT, THIN), opacity=0.6, visible=False, **FLAT
         )
-        self._contact = ForceArrow(scene, "/contact", RED, "contact", arm.reach, anchor="top-center", full=FULL)
+        self._contact = ForceArrow(scene, "/contact", RED, "contact", arm.reach, anchor="center-right", full=FULL)
         self.trail = Trail(scene)
 
     def trace(self) -> None:

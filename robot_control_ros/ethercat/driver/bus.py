@@ -24,6 +24,7 @@ MAX_STATE_CHANGE = 3.0  # s
 MAX_IMAGE = 4096  # bytes of process data: pysoem has no room for more
 MIN_RECEIVE = 50  # us: SOEM looks once, at least
 EEPROM_TIMEOUT = 200_000  # us, for a word
+MAILBOX_TIMEOUT = 200_000  # us, until a slave takes a request; SOEM's 20 ms are short for a machine that stalls
 ALIAS_WORD = 4  # of the EEPROM: configured station alias
 _RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
 _SYNC0 = 0x0300
@@ -85,7 +86,8 @@ class Master:
 
     def scan(self) -> list[FoundSlave]:
         """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
-        self._soem.settings.timeouts.eeprom = EEPROM_TIMEOUT
+        timeouts = self._soem.settings.timeouts
+        timeouts.eeprom, timeouts.tx_mailbox = EEPROM_TIMEOUT, MAILBOX_TIMEOUT
         if self._master.config_init(release_gil=True) <= 0:
             raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
         self.access.find(self._master.slaves)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from dataclasses import replace
@@ -34,6 +36,8 @@ from .shared_memory import Latest, SharedFile
 if TYPE_CHECKING:  # it loads all that laws need
     from .in_process_loop import InProcessLoop
 
+LOOK = 0.1  # s between two looks at the owner while the bus starts
+
 
 class BusProcess:
     """Cycle after cycle, until SIGTERM, or the end of the wake socket, a file descriptor that gets a byte per cycle."""
@@ -55,7 +59,8 @@ class BusProcess:
             frame_timeout=settings.frame_timeout or None,
             timing=Timing(memory.region("timing")),
         )
-        self._settings = settings
+        self._settings, self._memory = settings, memory
+        self._in_op = threading.Event()
         self._wake = socket.socket(fileno=wake)
         self._wake.setblocking(False)
         self._status, self._commands = Latest(memory.region("status")), Latest(memory.region("command"))
@@ -81,11 +86,13 @@ class BusProcess:
         monitor = self._monitor
         signal.signal(signal.SIGTERM, lambda number, frame: monitor.ending.set())
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the node, which ends us in order
+        threading.Thread(target=self._watch_start, name="beside the start", daemon=True).start()
         self._plant.prepare()
         self._plant.master.access.listen(monitor.on_slave_event)
         monitor.warnings = prepare(self._settings.priority, self._settings.processor)
         monitor.warnings += self._plant.master.warnings
         self._plant.operate()
+        self._in_op.set()
         monitor.start()
         try:
             while not monitor.ending.is_set():
@@ -93,6 +100,18 @@ class BusProcess:
         finally:
             self._plant.close()
         raise HardwareFault(f"the bus's process has ended: {monitor.failure or 'asked to end'}")
+
+    def _watch_start(self) -> None:
+        """A thread: end with the owner, or when asked to, where slaves that don't answer make the start long.
+
+        No drive is enabled yet, so there is nothing to stop. Later the cycle itself finds its owner gone.
+        """
+        owner = select.poll()
+        owner.register(self._wake, 0)  # an end that hangs up is always told
+        while not self._in_op.wait(LOOK):
+            if owner.poll(0) or self._monitor.ending.is_set():
+                self._memory.close(remove=True)
+                os._exit(0)
 
     # --- the cycle ---
 

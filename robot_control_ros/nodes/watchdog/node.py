@@ -143,9 +143,9 @@ class WatchdogNode(Node):
         state = self._latest_state()
         if state is not None:
             self._state_at = now
-            self._send(takeover.on_state(state, now), "no command", now)
+            self._send(takeover.on_state(state, now), "command", now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
-        self._send(takeover.poll(now, clock), "no joint state and no command", now)
+        self._send(takeover.poll(now, clock), "joint state and no command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting, self._handed_over = False, True
@@ -196,8 +196,8 @@ class WatchdogNode(Node):
         if not self._acting:
             self._acting, self._since = True, now
             self._takeovers += 1
-            silence = self._takeover.silence
-            self._reason = f"{missing} for {silence:.3f} s: the watchdog sends the safe output ({command.mode.value})"
+            silence, mode = self._takeover.silence, command.mode.value
+            self._reason = f"no {missing} for {silence:.3f} s: the watchdog sends the safe output ({mode})"
             log = self.get_logger()
             (log.error if self._ending is None else log.info)(self._reason)
 
