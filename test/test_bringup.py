@@ -281,7 +281,8 @@ def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
     law = "impedance" if name in ("sim", "gazebo", "ethercat", "icube") else "admittance"
     file = tmp_path / "gains.yaml"
     file.write_text(f"/**: {{ ros__parameters: {{ {law}: {{ stiffness: 100.0 }} }} }}", encoding="utf-8")
-    assert made(name, law=law, gains=str(file)).node("controller").parameter_files == (str(file),)
+    system = made(name, law=law, gains=str(file), **({"supported": "true"} if name == "icube" else {}))
+    assert system.node("controller").parameter_files == (str(file),)
 
 
 @with_controller
@@ -521,8 +522,10 @@ def test_a_controller_is_told_that_the_forward_controller_follows_where_it_does(
 @pytest.mark.parametrize(
     ("law", "interface"), [("impedance", "effort"), ("admittance", "position"), ("gravity_compensation", "effort")]
 )
-def test_drives_take_what_the_law_commands(law, interface):
-    system = made("icube", law=law, supported="true")
+def test_drives_take_what_the_law_commands(tmp_path, law, interface):
+    file = tmp_path / "gains.yaml"  # these drives come without a sensor
+    file.write_text("/**: { ros__parameters: { wrench.source: joint_effort } }", encoding="utf-8")
+    system = made("icube", law=law, supported="true", gains=str(file))
     forward = f"forward_{interface}_controller"
     assert order(system) == [
         ["robot_state_publisher", "controller_manager", "spawn_joint_state_broadcaster"],

@@ -384,6 +384,9 @@ class Body(FakeLink):
     def __init__(self):
         super().__init__()
         self.running, self.gains = "admittance", {}
+        default = ROBOT.law_gains["admittance"]
+        self.mass, ratio = default["mass"][0], default["damping_ratio"][0]
+        self.damping = 2.0 * ratio * math.sqrt(self.mass * 500.0)
         self.page_time = self.ahead = CLOCKS
         self.coming, self.steps = [], 0
         self.force = self.x = self.v = 0.0
@@ -405,7 +408,7 @@ class Body(FakeLink):
                 self.come(
                     time=[now], position=Q, pose=pose[:3].ravel(), twist=[self.v, 0, 0, 0, 0, 0], target_wrench=wrench
                 )
-            self.v += 2.5e-4 / 2.0 * (self.force - 2.0 * math.sqrt(1000.0) * self.v - 500.0 * self.x)
+            self.v += 2.5e-4 / self.mass * (self.force - self.damping * self.v - 500.0 * self.x)
             self.x += 2.5e-4 * self.v
             self.steps += 1
 

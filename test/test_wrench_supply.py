@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_control_ros.bringup import controller, simulation
+from robot_control_ros.bringup import SETUPS, package_nodes
 from robot_control_ros.control.controller import missing_wrench
 from robot_control_ros.control.wrench_supply import check_wrench_supply, laws_without_wrench
 from robot_control_ros.core.errors import ConfigError
@@ -26,6 +26,10 @@ from robot_control_ros.simulation.in_process import Push, simulate
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "adding_a_robot.md"
 PROFILES = ("sim", "real")
+
+
+def controller(robot, law, gains="", *, profile):
+    return package_nodes.controller({"robot": robot, "law": law, "gains": gains}, profile)
 
 
 @pytest.fixture
@@ -64,7 +68,11 @@ def test_the_guide_s_robot_has_a_wrench_for_every_law_that_its_interfaces_allow(
 
 
 def test_the_controller_of_the_guide_s_robot_listens_where_the_simulator_sends(folder):
-    (spec,) = [spec for spec in simulation("desk_arm.yaml", "admittance").nodes() if spec.name == "controller"]
+    (spec,) = [
+        spec
+        for spec in SETUPS["sim"].make(robot="desk_arm.yaml", law="admittance").nodes()
+        if spec.name == "controller"
+    ]
     assert spec.remappings["wrench"] == load_robot("ur5").profile.wrench_topic
 
 

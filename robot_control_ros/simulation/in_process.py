@@ -91,8 +91,7 @@ def simulate(
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(loop, q0))
     cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, plant, config, push, intervene))
-    samples = [_sample(plant, loop, *cycle) for cycle in cycles]
-    log = Log.of(config.joints, loop.running.mode, samples, loop.model.limits)
+    log = Log.of(config.joints, loop.running.mode, [_sample(plant, loop, *each) for each in cycles], loop.model.limits)
     warn_of(log.trouble, loop.running.warning)
     return log
 
