@@ -39,7 +39,7 @@ ENABLED = (Action.RUN, Action.HOLD)
 HOME = np.array(ROBOT.home)
 # Virtual machines stall for some milliseconds; what is tested here isn't how well they keep time.
 EMULATED_BUS_TIMEOUTS = {name: float(value) for name, value in pacing.EMULATED_BUS_TIMEOUTS.items()}
-EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "realtime_priority": 40}
+EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "realtime_priority": 0}
 
 
 class Bus:

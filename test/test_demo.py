@@ -211,6 +211,7 @@ def wait_for_rest(terminal):
     terminal.until(at_rest)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.sim
 def test_the_keys_of_the_terminal_press_the_ball_against_the_tool(demo_in_terminal, tmp_path):

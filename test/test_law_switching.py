@@ -24,9 +24,11 @@ from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 pytestmark = pytest.mark.sim
 
 ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
-USUAL = ["ur5", pytest.param("gen3", marks=pytest.mark.long)]  # a second robot where one shows most
+LONG = pytest.mark.long
+USUAL = ["ur5", pytest.param("gen3", marks=LONG)]  # a second robot where one shows most
 EVERY = 50  # cycles from one switch to the next: half of the handover's time constant
 FLOATING = {"gravity_compensation"}  # has no target
+SHOWN = ("impedance", "admittance-position", "position_domain_pd-position")
 
 
 def variants():
@@ -44,6 +46,11 @@ TARGETING = [variant for variant in VARIANTS if variant[0] not in FLOATING]
 
 def name(variant):
     return "-".join(filter(None, variant))
+
+
+def usual(variants):
+    """One law of each kind of command, and the others as long tests: each pair of laws is tested at any rate."""
+    return [pytest.param(each, id=name(each), marks=() if name(each) in SHOWN else LONG) for each in variants]
 
 
 class Rig:
@@ -146,7 +153,7 @@ def settle_on(rig, pose):
 
 
 @pytest.mark.parametrize("robot", USUAL)
-@pytest.mark.parametrize("motion", MOTIONS)
+@pytest.mark.parametrize("motion", [pytest.param("circle", marks=LONG), "joint move", pytest.param("push", marks=LONG)])
 def test_twenty_switches_while_moving_neither_jerk_nor_lose_the_target(robot, motion):
     rng = np.random.default_rng(7)
     rig = Rig(robot, VARIANTS[0])
@@ -197,7 +204,7 @@ def test_every_law_takes_over_from_every_other_one(robot, motion):
 
 
 @pytest.mark.parametrize("robot", USUAL)
-@pytest.mark.parametrize("variant", TARGETING, ids=name)
+@pytest.mark.parametrize("variant", usual(TARGETING))
 def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
     """Within a centimetre of an arm whose law isn't switched; velocity servos, which start at 0, take most of it."""
     rig, twin = (Rig(robot, ("impedance", None)) for _ in range(2))
@@ -232,7 +239,7 @@ def test_switches_in_every_cycle_are_no_harder():
 
 
 @pytest.mark.parametrize("robot", USUAL)
-@pytest.mark.parametrize("variant", VARIANTS, ids=name)
+@pytest.mark.parametrize("variant", usual(VARIANTS))
 def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
     rig, twin = Rig(robot, variant), Rig(robot, variant)
     for each in (rig, twin):
@@ -255,7 +262,7 @@ def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
 # --- modes ---
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", USUAL)
 def test_each_mode_starts_from_what_holds_the_robot(robot):
     """Effort, position, velocity, each from each: the rig compares the first command with it."""
     rig = Rig(robot, ("impedance", None))

@@ -75,8 +75,8 @@ def check_speeds(hardware):
         ("ur5", "admittance", "position"),
         ("ur5", "position_domain_pd", "position"),
         ("ur5", "joint_pid", "velocity"),
-        ("gen3", "admittance", "position"),
-        ("gen3", "position_domain_pd", "position"),
+        pytest.param("gen3", "admittance", "position", marks=pytest.mark.long),
+        pytest.param("gen3", "position_domain_pd", "position", marks=pytest.mark.long),
     ],
 )
 def test_a_law_of_position_or_velocity_drives_the_joints_to_the_target(ros, name, law, mode):
@@ -107,7 +107,7 @@ def test_a_law_of_position_or_velocity_drives_the_joints_to_the_target(ros, name
 # --- effort laws are refused ---
 
 
-@pytest.mark.parametrize("name", ["ur5", "gen3"])
+@pytest.mark.parametrize("name", ["ur5", pytest.param("gen3", marks=pytest.mark.long)])
 def test_effort_laws_are_refused_before_anything_moves(ros, name):
     robot = load_robot(name, "mock")
     hardware, sent = MockHardware(ros, robot).start(), listen(ros)
