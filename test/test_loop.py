@@ -738,7 +738,7 @@ def test_a_cyclic_joint_that_is_reported_within_one_turn_is_one_angle_without_ju
 def test_a_law_that_needs_a_wrench_takes_over_only_where_there_is_one(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    with pytest.raises(ConfigError, match=r"law admittance: no wrench has arrived; .* wrench.source = joint_effort"):
+    with pytest.raises(ConfigError, match=r"law admittance: no wrench has arrived; .* wrench.source to joint_effort"):
         loop.switch_law(RunningLaw(UR5, "admittance"))
     assert loop.running.name == "impedance"
     loop.tick(state(DT, wrench=wrench()))

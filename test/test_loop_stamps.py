@@ -1,6 +1,7 @@
 """Stamps that repeat, go back or leave a gap: what the loop makes of each, fed with samples alone."""
 
 import itertools
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +32,13 @@ def sample(time, k=0):
     pull = Wrench(np.array([3.0, 1.0, -2.0]), np.array([0.1, 0.2, -0.1]), "ft_frame")
     q, v = HOME + 0.005 * (np.sin(phase) - np.sin(np.arange(6))), 0.05 * np.cos(phase)
     return RobotState(time, q, v, np.zeros(6), pull)
+
+
+def followed(command, state):
+    """The sample of a robot that is where a command of positions sent it: one that isn't is a fault."""
+    if command is None or command.mode is not CommandMode.POSITION:
+        return state
+    return replace(state, q=command.values)
 
 
 def moving_loop(law, time=0.0):
@@ -78,7 +86,7 @@ def test_whatever_the_stamps_reference_and_command_go_on_without_a_jump_but_wher
         if loop.running.mode is CommandMode.EFFORT and 0.02 < step < MAX_GAP:
             step = 0.02  # joint states that are rarer end the motion: test_late_samples.py
         time += step
-        command = loop.tick(sample(time, k))
+        command = loop.tick(followed(sent, sample(time, k)))
         if not 0.0 <= step <= MAX_GAP:
             restarts += 1
             assert loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-9)
