@@ -68,7 +68,7 @@ def remade(pair, *, dictionary=None, **sii):
 
 
 @contextlib.contextmanager
-def served(pairs, *others, priority=60):
+def served(pairs, *others, priority=0):
     """The bus in another process, at the far end of the pair of interfaces."""
     slaves = [slave for slave, _ in pairs]
     bus = Bus([*slaves, *others], Machine([drive for _, drive in pairs], Rotors([Load(inertia=0.1)] * len(pairs))))
@@ -76,10 +76,9 @@ def served(pairs, *others, priority=60):
     child = os.fork()
     if child == 0:
         with contextlib.suppress(PermissionError):
-            if priority:  # else it is taken away where a master asks without a pause
+            os.nice(-15)
+            if priority:  # it would be taken away where a master asks without a pause
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-            else:
-                os.nice(-15)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         first = iter([b"."])
         run(Line(bus), SLAVES, threading.Event(), lambda: [os.write(told, each) for each in first])
@@ -185,7 +184,7 @@ def test_the_bus_process_starts_with_an_emergency_and_reports_it(emergency, topo
 def test_a_mailbox_error_is_its_slave_s_alone():
     pairs = drives()
     pairs[0][0].mailbox.error = 0x0004
-    with served(pairs, priority=0), opened() as (master, _):
+    with served(pairs), opened() as (master, _):
         for _ in range(3):
             with pytest.raises(HardwareFault, match="mailbox error 0x0004"):
                 master.access.read_sdo(0, 0x6041)
@@ -197,7 +196,7 @@ def test_a_mailbox_error_is_its_slave_s_alone():
 def test_a_mailbox_error_ends_no_command(capsys, command):
     pairs = drives()
     pairs[0][0].mailbox.error = 0x0006
-    with served(pairs, priority=0):
+    with served(pairs):
         status, out, err = said(capsys, *command)
     assert status == 0
     assert "0x00000402" in out
@@ -361,7 +360,7 @@ def test_without_a_watchdog_only_where_the_topology_says_so_and_with_a_warning(t
 
 
 def test_drives_stop_where_the_bus_process_is_killed(topology, tmp_path):
-    with served(drives()), running(topology(watchdog="0.05"), tmp_path) as client:
+    with served(drives(), priority=60), running(topology(watchdog="0.05"), tmp_path) as client:
         until(lambda: enabled(client))
         until(lambda: client.status().action.value in ("hold", "run"))
         os.kill(client.process_number, signal.SIGKILL)

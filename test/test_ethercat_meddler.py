@@ -52,7 +52,7 @@ def run_on_the_wire(seconds: float) -> None:
 @pytest.mark.alone
 @pytest.mark.sim
 def test_the_bus_process_goes_on_through_changed_replies_and_enables_nothing_by_itself():
-    run_on_the_wire(20.0)
+    run_on_the_wire(10.0)
 
 
 @pytest.mark.alone
