@@ -48,6 +48,14 @@ def words(sentence):
     return [word for word in sentence.split() if re.search(r"\w", word)]
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_a_page_begins_with_whom_it_is_for_and_what_they_can_do_after_it(page):
+    paragraph = page.read_text(encoding="utf-8").split("\n\n")[1].replace("\n", " ")
+    first, second, *_ = END.split(paragraph)
+    assert first.startswith("This page is for you if ")
+    assert second.startswith("After it ")
+
+
 def test_the_map_names_files_that_exist_and_what_stands_in_them():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     answers = re.findall(r"^\| .+?\? \| (.*) \|$", page, re.MULTILINE)

@@ -70,6 +70,8 @@ def laws_page() -> str:
     lines = [
         "# Laws",
         "",
+        "This page is for you if you choose a law or set its gains. After it you know its equation, units and gains.",
+        "",
         "Made by `robot_control docs` from the laws themselves. A gain is the ROS parameter `<law>.<gain>`.",
         *(line for name in law_names(plugins=False) for line in _law(name)),
         *_section("The wrench", wrench, WrenchPipeline, WrenchSettings),

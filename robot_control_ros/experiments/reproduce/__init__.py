@@ -53,6 +53,8 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
 
 _HEAD = """# Reproduction
 
+This page is for you if you ask whether the laws do what their sources say. After it you can repeat each figure.
+
 The experiments that the laws come from, run again with the laws of this package. Made by
 
     robot_control reproduce all --page docs/reproduction.md
