@@ -159,6 +159,8 @@ def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
         f"lost frames: {jitter.lost_frames}; bad working counters: {jitter.bad_counters}; late frames: "
         f"{jitter.late_frames}"
     )
+    if jitter.unrecorded:
+        print(f"the times of {jitter.unrecorded} more cycles are lost: this process was held up")
     if jitter.trouble:
         print(f"trouble: {jitter.trouble}")
     _write_files(options, jitter, f"{options.robot} on {where}, {rate}: {law}")

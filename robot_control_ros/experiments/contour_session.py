@@ -69,7 +69,8 @@ class ContourSession:
         assert self.recorder is not None
         self.recorder.collect()
         missed, lost, bad, late = (int(bus[name]) for name in _COUNTS)
-        return Jitter(self._cycle, self.recorder.all(), missed, lost, bad, late, priority=0)
+        unrecorded = self.recorder.unrecorded
+        return Jitter(self._cycle, self.recorder.all(), missed, lost, bad, late, priority=0, unrecorded=unrecorded)
 
     def follow(self, trial: ContourTrial, setting: Setting) -> tuple[Track, int]:
         """Track along the contour, and how many cycles were left out meanwhile.

@@ -70,6 +70,8 @@ def ethercat_demo(
     ]
     print(*contour_table(comparisons), sep="\n")
     print("bus: " + "; ".join(f"{name.removesuffix(' [%]')}: {bus[name]}{_unit(name)}" for name in SHOWN))
+    if jitter.unrecorded:
+        print(f"the times of {jitter.unrecorded} cycles are missing in timing.png: this process was held up")
     files = (
         draw_contours(trial.contour, comparisons, output / "contours.png", title),
         draw_errors(comparisons, output / "errors.png", title),

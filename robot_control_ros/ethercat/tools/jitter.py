@@ -43,6 +43,7 @@ class Jitter:
         lost_frames, bad_counters, late_frames: cycles whose frame didn't come back, was changed by too few slaves, or
             came after its cycle.
         priority: of SCHED_FIFO that the process had; 0 for the ordinary scheduling.
+        unrecorded: cycles whose times are lost, because nobody looked at them in time.
         warnings: of the process, about what it isn't permitted.
         trouble: why the drives were stopped before the end, or what was wrong with the bus then; empty for nothing.
     """
@@ -54,6 +55,7 @@ class Jitter:
     bad_counters: int
     late_frames: int
     priority: int
+    unrecorded: int = 0
     warnings: tuple[str, ...] = ()
     trouble: str = ""
 
@@ -101,20 +103,23 @@ _LINES = ((":", "0.0"), ("--", "0.0"), ("-", "0.55"), ("-", "0.0"))
 
 
 class TimingRecorder:
-    """The times of all cycles from now on, beyond what the ring holds that another process fills."""
+    """The times of all cycles from now on, beyond what the ring holds that another process fills.
+
+    Attributes:
+        unrecorded: cycles whose times were written over before they were collected.
+    """
 
     def __init__(self, timing: Timing) -> None:
-        self._timing, self._taken = timing, timing.count
+        self._timing, self._taken, self.unrecorded = timing, timing.count, 0
         self._parts: list[Array] = [np.empty((len(COLUMNS), 0))]
 
     def collect(self) -> None:
-        """Take what is new; a HardwareFault where more than a ring's cycles have passed since."""
+        """Take what is new; often, since the ring holds some seconds only."""
         cycles = self._timing.count
         ring = self._timing.samples()
-        if self._timing.count - self._taken > SIZE:
-            message = f"this process slept for more than {SIZE} cycles: their times are lost"
-            raise HardwareFault(message, value=cycles - self._taken, bound=SIZE)
-        self._parts.append(ring[:, np.arange(self._taken, cycles) % SIZE])
+        oldest = min(max(self._taken, self._timing.count - SIZE), cycles)  # others were written over meanwhile
+        self.unrecorded += oldest - self._taken
+        self._parts.append(ring[:, np.arange(oldest, cycles) % SIZE])
         self._taken = cycles
 
     def all(self) -> Array:
@@ -195,6 +200,7 @@ def _observe(client: BusClient, loop: RemoteLoop | None, cycle: float, seconds: 
         missed=last.overruns - first.overruns,
         **{name: getattr(last, name) - getattr(first, name) for name in ("lost_frames", "bad_counters", "late_frames")},
         priority=_real_time_priority(client.process_number),
+        unrecorded=samples.unrecorded,
         warnings=tuple(client.report().get("warnings", ())),
         trouble=trouble,
     )
