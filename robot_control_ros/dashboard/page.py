@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..core.types import Array
 from ..robot.model import RobotModel
 from .bar.robot_summary import summarize
 from .gains.gains_panel import GainsPanel
+from .guarded_server import STALL
 from .link import RobotLink
 from .markup import AMBER, note
 from .plots.plots_panel import PlotsPanel
@@ -67,6 +69,7 @@ class Page(WebPage):
         self.reach = _reach(self._model, self._shoulder)
         self._make_view()
         self._make_panels()
+        self._drawn_at = time.monotonic()
         self.thread.start()
 
     def close(self) -> None:
@@ -188,6 +191,9 @@ class Page(WebPage):
 
     def draw(self) -> None:
         telemetry, requests, health = self._link.telemetry(), self._link.requests(), self._link.health()
+        before, self._drawn_at = self._drawn_at, time.monotonic()
+        if self._drawn_at - before > STALL:
+            self.target.stop()  # what was dragged then is an old command
         lost = "" if self._paused.value and health.answers else health.lost
         self.bar.show(summarize(health, self._link.law(), lost, self._state.refusal))
         with self.server.atomic():
