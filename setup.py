@@ -42,7 +42,11 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=[NAME, f"{NAME}.*", EMULATOR, f"{EMULATOR}.*"]),
     package_data={
-        NAME: ["py.typed", "dashboard/bar/status_bar.*", "experiments/stability/page.md"],
+        NAME: [
+            "py.typed",
+            "experiments/stability/page.md",
+            *(f"dashboard/bar/*.{kind}" for kind in ("html", "css", "js")),
+        ],
         EMULATOR: ["py.typed", "README.md"],
     },
     data_files=data_files(),

@@ -37,6 +37,10 @@ TEXT = "document.querySelector('#bar-text').innerText"
 LOST = "document.querySelector('#lost').innerText"
 STALE = "document.body.classList.contains('stale')"
 INERT = "document.querySelector('#root').inert"
+PROMPT = """new Promise(done => { const began = performance.now();
+  setTimeout(() => done(performance.now() - began < 50), 0); })"""
+NAMED = """[...document.querySelectorAll('#root button, #root [role=slider]')]
+  .every(each => each.ariaLabel || each.innerText)"""
 FOCUSED = "document.activeElement.id"
 FIELD = "document.querySelector('#root input:not([type=checkbox])')"
 STOP_BOX = "(at => [at.x, at.y, at.width, at.height])(document.querySelector('#stop').getBoundingClientRect())"
@@ -75,6 +79,7 @@ def browser(window, link):
 def opened(address, width=800, height=500):
     with Browser(address, width, height) as made:
         made.wait(lambda: made.evaluate(READY), "the page")
+        made.wait(lambda: made.evaluate(PROMPT), "a browser that has drawn")
         yield made
 
 
@@ -274,6 +279,7 @@ def test_axe_finds_nothing_serious(kind, width):
     made = kind(*([FakeLink()] if kind is Page else []), port=free_port())
     try:
         with opened(made.address, width, 800) as browser:
+            browser.wait(lambda: browser.evaluate(NAMED), "names")
             browser.evaluate(Path(AXE).read_text("utf-8") + ";1")
             found = browser.evaluate(SERIOUS)
             assert found == [], "\n".join(found)

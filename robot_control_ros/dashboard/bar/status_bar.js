@@ -1,12 +1,12 @@
 // The bar's own connection: it takes the state a few times per second, and sends STOP.
 "use strict";
 (() => {
-  const LATE = 700, CHECK = 100, RETRY = 500, PATIENCE = 2000; // ms
+  const LATE = 600, CHECK = 100, RETRY = 500, PATIENCE = 2000; // ms
   const SERVER = "No connection to the page's server. STOP doesn't work here.";
   const [bar, stop, state, details, lost] =
     ["status-bar", "stop", "bar-state", "bar-details", "lost"].map(id => document.getElementById(id));
   const address = `${location.protocol.replace("http", "ws")}//${location.host}/bar${location.search}`;
-  let socket, opened, heard = -Infinity, checked = performance.now();
+  let socket, opened, heard = performance.now(), late = false;
 
   const write = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 
@@ -14,6 +14,7 @@
     opened = performance.now();
     socket = new WebSocket(address);
     socket.onmessage = message => { heard = performance.now(); show(JSON.parse(message.data)); };
+    socket.onclose = () => { late = true; heard = -Infinity; check(); };
   }
 
   function show(shown) {
@@ -34,9 +35,9 @@
   }
 
   function check() {
-    const now = performance.now(), stalled = now - checked > 3 * CHECK;
-    checked = now;
-    if (stalled || now - heard < LATE) return; // after a stall of the browser, messages may wait
+    const now = performance.now(), before = late;
+    late = now - heard > LATE;
+    if (!late || !before) return; // twice, as messages may wait after a stall of the browser
     bar.dataset.state = "lost";
     write(state, "server lost");
     write(details, "");
@@ -44,7 +45,7 @@
     cover(SERVER, true);
     const wait = socket.readyState === WebSocket.CLOSED ? RETRY : PATIENCE;
     if (now - Math.max(opened, heard) < wait) return;
-    socket.onmessage = null;
+    socket.onmessage = socket.onclose = null;
     socket.close();
     open();
   }

@@ -40,10 +40,11 @@ class StatusBar:
     def __init__(self) -> None:
         self.on_stop: Callable[[], None] | None = None
         self._drawn = 0, ""  # number and text of the last state
-        html, css, script = ((FOLDER / f"status_bar.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+        names = ("status_bar.html", "status_bar.css", "status_bar.js", "names.js")
+        html, css, *scripts = ((FOLDER / name).read_text("utf-8") for name in names)
         self._head = f"<style>{css}</style></head>".encode()
         self._body = f"<body>{html}".encode()
-        self._end = f"<script>{script}</script></body>".encode()
+        self._end = ("".join(f"<script>{each}</script>" for each in scripts) + "</body>").encode()
 
     def show(self, state: BarState) -> None:
         """Show a state, which is now true; each drawing calls it."""
