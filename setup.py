@@ -41,7 +41,14 @@ setup(
     maintainer_email="maintainers@robot-control-ros.org",
     license="Apache-2.0",
     packages=find_packages(include=[NAME, f"{NAME}.*", EMULATOR, f"{EMULATOR}.*"]),
-    package_data={NAME: ["py.typed", "experiments/stability/page.md"], EMULATOR: ["py.typed", "README.md"]},
+    package_data={
+        NAME: [
+            "py.typed",
+            "experiments/stability/page.md",
+            *(f"dashboard/bar/*.{kind}" for kind in ("html", "css", "js")),
+        ],
+        EMULATOR: ["py.typed", "README.md"],
+    },
     data_files=data_files(),
     zip_safe=False,
     python_requires=">=3.10",

@@ -129,6 +129,12 @@ def connect(address, **headers):
     )
 
 
+def press_stop(page):
+    """STOP, from a browser that only looks on."""
+    with connect(page.look_address.replace("/?", "/bar?")) as bar:
+        bar.send("stop")
+
+
 class Browser:
     """Speaks the websocket of viser's client."""
 

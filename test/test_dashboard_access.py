@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from browser import Browser as Chromium
 from browser import chromium
-from dashboard_support import Browser, FakeLink, children, connect, free_port, until, wire
+from dashboard_support import Browser, FakeLink, connect, free_port, press_stop, until, wire
 from viser import _messages as messages
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -202,10 +202,6 @@ def test_a_hostile_site_in_the_same_browser_has_no_way_to_the_page(page):
 # --- messages ---
 
 
-def stop_button(page):
-    return next(child for child in children(page) if getattr(child, "label", "") == "STOP")
-
-
 def settled(page, browser):
     """After this the page has handled all that the browser sent."""
     pose = np.random.default_rng().normal(size=3)
@@ -222,7 +218,7 @@ def camera(position):
     )
 
 
-def test_a_browser_that_only_looks_moves_nothing_and_may_stop(page, link):
+def test_a_browser_that_only_looks_moves_nothing(page, link):
     viewer = Browser(page, page.look_address)
     viewer.begin_drag("/target")
     viewer.drag("/target", np.eye(4))
@@ -231,8 +227,6 @@ def test_a_browser_that_only_looks_moves_nothing_and_may_stop(page, link):
     settled(page, viewer)
     assert link.targets == []
     assert link.asked == []
-    viewer.send(messages.GuiUpdateMessage(stop_button(page)._impl.uuid, {"value": True}))
-    until(lambda: "stop" in link.asked, "STOP")
     viewer.socket.close()
 
 
@@ -324,7 +318,7 @@ def test_of_a_flood_most_is_dropped_and_stop_still_works(page, link):
     for _ in range(5000):
         flooding.socket.send(raw)
     link.asked.clear()
-    flooding.send(messages.GuiUpdateMessage(stop_button(page)._impl.uuid, {"value": True}))
+    press_stop(page)
     until(lambda: "stop" in link.asked, "STOP")
     flooding.socket.close()
 

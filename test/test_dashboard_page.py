@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import trimesh
-from dashboard_support import HOME, ROBOT, Browser, FakeLink, folder, free_port, text, until
+from dashboard_support import HOME, ROBOT, Browser, FakeLink, folder, free_port, press_stop, text, until
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
@@ -215,7 +215,7 @@ def test_a_drag_is_over_once_the_controller_has_stopped(browser, page, link, how
     until(lambda: link.targets, "a target")
     active = link.state
     if how == "STOP":
-        browser.set("STOP", True)
+        press_stop(page)
         until(lambda: not page.target.drag.held, "the drag to be dropped")
     else:
         link.state = replace(active, answers=how != "gone", lifecycle="inactive")
@@ -378,8 +378,8 @@ def test_the_trail_follows_the_tip_and_is_cleared(browser, page, link):
 # --- the state ---
 
 
-def test_stop_is_asked_for_at_once(browser, link):
-    browser.set("STOP", True)
+def test_stop_is_asked_for_at_once(page, link):
+    press_stop(page)
     until(lambda: "stop" in link.asked, "the stop")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from viser.infra import Message
@@ -19,10 +20,13 @@ from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
 from .access import Access, Right, check_origin, token_of
+from .bar.status_bar import PATH as BAR
+from .bar.status_bar import StatusBar
 
 MAX_MESSAGE = 2**20  # bytes
 MAX_RATE, BURST = 400.0, 800.0  # messages of one browser: per second, and at once
-MAX_CONNECTIONS = 64
+MAX_CONNECTIONS = 64  # of viser, and as many of the bar
+BEAT, STALL = 0.1, 0.7  # s between two beats, and after which what browsers have sent is old
 NUMBERS = (int, float)
 
 # What viser's client sends, and a page uses.
@@ -44,16 +48,17 @@ class Guard:
     """Checks what browsers send to one server.
 
     Attributes:
-        stops: identifiers of the controls that every browser may press.
+        bar: in each page.
         dropped: messages that weren't passed on.
     """
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self.stops: set[str] = set()
+        self.bar = StatusBar()
         self.dropped = 0
         self._kinds = {kind.__name__: kind for kind in Message.get_subclasses()}
         self._open: set[_Connection] = set()
+        self._beaten_at: float | None = None  # None: the server answers nobody yet
         self._log = logging.getLogger(__name__)
 
     @contextmanager
@@ -66,8 +71,11 @@ class Guard:
             def check(connection: Any, request: Request) -> Response | None:
                 return self._check_request(connection, request, process_request)
 
+            async def route(connection: Any) -> None:
+                await (self.bar.serve if connection.of_bar else handler)(connection)
+
             options |= {"max_size": MAX_MESSAGE, "create_connection": lambda *a, **k: _Connection(self, *a, **k)}
-            return serve(handler, host, port, process_request=check, **options)
+            return serve(route, host, port, process_request=check, **options)
 
         module.serve = guarded
         try:
@@ -102,15 +110,15 @@ class Guard:
 
     def permits(self, right: Right, message: Message) -> bool:
         """Whether a browser with a right may send a message."""
-        return (
-            right is Right.CONTROL or type(message).__name__ in LOOKING or getattr(message, "uuid", None) in self.stops
-        )
+        return right is Right.CONTROL or type(message).__name__ in LOOKING
 
     def _check_request(
         self, connection: Any, request: Request, answer: Callable[[Any, Request], Response | None]
     ) -> Response | None:
         """The answer to a request, None for a websocket that is accepted."""
-        asyncio.get_running_loop().set_exception_handler(self._on_exception)
+        if self._beaten_at is None:
+            asyncio.get_running_loop().set_exception_handler(self._on_exception)
+            self._beat()
         cookie = f"robot_control_{connection.local_address[1]}"
         try:
             headers = {name: request.headers[name] for name in ("Host", "Origin", "Cookie") if name in request.headers}
@@ -123,20 +131,33 @@ class Guard:
         if right is Right.NONE:
             return _refuse("The token is missing or wrong: open the whole address that the program printed")
         if request.headers.get("Upgrade", "").lower() != "websocket":
+            del request.headers["Accept-Encoding"]  # so that the bar can be added
             response = answer(connection, request)
             if response is not None:  # the cookie has the token for what the page asks for later
                 response.headers["Set-Cookie"] = f"{cookie}={token}; HttpOnly; SameSite=Lax; Path=/"
                 response.headers["Content-Security-Policy"] = "frame-ancestors 'self'"
+                if response.headers.get("Content-Type", "").startswith("text/html"):
+                    self.bar.add_to(response)
             return response
-        if len(self._open) >= MAX_CONNECTIONS:
-            return _refuse(f"{len(self._open)} browsers have the page: must be at most {MAX_CONNECTIONS}")
-        connection.right = right
+        of_bar = urlsplit(request.path).path == BAR
+        if sum(each.of_bar == of_bar for each in self._open) >= MAX_CONNECTIONS:
+            return _refuse(f"{MAX_CONNECTIONS} browsers have the page: must be at most {MAX_CONNECTIONS}")
+        connection.right, connection.of_bar = right, of_bar
         self._open.add(connection)
         return answer(connection, request)
 
     def closed(self, connection: _Connection) -> None:
         """A connection has ended."""
         self._open.discard(connection)
+
+    def _beat(self) -> None:
+        """After a stall of the whole program, end all connections: their messages are old commands."""
+        loop, now = asyncio.get_running_loop(), time.monotonic()
+        if self._beaten_at is not None and now - self._beaten_at > STALL:
+            for each in self._open:
+                each.end_if_old()
+        self._beaten_at = now
+        loop.call_later(BEAT, self._beat)
 
     def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A message that viser can't use, as one with a value that its control doesn't take."""
@@ -149,26 +170,32 @@ class _Connection(asyncio_server.ServerConnection):
 
     def __init__(self, guard: Guard, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.right = Right.NONE
+        self.right, self.of_bar, self._old = Right.NONE, False, False
         self._guard, self._left, self._since = guard, BURST, time.monotonic()
 
     async def recv(self, decode: bool | None = None) -> Any:
         """The next message that is passed on."""
         while True:
             raw: Any = await super().recv(decode)
-            message = self._guard.message_of(raw)
-            if message is not None and self._guard.permits(self.right, message) and self._in_time(message):
+            if self.of_bar:
+                return raw
+            message = None if self._old else self._guard.message_of(raw)
+            if message is not None and self._guard.permits(self.right, message) and self._in_time():
                 return raw
             self._guard.drop()
+
+    def end_if_old(self) -> None:
+        """Drop what has come and not been passed on; the bar's STOP is never too old."""
+        if not self.of_bar:
+            self._old = True
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.closed(self)
         super().connection_lost(exc)
 
-    def _in_time(self, message: Message) -> bool:
+    def _in_time(self) -> bool:
         """Whether this browser sends no more than it may."""
-        if getattr(message, "uuid", None) in self._guard.stops:
-            return True
         now = time.monotonic()
         self._left, self._since = min(BURST, self._left + MAX_RATE * (now - self._since)), now
         if self._left < 1.0:

@@ -9,6 +9,7 @@ from typing import Protocol
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 
+LOST = 0.5  # s without joint states, after which the robot is lost
 SETTINGS = ("wrench.", "workspace.")  # prefixes of parameters that are no gains of the law
 Value = bool | float | str | tuple[float, ...]
 
@@ -82,6 +83,7 @@ class Health:
     diagnosis: Mapping[str, str] = field(default_factory=dict)  # the controller's values in /diagnostics, by name
     problem: str = ""  # message of an error or warning in /diagnostics
     drives: str = ""  # state of the EtherCAT drives; empty if there are none
+    robot_silence: float = 0.0  # since the last joint states [s]
 
     @property
     def obstacle(self) -> str:
@@ -91,6 +93,13 @@ class Health:
         if self.lifecycle != "active":
             return f"controller {self.lifecycle or 'found'}: the robot isn't commanded"
         return "active, but the robot executes no commands" if self.executing is False else ""
+
+    @property
+    def lost(self) -> str:
+        """What sends nothing any more, in a sentence; empty if all do. What the page shows is old then."""
+        if not self.answers:
+            return "Controller lost: it doesn't answer."
+        return "Robot lost: it sends no joint states." if self.robot_silence > LOST else ""
 
     @property
     def commands(self) -> bool:

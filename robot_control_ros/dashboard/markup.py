@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-GREEN, AMBER, RED = "#2b8a3e", "#e67700", "#c92a2a"  # good, warning, error
-GREY = "#868e96"  # remark
+GREEN, AMBER, RED = "#237032", "#9c4a00", "#c92a2a"  # good, warning, error
+GREY = "#5c636a"  # remark
 
 
 def span(text: str, colour: str, weight: int = 400) -> str:

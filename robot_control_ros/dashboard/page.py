@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
+from .bar.robot_summary import summarize
 from .gains.gains_panel import GainsPanel
+from .guarded_server import STALL
 from .link import RobotLink
 from .markup import AMBER, note
 from .plots.plots_panel import PlotsPanel
@@ -66,6 +69,7 @@ class Page(WebPage):
         self.reach = _reach(self._model, self._shoulder)
         self._make_view()
         self._make_panels()
+        self._drawn_at = time.monotonic()
         self.thread.start()
 
     def close(self) -> None:
@@ -74,8 +78,13 @@ class Page(WebPage):
         super().close()
 
     def refuse(self, message: str) -> None:
-        """Show a refusal beside STOP."""
+        """Show a refusal in the bar, and in the state's window."""
         self._state.refuse(message)
+
+    def _stop(self) -> None:
+        """Runs in the server's thread, so that a page that is busy still stops."""
+        self._link.stop(self.thread.reply())
+        self.thread.post(self.target.stop)
 
     # --- the view ---
 
@@ -122,7 +131,8 @@ class Page(WebPage):
 
     def _make_panels(self) -> None:
         gui, thread, link = self.server.gui, self.thread, self._link
-        self._state = StatePanel(gui, self.add_stop, link, thread, link.robot.name, self.target.stop)
+        self._state = StatePanel(gui, link, thread, link.robot.name)
+        self.bar.on_stop = self._stop
         gui.add_html(note(HINT))
         self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
         self._gains = GainsPanel(gui, link, thread)
@@ -172,8 +182,8 @@ class Page(WebPage):
         where = gui.add_dropdown("Push on", self.robot.links, initial_value=link.robot.tip, hint=hint)
         for handle in (push, where):
             thread.connect(handle, lambda value: self._push.choose(push.value, where.value))
-        paused = gui.add_checkbox("Pause", False, hint="Simulated time stands still.")
-        thread.connect(paused, lambda value: link.pause(value, thread.reply()))
+        self._paused = gui.add_checkbox("Pause", False, hint="Simulated time stands still.")
+        thread.connect(self._paused, lambda value: link.pause(value, thread.reply()))
         reset = gui.add_button_group("Simulation", ("Reset",), hint="Time 0, the arm at home.")
         thread.connect(reset, lambda label: link.request("simulator/reset", thread.reply()))
 
@@ -181,6 +191,11 @@ class Page(WebPage):
 
     def draw(self) -> None:
         telemetry, requests, health = self._link.telemetry(), self._link.requests(), self._link.health()
+        before, self._drawn_at = self._drawn_at, time.monotonic()
+        if self._drawn_at - before > STALL:
+            self.target.stop()  # what was dragged then is an old command
+        lost = "" if self._paused.value and health.answers else health.lost
+        self.bar.show(summarize(health, self._link.law(), lost, self._state.refusal))
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
             self._gains.draw(health.answers)
@@ -191,7 +206,7 @@ class Page(WebPage):
             self._simulation.visible = "simulator/push" in requests
             self._drives.visible = "ethercat/enable" in requests
             self._objects.draw(telemetry.objects)
-            reference = telemetry.reference if health.commands else None
+            reference = telemetry.reference if health.commands and not lost else None
             self.target.draw(reference, shown=not self._push.on)  # the two would overlap
             if telemetry.q is None:
                 return

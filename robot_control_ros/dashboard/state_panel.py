@@ -1,9 +1,9 @@
-"""What is always visible: STOP, the controller's state, and the last refusal."""
+"""The controller's state at length, and the last refusal."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .link import Health, RobotLink
@@ -20,37 +20,28 @@ TRANSITIONS = {  # of the lifecycle, by state
 }
 NONE = ("…",)  # a group of buttons can be neither empty nor disabled
 WIDTH = 330  # px
-HEIGHT = 6.2  # em, of the text: STOP never moves
+HEIGHT = 6.2  # em, of the text: the buttons never move
 
 
 class StatePanel:
-    """A window of its own, which never scrolls out of view.
+    """A window of its own, which never scrolls out of view."""
 
-    It calls `stopped` in the page's thread after STOP, which `add_stop` makes.
-    """
-
-    def __init__(
-        self,
-        gui: Any,
-        add_stop: Callable[..., Any],
-        link: RobotLink,
-        thread: PageThread,
-        title: str,
-        stopped: Callable[[], None],
-    ) -> None:
+    def __init__(self, gui: Any, link: RobotLink, thread: PageThread, title: str) -> None:
         self._link, self._thread = link, thread
         self._refusal, self._refused_at = "", -REFUSAL_SHOWN
         panel = gui.add_panel()
         with panel.add_tab(title):
-            stop = add_stop("STOP", hint="Safe output, then no more commands; drives brake.")
-            stop.on_click(lambda event: link.stop(thread.reply()))
-            thread.connect(stop, lambda value: stopped())
             self._text = gui.add_html("")
             self._lifecycle = gui.add_button_group(
                 "Controller", NONE, hint="Lifecycle: an active controller commands the robot."
             )
             thread.connect(self._lifecycle, self._change_state)
         panel.float(x=15, y=-15, width=WIDTH)  # viser's own notes come at the top left
+
+    @property
+    def refusal(self) -> str:
+        """The last one, for some seconds; then empty."""
+        return self._refusal if time.monotonic() - self._refused_at < REFUSAL_SHOWN else ""
 
     def refuse(self, message: str) -> None:
         """Show a refusal for some seconds."""
@@ -60,8 +51,8 @@ class StatePanel:
         """Show the state and the warnings; the most important first, as only four lines are visible."""
         colour = GREEN if not health.obstacle else AMBER if health.answers else RED
         lines = [span(f"● {health.obstacle or 'active'}", colour, 700)]
-        if time.monotonic() - self._refused_at < REFUSAL_SHOWN:
-            lines.append(span(f"refused: {self._refusal}", RED))
+        if self.refusal:
+            lines.append(span(f"refused: {self.refusal}", RED))
         if health.problem and health.commands:
             lines.append(span(health.problem, AMBER))
         if not health.answers and (start := self._link.robot.profile.start):

@@ -8,7 +8,6 @@ import signal
 import socket
 import time
 from abc import ABC, abstractmethod
-from typing import Any
 
 import viser
 
@@ -18,7 +17,6 @@ from .guarded_server import Guard
 from .page_thread import PageThread
 
 BRAND = (33, 110, 190)
-STOP_ICON: Any = "hand-stop"
 WIDTH = 345  # px, of the control panel
 PORTS = (1, 65535)
 POLL_PERIOD = 0.1  # s between two checks for a signal
@@ -36,6 +34,7 @@ class WebPage(ABC):
     Attributes:
         port: that it listens on.
         address, look_address: for those who control the robot, and for those who look on.
+        bar: on top of the page; `draw` shows the state in it.
         server: viser's.
         thread: that draws; not yet started.
 
@@ -46,8 +45,9 @@ class WebPage(ABC):
     def __init__(self, title: str, host: str, port: int, token: bool = True) -> None:
         self._title, self._host, self._first_port = title, host, port
         access = access_of(token, host)
-        self._guard = Guard(access)
-        with self._guard.installed():
+        guard = Guard(access)
+        self.bar = guard.bar
+        with guard.installed():
             self.server = _open_server(title, host, port)
         self.port = self.server.get_port()
         self.address = access.address(host, self.port)
@@ -61,12 +61,6 @@ class WebPage(ABC):
     @abstractmethod
     def refuse(self, message: str) -> None:
         """Show why something was refused."""
-
-    def add_stop(self, label: str, **options: Any) -> Any:
-        """A red button that every browser may press, also one that only looks on."""
-        button: Any = self.server.gui.add_button(label, color="red", icon=STOP_ICON, **options)
-        self._guard.stops.add(button._impl.uuid)  # viser names its controls nowhere else
-        return button
 
     def close(self) -> None:
         self.thread.close()

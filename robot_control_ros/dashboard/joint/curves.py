@@ -15,7 +15,7 @@ from ..markup import GREY
 
 TICK = 1e-3  # s between two moments that are drawn; all physics steps are multiples of it
 MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn
-OWN, REFERENCE, TARGET = "#1c6fc4", "#f08c00", GREY
+OWN, REFERENCE, TARGET = "#1c6fc4", "#b35300", GREY
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from ...core.errors import ConfigError
 from ...simulation.joint_step.callbacks import Braking, Pid, Trapezoidal, load
 from ...simulation.joint_step.response import Callback, respond
 from ...simulation.joint_step.stability import Loop
+from ..bar.status_bar import BarState
 from ..chart import TIME, Chart, Curve, add_plot, png, show
 from ..web_page import WebPage
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, StepSettings
@@ -83,6 +84,7 @@ class JointPage(WebPage):
 
     def _make_plots(self, gui: Any) -> None:
         self._panel = gui.add_panel()
+        self._panel.expand()  # also in a small window
         with self._panel.add_tab("Step of one joint"):
             cursor = {"sync": {"key": "time"}}
             empty = Chart("", np.zeros(2), (Curve("", np.zeros(2), OWN),))
@@ -113,6 +115,7 @@ class JointPage(WebPage):
 
     def draw(self) -> None:
         """Compute and show the step, if something has changed."""
+        self.bar.show(BarState(TITLE if self.curves is None else self.curves.title))
         if not self._stale:
             return
         self._stale = False

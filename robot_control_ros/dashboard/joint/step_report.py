@@ -28,7 +28,7 @@ def report(curves: Curves, notes: list[str], alarms: list[str]) -> str:
     lines = [*(span(alarm, RED, 600) for alarm in alarms), span("; ".join(notes), GREY)]
     style = f"height:{HEIGHT}px;overflow:auto;display:flex;align-items:center;gap:14px;padding:0 10px;font-size:13px"
     text = f'<div style="flex:1;min-width:0;line-height:1.4">{table(rows)}{"<br>".join(lines)}</div>'
-    return f'<div style="{style}">{_lever(curves)}{text}</div>'
+    return f'<div tabindex="0" style="{style}">{_lever(curves)}{text}</div>'
 
 
 def _row(name: str, cells: tuple[str, ...], colour: str) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.errors import HardwareFault
 from ...simulation.planar_arm import DT, PlanarArm
+from ..bar.status_bar import BarState
 from ..markup import GREEN, RED, block, note, span, table
 from ..web_page import WebPage
 from .view import PlanarView
@@ -114,12 +115,17 @@ class PlanarPage(WebPage):
 
     def draw(self) -> None:
         """Catch up with the time, and show the arm."""
+        self.bar.show(BarState(self._problem or self._head(), level="error" if self._problem else "good"))
         with self.server.atomic():
             self._advance()
             self._view.draw()
-            self._text.content = _readings(self.arm, self._paused.value, self._problem)
+            self._text.content = _readings(self.arm, self._head(), self._problem)
             if self._shown_target != self._round_target():
                 self._shown_target = self._target.value = self._round_target()
+
+    def _head(self) -> str:
+        mode = "PD: drag the target" if self.arm.driven else "kinematics: drag the joints B and E"
+        return f"{mode} (paused)" if self._paused.value else mode
 
     def _advance(self) -> None:
         """Make the steps that are due."""
@@ -139,11 +145,8 @@ def _radio(driven: bool) -> tuple[str, ...]:
     return tuple(f"{'●' if MODES[name] == driven else '○'} {name}" for name in MODES)
 
 
-def _readings(arm: PlanarArm, paused: bool, problem: str) -> str:
+def _readings(arm: PlanarArm, head: str, problem: str) -> str:
     """The state of the arm, as HTML."""
-    colour, head = (GREEN, "PD: drag the target") if arm.driven else (BLUE, "kinematics: drag the joints B and E")
-    if paused:
-        head += " (paused)"
     error, contact = float(np.linalg.norm(arm.target - arm.tip)), float(np.linalg.norm(arm.contact))
     (x, y), (t1, t2) = arm.tip, arm.torque if arm.driven else (None, None)
     rows = (
@@ -153,7 +156,7 @@ def _readings(arm: PlanarArm, paused: bool, problem: str) -> str:
         ("Contact force [N]", f"{contact:.1f}"),
         ("Time [s]", f"{arm.time:.2f}"),
     )
-    line = span(problem, RED) if problem else span(f"● {head}", colour, 700)
+    line = span(problem, RED) if problem else span(f"● {head}", GREEN if arm.driven else BLUE, 700)
     return block(line + table(rows))
 
 

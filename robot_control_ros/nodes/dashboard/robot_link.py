@@ -60,6 +60,7 @@ class RosLink:
             topics.diagnosis,
             topics.problem,
             topics.describe_bus() if self._triggers["ethercat/enable"].service_is_ready() else "",
+            topics.silence,
         )
 
     def law(self) -> str:

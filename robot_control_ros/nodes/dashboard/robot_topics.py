@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -51,6 +52,7 @@ class RobotTopics:
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
         self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets
         self._bus = ""
+        self._robot_at = time.monotonic()  # when it was last heard
         self._drives: dict[str, str] = {}  # what each says, by joint
         self._polled = polled = PolledSubscriptions(node)
         self._take_states = polled.add(Float64MultiArray, "/controller/state")
@@ -66,6 +68,11 @@ class RobotTopics:
 
     def close(self) -> None:
         self._polled.close()
+
+    @property
+    def silence(self) -> float:
+        """Since the last joint states, or since this began [s]."""
+        return time.monotonic() - self._robot_at
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
         """The states that came after a number of them."""
@@ -97,6 +104,8 @@ class RobotTopics:
             new["wrench"] = None if np.isnan(blocks["wrench"]).any() else blocks["wrench"]
             self._controller.on_telemetry()
         taken = self._take_joint_states()
+        if taken or "q" in new:
+            self._robot_at = time.monotonic()
         if taken and self._controller.lifecycle != "active":
             state = self._joint_states.read(deserialize_message(taken[-1], JointState))
             if state is not None:
