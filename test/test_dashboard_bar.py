@@ -42,6 +42,7 @@ PROMPT = """new Promise(done => { const began = performance.now();
 NAMED = """[...document.querySelectorAll('#root button, #root [role=slider]')]
   .every(each => each.ariaLabel || each.innerText)"""
 FOCUSED = "document.activeElement.id"
+PLOT = "document.querySelector('.uplot')"
 FIELD = "document.querySelector('#root input:not([type=checkbox])')"
 STOP_BOX = "(at => [at.x, at.y, at.width, at.height])(document.querySelector('#stop').getBoundingClientRect())"
 SERIOUS = """axe.run().then(found => found.violations.filter(each => ["serious", "critical"].includes(each.impact))
@@ -171,6 +172,19 @@ def test_a_browser_that_only_looks_on_stops_the_robot_and_ends_a_drag(page, link
         viewer.send("stop")
         until(lambda: stops(link) == 2, "another STOP")
     assert link.asked == ["stop", "stop"]
+
+
+@in_browser
+def test_the_joint_page_shows_its_plots_in_a_small_window():
+    made = JointPage(port=free_port())
+    try:
+        with opened(made.address, 390, 844) as browser:
+            browser.wait(
+                lambda: browser.evaluate(f"{PLOT} !== null") and in_sight(browser, ".uplot"), "a plot in sight"
+            )
+            assert in_sight(browser, "#bar-state")
+    finally:
+        made.close()
 
 
 # --- what is lost ---
