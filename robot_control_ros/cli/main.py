@@ -57,7 +57,7 @@ def command_parser() -> CommandParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
     evidence = (_add_reproduce, _add_bench, _add_stability)
-    for add in (_add_demo, _add_simulate, *evidence, add_pages, _add_doctor, add_ethercat, _add_docs):
+    for add in (_add_demo, _add_simulate, *evidence, add_pages, _add_init_robot, _add_doctor, add_ethercat, _add_docs):
         add(commands)
     return parser
 
@@ -259,7 +259,21 @@ def _bench(options: argparse.Namespace) -> int:
     return int(loop.bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros))
 
 
-# --- doctor, docs ---
+# --- a robot of one's own, doctor, docs ---
+
+
+def _add_init_robot(commands: Any) -> None:
+    add = add_command(commands, "init-robot", "write a robot's YAML file from its URDF", _init_robot)
+    add("urdf", type=Path, metavar="URDF", help="the robot description")
+    add("--output", type=OUTPUT_FILE, metavar="FILE", help="the YAML file (default: beside the URDF)")
+    add("--base", default="", help="link that is fixed (default: the root)")
+    add("--tip", default="", help="link that is controlled (default: the last one)")
+
+
+def _init_robot(options: argparse.Namespace) -> int:
+    from .init_robot import run
+
+    return run(options)
 
 
 def _add_doctor(commands: Any) -> None:
