@@ -7,7 +7,7 @@ Units are SI, angles are in radians. n is the number of joints; joint arrays hav
 Twists, wrenches and Jacobians have three linear rows, then three angular rows, in base axes at the tip origin.
 A wrench is exerted by the environment on the robot.
 
-A first example. It needs no ROS: ``pip install 'robot_control_ros[sim]'``.
+A first example. It needs no ROS: ``pip install '.[sim]'`` in the repository.
 
     from robot_control_ros import Push, simulate
 

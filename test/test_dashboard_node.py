@@ -372,4 +372,4 @@ def test_without_viser_one_line_says_what_to_install(tmp_path):
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=dict(os.environ))
     assert ended.returncode == 1
     said = [line for line in ended.stderr.splitlines() if "viser" in line]
-    assert said == ["not started: the dashboard needs viser: pip install 'robot_control_ros[dashboard]'"]
+    assert said == ["not started: the dashboard needs viser: pip install '.[dashboard]' in the repository"]

@@ -204,8 +204,8 @@ def test_without_viser_one_line_says_what_to_install():
     run = "from robot_control_ros.cli import main; sys.exit(main.main(['planar']))"
     text = f"import sys; sys.modules['viser'] = None; {run}"
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert ended.stderr == "robot_control: the planar page needs viser: pip install 'robot_control_ros[dashboard]'\n"
+    assert ended.returncode == 2
+    assert ended.stderr == "robot_control: the planar page needs viser: pip install '.[dashboard]' in the repository\n"
 
 
 def test_it_needs_neither_ros_nor_a_simulator_nor_plots():

@@ -158,9 +158,9 @@ def test_with_the_page_a_person_does_what_is_to_be_done(demo, tmp_path):
 def test_without_its_library_the_page_is_refused_with_the_way_out(monkeypatch, capsys):
     pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
     monkeypatch.setattr("robot_control_ros.experiments.demo.find_spec", lambda name: None)
-    assert main(["demo"]) == 1
+    assert main(["demo"]) == 2
     assert capsys.readouterr().err == (
-        "robot_control: the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without\n"
+        "robot_control: the page (--no-page does without) needs viser: pip install '.[dashboard]' in the repository\n"
     )
 
 
@@ -278,7 +278,7 @@ def test_without_a_terminal_a_scene_says_so_and_nothing_is_led(demo, tmp_path):
 )
 def test_a_demonstration_that_cannot_be_is_refused_in_a_line(capsys, monkeypatch, arguments, words):
     monkeypatch.setattr(os, "environ", os.environ.copy())
-    assert main(["demo", *arguments]) == 1
+    assert main(["demo", *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith(words)
     assert shown.err.count("\n") == 1
@@ -336,7 +336,7 @@ def test_simulate_can_follow_a_circle(capsys):
     ],
 )
 def test_a_simulation_that_cannot_be_is_refused_in_a_line(capsys, arguments, words):
-    assert simulate(*arguments) == 1
+    assert simulate(*arguments) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith(f"robot_control: {words}")
     assert shown.err.count("\n") == 1

@@ -88,7 +88,7 @@ def test_before_nothing_the_domain_is_named_and_what_to_start(tmp_path):
     ],
 )
 def test_what_can_not_be_looked_at_is_refused_in_one_line(capsys, options, words):
-    assert main(["doctor", *options]) == 1
+    assert main(["doctor", *options]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("robot_control: ")

@@ -72,7 +72,7 @@ def test_a_push_on_an_unknown_link_lists_the_links():
 
 @pytest.mark.parametrize("force", [(math.nan, 0.0, 0.0), (1.0, 2.0)])
 def test_a_push_that_is_no_force_is_refused(force):
-    with refuses("push", bound=6):
+    with refuses("push.force", bound=3):
         short(push=Push(force=force))
 
 

@@ -79,9 +79,10 @@ def active(*, vital: bool = True) -> NodeSpec:
     return NodeSpec("wait_active", "wait_active", {"node": "controller"}, once=True, vital=vital)
 
 
-def page(robot: str, profile: str) -> NodeSpec:
-    """The page in the browser; the others go on without it."""
-    return NodeSpec("dashboard", "dashboard", {"robot": portable(robot), "profile": profile}, vital=False)
+def page(robot: str, profile: str, **parameters: Value) -> NodeSpec:
+    """The page in the browser, with more of its parameters; the others go on without it."""
+    values: dict[str, Value] = {"robot": portable(robot), "profile": profile, **parameters}
+    return NodeSpec("dashboard", "dashboard", values, vital=False)
 
 
 def simulation(given: Given) -> System:

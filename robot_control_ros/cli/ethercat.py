@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+import os
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError
 from .ethercat_slaves import add_slave_commands
-from .options import ROBOT, TOPOLOGY, add_command
+from .options import OUTPUT_FILE, OUTPUT_FOLDER, POSITIVE, ROBOT, TOPOLOGY, add_command, picture, whole
 
 if TYPE_CHECKING:
     from ..ethercat.tools.jitter import Jitter
@@ -24,24 +24,10 @@ _PROGRAMS = (
 )
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that gets its options when they are needed: their module takes long to import."""
-
-    def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None] | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._fill = fill
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        fill, self._fill = self._fill, None
-        if fill is not None:
-            fill(self)
-        return super().parse_known_args(args, namespace)
-
-
 def add_ethercat(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
     parser = commands.add_parser("ethercat", help="drives on EtherCAT: what is on a bus, an emulated one, its timing")
-    ethercat = parser.add_subparsers(required=True, metavar="command", parser_class=_Parser)
+    ethercat = parser.add_subparsers(required=True, metavar="command")
     add_slave_commands(ethercat)
     _add_icube(ethercat)
     _add_jitter(ethercat)
@@ -63,7 +49,7 @@ def _add_icube(commands: Any) -> None:
     add = add_command(commands, "icube", "write the slave files of ICube's ethercat_driver_ros2", _icube)
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
-    add("--output", required=True, metavar="FOLDER", help="for the files")
+    add("--output", required=True, type=OUTPUT_FOLDER, metavar="FOLDER", help="for the files")
 
 
 def _add_jitter(commands: Any) -> None:
@@ -72,15 +58,20 @@ def _add_jitter(commands: Any) -> None:
     add("--emulate", action="store_true", help="on an emulated bus of this machine: no hardware")
     add("--robot", **ROBOT)
     add("--topology", **TOPOLOGY)
-    add("--seconds", type=float, default=60.0, help="length (default: 60)")
+    add("--seconds", type=POSITIVE, default=60.0, help="length (default: 60)")
     add("--law", default="", help="that runs in the bus's process and holds the arm (default: none)")
     text = "which --law needs: a real arm is then held by it, and may move"
     add("--enable-drives", action="store_true", help=text)
-    add("--priority", type=int, default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
+    add("--priority", type=whole(0, 99), default=40, help="of SCHED_FIFO; 0 for none (default: 40)")
     default = "any; with --emulate, one that all else here is kept off, where there are several"
-    add("--cpu", type=int, default=-1, help=f"processor that the bus's process stays on (default: {default})")
-    add("--plot", metavar="FILE", help="write a picture")
-    add("--json", metavar="FILE", help="write the figures")
+    add(
+        "--cpu",
+        type=whole(-1, (os.cpu_count() or 1) - 1),
+        default=-1,
+        help=f"processor that the bus's process stays on (default: {default})",
+    )
+    add("--plot", type=picture, metavar="FILE", help="write a picture")
+    add("--json", type=OUTPUT_FILE, metavar="FILE", help="write the figures")
 
 
 # --- without a bus ---
@@ -92,7 +83,7 @@ def _icube(options: argparse.Namespace) -> int:
     from ..robot.configuration import load_robot
 
     robot = load_robot(options.robot, "icube")
-    for path in write_icube(robot, load_topology(options.topology or robot.name), Path(options.output)):
+    for path in write_icube(robot, load_topology(options.topology or robot.name), options.output):
         print(path)
     return 0
 
@@ -169,9 +160,9 @@ def _print_jitter(options: argparse.Namespace, jitter: Jitter) -> int:
 
 def _write_files(options: argparse.Namespace, jitter: Jitter, title: str) -> None:
     if options.plot:
-        print(jitter.plot(Path(options.plot), title))
+        print(jitter.plot(options.plot, title))
     if options.json:
-        path = Path(options.json)
+        path: Path = options.json
         about = {"robot": options.robot, "law": options.law, "emulated": options.emulate, "seconds": options.seconds}
         path.write_text(json.dumps({**about, **jitter.data()}, indent=2) + "\n", encoding="utf-8")
         print(path)

@@ -1,4 +1,4 @@
-"""The command line: ``robot_control demo|simulate|reproduce|bench|stability|joint|planar|doctor|ethercat|docs``."""
+"""The command line: ``robot_control demo|simulate|reproduce|…``, all of them by ``--help``."""
 
 from __future__ import annotations
 
@@ -7,47 +7,64 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..core.errors import ConfigError, RobotControlError
-from ..experiments.reproduce import CASES, reproduce
+from ..core.errors import ConfigError, ModelError, RobotControlError, missing_extra, refused
 from .ethercat import add_ethercat
-from .options import LAW, ROBOT, SCENE, add_command
+from .options import (
+    FINITE,
+    LAW,
+    NOT_NEGATIVE,
+    OUTPUT_FILE,
+    OUTPUT_FOLDER,
+    POSITIVE,
+    ROBOT,
+    SCENE,
+    CommandParser,
+    add_command,
+    picture,
+    whole,
+)
+from .pages import add_page_options, add_pages
 
+TURN = 5.0  # s, of a circle
+CHECKED_POSES = 40  # along a circle
 CHECKOUT = Path(__file__).resolve().parents[2]  # where bench/ stands beside the package, unless it is installed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status. An error of this package is printed in one line."""
-    options = _parser().parse_args(arguments)
+    """Run a command; returns the exit status, which is 2 for what is refused. An error is printed in one line."""
+    options = command_parser().parse_args(arguments)
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command is given
     try:
         return int(options.run(options))
     except (RobotControlError, OSError) as error:
         print(f"robot_control: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, (ConfigError, ModelError)) else 1
     except KeyboardInterrupt:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="robot_control", description="Compliant control of robot arms.")
+def command_parser() -> CommandParser:
+    """The parser of the whole command line."""
+    parser = CommandParser(prog="robot_control", description="Compliant control of robot arms.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
     evidence = (_add_reproduce, _add_bench, _add_stability)
-    for add in (_add_demo, _add_simulate, *evidence, _add_pages, _add_doctor, add_ethercat, _add_docs):
+    for add in (_add_demo, _add_simulate, *evidence, add_pages, _add_init_robot, _add_doctor, add_ethercat, _add_docs):
         add(commands)
     return parser
 
 
 def _need_ros(command: str) -> None:
     if find_spec("rclpy") is None:
-        raise ConfigError(f"{command} needs ROS 2: source an installation, or pip install 'robot_control_ros[ros,sim]'")
+        raise missing_extra(f"{command} without a sourced ROS 2", "rclpy", "ros,sim")
 
 
 # --- demo and simulate ---
@@ -63,8 +80,9 @@ def _add_demo(commands: Any) -> None:
     text = "instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
-    add("--seconds", type=float, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)")
-    add("--output", default="demo-output", metavar="FOLDER", help="for plot and CSV")
+    add("--seconds", type=NOT_NEGATIVE, help="length; 0 runs until Ctrl-C (default: 0 with the page or keys, else 20)")
+    add("--output", type=OUTPUT_FOLDER, default="demo-output", metavar="FOLDER", help="for plot and CSV")
+    add_page_options(add)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -80,6 +98,7 @@ def _demo(options: argparse.Namespace) -> int:
         output=options.output,
         scene=options.scene,
         browser=not options.no_page,
+        page_parameters={"host": options.host, "port": options.port, "open_browser": options.open},
     )
 
 
@@ -87,31 +106,26 @@ def _add_simulate(commands: Any) -> None:
     add = add_command(commands, "simulate", "the same in one process, without ROS, faster than real time", _simulate)
     add("--robot", **ROBOT)
     add("--law", **LAW)
-    add("--seconds", type=float, default=10.0, help="length (default: 10)")
+    add("--seconds", type=POSITIVE, default=10.0, help="length (default: 10)")
     add("--scene", **SCENE)
-    add("--rate", type=float, default=1000.0, help="of control, in Hz (default: 1000)")
+    add("--rate", type=POSITIVE, default=1000.0, help="of control, in Hz (default: 1000)")
     text = "a gain: one number, numbers with commas, true, false or a word; may be repeated"
     add("--set", action="append", default=[], metavar="GAIN=VALUE", help=text)
-    add("--circle", type=float, default=0.0, metavar="RADIUS", help="follow a circle, in m")
-    add("--push", type=float, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N")
-    add("--push-from", type=float, default=1.0, help="start of the push, in s (default: 1)")
-    add("--push-for", type=float, default=1.0, help="length of the push, in s (default: 1)")
-    add("--csv", metavar="FILE", help="write the log")
-    add("--plot", metavar="FILE", help="write a picture")
+    add("--circle", type=NOT_NEGATIVE, default=0.0, metavar="RADIUS", help="follow a circle, in m")
+    add("--push", type=FINITE, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N")
+    add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
+    add("--push-for", type=POSITIVE, default=1.0, help="length of the push, in s (default: 1)")
+    add("--csv", type=OUTPUT_FILE, metavar="FILE", help="write the log")
+    add("--plot", type=picture, metavar="FILE", help="write a picture")
 
 
 def _simulate(options: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..references import Circle
     from ..simulation.in_process import Push, simulate
     from ..simulation.trouble import GainsWarning
 
     push = Push(options.push, start=options.push_from, duration=options.push_for) if options.push else None
-
-    def circle(start: Any) -> Circle:
-        return Circle(start, options.circle, period=5.0, normal=(0.0, 0.0, 1.0))
-
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", GainsWarning)
@@ -119,7 +133,7 @@ def _simulate(options: argparse.Namespace) -> int:
             options.robot,
             options.law,
             dict(map(_gain, options.set)),
-            circle if options.circle > 0.0 else None,
+            partial(_circle, options) if options.circle > 0.0 else None,
             options.seconds,
             push,
             rate=options.rate,
@@ -145,6 +159,26 @@ def _simulate(options: argparse.Namespace) -> int:
     return 1 if log.trouble else 0
 
 
+def _circle(options: argparse.Namespace, start: Any) -> Any:
+    """The circle from a start pose (4, 4); ConfigError where the arm can't reach all of it."""
+    import numpy as np
+
+    from ..references import Circle
+    from ..robot.configuration import load_robot
+    from ..robot.inverse_kinematics import solve_pose
+    from ..robot.model import RobotModel
+
+    circle, robot = Circle(start, options.circle, period=TURN, normal=(0.0, 0.0, 1.0)), load_robot(options.robot)
+    model, q = RobotModel.of(robot), np.array(robot.home)
+    try:
+        for time_ in np.linspace(0.0, min(options.seconds, 1.5 * TURN), CHECKED_POSES):
+            q = solve_pose(model, np.asarray(circle.sample(time_).pose), q, np.array(robot.axes), tolerance=1e-3)
+    except ConfigError as error:
+        rule = f"the arm must reach all of the circle: {error}"
+        raise refused("--circle", options.circle, rule, error.bound, unit="m") from error
+    return circle
+
+
 def _gain(text: str) -> tuple[str, Any]:
     """Name and value of GAIN=VALUE."""
     name, equals, value = text.partition("=")
@@ -163,17 +197,25 @@ def _gain(text: str) -> tuple[str, Any]:
 
 
 def _add_evidence_files(add: Callable[..., Any], output: str) -> None:
-    add("--output", default=output, type=Path, metavar="FOLDER", help="for figures and CSV files")
-    add("--page", type=Path, metavar="FILE", help="write a Markdown page, too, with its figures beside it")
+    add("--output", default=output, type=OUTPUT_FOLDER, metavar="FOLDER", help="for figures and CSV files")
+    add("--page", type=OUTPUT_FILE, metavar="FILE", help="write a Markdown page, too, with its figures beside it")
 
 
 def _add_reproduce(commands: Any) -> None:
-    add = add_command(commands, "reproduce", "the laws' sources, run again: measured beside reference", _reproduce)
-    add("name", choices=("all", *CASES), help="which one")
-    _add_evidence_files(add, "reproduction")
+    text = "the laws' sources, run again: measured beside reference"
+    commands.add_parser("reproduce", help=text, fill=_fill_reproduce).set_defaults(run=_reproduce)
+
+
+def _fill_reproduce(parser: argparse.ArgumentParser) -> None:
+    from ..experiments.reproduce import CASES
+
+    parser.add_argument("name", choices=("all", *CASES), help="which one")
+    _add_evidence_files(parser.add_argument, "reproduction")
 
 
 def _reproduce(options: argparse.Namespace) -> int:
+    from ..experiments.reproduce import CASES, reproduce
+
     return reproduce(CASES if options.name == "all" else (options.name,), options.output, options.page)
 
 
@@ -192,12 +234,14 @@ def _stability(options: argparse.Namespace) -> int:
 
 def _add_bench(commands: Any) -> None:
     add = add_command(commands, "bench", "how fast it all is, as ratios within one run; only in a checkout", _bench)
-    add("--seconds", type=float, default=30.0, help="of each run over DDS (default: 30)")
-    add("--json", default="bench.json", metavar="FILE", help="write the figures (default: bench.json)")
+    add("--seconds", type=POSITIVE, default=30.0, help="of each run over DDS (default: 30)")
+    add(
+        "--json", type=OUTPUT_FILE, default="bench.json", metavar="FILE", help="write the figures (default: bench.json)"
+    )
     add("--no-ros", action="store_true", help="leave out what needs ROS")
     add("--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns")
     add("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
-    add("--browsers", type=int, default=1, metavar="N", help="for --page: how many of them (1)")
+    add("--browsers", type=whole(1, 64), default=1, metavar="N", help="for --page: how many of them (1)")
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -215,36 +259,21 @@ def _bench(options: argparse.Namespace) -> int:
     return int(loop.bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros))
 
 
-# --- pages, doctor, docs ---
+# --- a robot of one's own, doctor, docs ---
 
 
-def _add_pages(commands: Any) -> None:
-    joint = add_command(commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint)
-    planar = add_command(commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar)
-    for add in (joint, planar):
-        add("--port", type=int, default=8080, help="or the next free one (default: 8080)")
-        add("--host", default="127.0.0.1", help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)")
-        add("--no-token", action="store_true", help="let every program of this machine in; only on 127.0.0.1")
-    text = "a law of your own, see docs/joint_page.md"
-    joint("--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help=text)
+def _add_init_robot(commands: Any) -> None:
+    add = add_command(commands, "init-robot", "write a robot's YAML file from its URDF", _init_robot)
+    add("urdf", type=Path, metavar="URDF", help="the robot description")
+    add("--output", type=OUTPUT_FILE, metavar="FILE", help="the YAML file (default: beside the URDF)")
+    add("--base", default="", help="link that is fixed (default: the root)")
+    add("--tip", default="", help="link that is controlled (default: the last one)")
 
 
-def _joint(options: argparse.Namespace) -> int:
-    from ..dashboard.extra import viser_needed
+def _init_robot(options: argparse.Namespace) -> int:
+    from .init_robot import run
 
-    with viser_needed("the joint page"):
-        from ..dashboard.joint.joint_page import JointPage
-
-    return JointPage(options.host, options.port, options.callback, not options.no_token).serve()
-
-
-def _planar(options: argparse.Namespace) -> int:
-    from ..dashboard.extra import viser_needed
-
-    with viser_needed("the planar page"):
-        from ..dashboard.planar.planar_page import PlanarPage
-
-    return PlanarPage(options.host, options.port, not options.no_token).serve()
+    return run(options)
 
 
 def _add_doctor(commands: Any) -> None:
@@ -252,7 +281,7 @@ def _add_doctor(commands: Any) -> None:
     add("--robot", **ROBOT)
     add("--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)")
     add("--profile", default="sim", help="what is in front of the robot (default: sim)")
-    add("--seconds", type=float, default=5.0, help="of listening, 4 at least (default: 5)")
+    add("--seconds", type=POSITIVE, default=5.0, help="of listening, 4 at least (default: 5)")
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -266,7 +295,7 @@ def _add_docs(commands: Any) -> None:
     add = add_command(commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs)
     add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
     add("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
-    add("--schemas", type=Path, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
+    add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 
 def _docs(options: argparse.Namespace) -> int:

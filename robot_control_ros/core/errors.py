@@ -62,6 +62,11 @@ def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = Confi
     return error(message, name=kind, value=value, bound=names)
 
 
+def missing_extra(user: str, library: str, extra: str) -> ConfigError:
+    """The error where `library`, which `user` needs, isn't installed; it names the extra of setup.py that brings it."""
+    return ConfigError(f"{user} needs {library}: pip install '.[{extra}]' in the repository", name=library)
+
+
 def _shown(value: Any) -> str:
     if hasattr(value, "tolist"):
         value = value.tolist()

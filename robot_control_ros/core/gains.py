@@ -30,6 +30,7 @@ TASK = "task"  # six values: x y z [m or N] then rx ry rz [rad or N·m]
 JOINT = "joint"  # one value per joint
 VECTOR = "vector"  # three values: x y z
 MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, or all 36 row by row
+SIZES = (SCALAR, TASK, JOINT, VECTOR, MATRIX)
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 _KEY = "robot_control_gain"
@@ -89,7 +90,12 @@ def gain(
         size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three) or MATRIX (6x6; its bounds are those of
             the diagonal).
         lower, upper: bounds, inclusive.
+
+    Raises:
+        ConfigError: another size.
     """
+    if size not in SIZES:
+        raise refused("size", size, f"must be one of: {', '.join(SIZES)}", SIZES, where="gain: ")
     value = default if isinstance(default, (bool, int, float)) else tuple(float(x) for x in default)
     spec = GainSpec("", value, doc, unit, size, float(lower), float(upper))
     return field(default=value, metadata={_KEY: spec})
@@ -194,6 +200,8 @@ def make_gains(gains_type: type, values: Mapping[str, Any], joints: int, base: A
             is changed then.
     """
     specs = {spec.name: spec for spec in gain_specs(gains_type)}
+    if not isinstance(values, Mapping):
+        raise refused("gains", values, "must be a mapping of names to values")
     for name in values:
         if name not in specs:
             raise unknown("gain", name, specs)

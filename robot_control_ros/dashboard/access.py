@@ -19,7 +19,7 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 
 TOKEN = "token"  # its name in the address
 
@@ -75,6 +75,18 @@ def access_of(with_token: bool, host: str) -> Access:
         message = f"no token with host = {host}: must be an address of the loopback, as 127.0.0.1 is"
         raise ConfigError(message, name="token", value=False, bound="127.0.0.1")
     return Access()
+
+
+def check_host(host: str) -> None:
+    """Refuse a host that can't be listened on.
+
+    Raises:
+        ConfigError: it is no address of this machine.
+    """
+    try:
+        socket.create_server((host, 0)).close()
+    except OSError as error:
+        raise refused("host", host, "must be an address of this machine") from error
 
 
 def check_origin(headers: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..core.errors import ConfigError
+from ..core.errors import missing_extra
 
 EXTRA = ("viser", "trimesh")
 
@@ -22,6 +22,4 @@ def viser_needed(user: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
-        raise ConfigError(
-            f"{user} needs {error.name}: pip install 'robot_control_ros[dashboard]'", name=error.name
-        ) from error
+        raise missing_extra(user, error.name, "dashboard") from error

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import signal
-import socket
 import time
+import webbrowser
 from abc import ABC, abstractmethod
 
 import viser
 
 from ..core.errors import refused
-from .access import Right, access_of
+from .access import Right, access_of, check_host
 from .guarded_server import Guard
 from .page_thread import PageThread
 
@@ -66,8 +66,16 @@ class WebPage(ABC):
         self.thread.close()
         self.server.stop()
 
-    def serve(self) -> int:
-        """Print the address, and wait for Ctrl-C or SIGTERM; returns the exit status. Call it in the main thread."""
+    def show_in_browser(self) -> None:
+        """Open the address in the browser of this machine; say so where there is none."""
+        if not webbrowser.open(self.address):
+            print("no browser was found on this machine: open the address yourself", flush=True)
+
+    def serve(self, open_browser: bool = False) -> int:
+        """Print the address, and wait for Ctrl-C or SIGTERM; returns the exit status. Call it in the main thread.
+
+        With `open_browser` this machine's browser opens the address.
+        """
         ended: list[int] = []  # an exception instead may be lost in a finaliser
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, frame: ended.append(number))
@@ -75,6 +83,8 @@ class WebPage(ABC):
             print(f"port {self._first_port} is taken: {self.port} is used")
         print(f"{self._title}: {self.address} (Ctrl-C ends it)", flush=True)
         print(f"to look on only: {self.look_address}", flush=True)
+        if open_browser:
+            self.show_in_browser()
         while not ended:
             time.sleep(POLL_PERIOD)
         self.close()
@@ -85,10 +95,7 @@ def _open_server(title: str, host: str, port: int) -> viser.ViserServer:
     """A server whose control panel is at the right."""
     if not PORTS[0] <= port <= PORTS[1]:
         raise refused("port", port, f"must be within {list(PORTS)}", PORTS)
-    try:
-        socket.create_server((host, 0)).close()
-    except OSError as error:
-        raise refused("host", host, "must be an address of this machine") from error
+    check_host(host)
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a frame of its own
         server = viser.ViserServer(host, port, label=title, verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 
 from ..bringup import SETUPS, environment, page
 from ..bringup.processes import Processes
-from ..core.errors import ConfigError, HardwareFault
+from ..core.errors import ConfigError, HardwareFault, missing_extra
+from ..dashboard.access import check_host
 from ..robot.configuration import RobotConfig, load_robot
 from ..simulation.log import Log
 from ..simulation.scene import load_scene
@@ -32,6 +34,7 @@ def demo(
     output: str = ".",
     scene: str = "",
     browser: bool = True,
+    page_parameters: Mapping[str, Any] | None = None,
 ) -> int:
     """Run it; returns the exit status.
 
@@ -42,12 +45,15 @@ def demo(
         output: folder for the plot and the CSV file that are written without the page.
         browser: with the page, for a person. Without it the robot follows a circle and is pushed, or in a scene the
             terminal's keys move an object (by default until Esc, where keys can be read).
+        page_parameters: of the node `dashboard`, such as host and port.
 
     Raises:
         ConfigError: an argument that can't be used, or the page's library is missing.
         HardwareFault: a process ended, or no telemetry came.
     """
+    page_parameters = page_parameters or {}
     _check_options(seconds, browser)
+    check_host(page_parameters.get("host", "127.0.0.1"))
     os.environ.update(environment())
     config = load_robot(robot)
     specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene).nodes()
@@ -59,7 +65,7 @@ def demo(
     print(f"To join from another terminal: export {settings}")
     with (
         Processes(specs) as processes,
-        Processes([page(robot, "sim")] if browser else []),
+        Processes([page(robot, "sim", **page_parameters)] if browser else []),
         spinning(lambda: _operator(config, law, scene, browser)) as (operator, spin),
     ):
         print(operator.plan)
@@ -77,7 +83,7 @@ def _check_options(seconds: float | None, browser: bool) -> None:
     if seconds is not None and not seconds >= 0.0:
         raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
     if browser and find_spec("viser") is None:
-        raise ConfigError("the page needs viser: pip install 'robot_control_ros[dashboard]'; --no-page does without")
+        raise missing_extra("the page (--no-page does without)", "viser", "dashboard")
 
 
 def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:

@@ -18,6 +18,7 @@ from ethercat_emulator.network.veth import enter_namespace, make_pair
 from ..bringup import SETUPS, environment
 from ..bringup.processes import Processes
 from ..core.errors import HardwareFault
+from ..core.output_paths import writable_folder
 from ..ethercat.driver.topology import Topology, load_topology
 from ..ethercat.emulation.program import emulated_bus
 from ..ethercat.process.pacing import Timing
@@ -167,5 +168,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_arguments(options: argparse.Namespace) -> int:
     """Run :func:`ethercat_demo` by the options of :func:`add_arguments`, in a namespace; returns the exit status."""
+    output = writable_folder(options.output)
     enter_namespace()
-    return ethercat_demo(options.domains, in_process=not options.topics, rate=options.rate, output=Path(options.output))
+    return ethercat_demo(options.domains, in_process=not options.topics, rate=options.rate, output=output)

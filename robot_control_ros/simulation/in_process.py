@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from numbers import Real
+from types import NoneType
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,6 +45,21 @@ class Push:
     start: float = 0.0
     duration: float = math.inf
     link: str | None = None
+
+    def check(self, end: float) -> None:
+        """Refuse a push that can't be applied before the `end` [s] of a simulation.
+
+        Raises:
+            ConfigError: no force, torque, or link; a start or duration that isn't possible.
+        """
+        for name in ("force", "torque"):
+            _finite(f"push.{name}", getattr(self, name), 3)
+        if not (_is_number(self.start) and 0.0 <= self.start < end):
+            raise refused("push.start", self.start, f"must be from 0 s to before the end at {end:g} s", (0.0, end))
+        if not (_is_number(self.duration) and self.duration > 0.0):
+            raise refused("push.duration", self.duration, "must be above 0 s", (0.0, math.inf))
+        if not isinstance(self.link, (str, NoneType)):
+            raise refused("push.link", self.link, "must be the name of a link, or None")
 
 
 def simulate(
@@ -79,14 +97,20 @@ def simulate(
         The log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
     Raises:
-        ConfigError, ModelError: see ControlLoop and MujocoPlant; a duration that isn't above 0, `q0` beyond limits.
+        ConfigError, ModelError: see ControlLoop and MujocoPlant; a duration that isn't above 0, `q0` beyond limits,
+            an argument of another type, a push after the end.
         HardwareFault: the physics diverged.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
-    if not 0.0 < duration < math.inf:
+    if not (_is_number(duration) and 0.0 < duration < math.inf):
         raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
+    if not isinstance(push, (Push, NoneType)):
+        raise refused("push", push, "must be a Push, as in Push(force=(20, 0, 0))", Push)
+    if push is not None:
+        push.check(duration)
+    _check_reference(reference)
     plant = MujocoPlant(config, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(loop, q0))
@@ -112,11 +136,44 @@ def lockstep(
             before()
         command = loop.tick(plant.read())
         if cycle == 0 and reference is not None:
-            loop.motion.trajectory = reference if hasattr(reference, "sample") else reference(loop.tip())
+            loop.motion.trajectory = _trajectory(reference, loop.tip())
         plant.write(command)
         assert loop.state is not None
         assert loop.kin is not None
         yield loop.state, loop.kin, command
+
+
+def _check_reference(reference: Any) -> None:
+    """Refuse what is neither a trajectory nor a function of the start pose."""
+    rule = "must be a trajectory, made with its arguments, or a function of the start pose that makes one"
+    if reference is None or (hasattr(reference, "sample") and not isinstance(reference, type)):
+        return
+    try:
+        inspect.signature(reference).bind(np.eye(4))
+    except (TypeError, ValueError) as error:
+        raise refused("reference", reference, rule) from error
+
+
+def _trajectory(reference: Any, start: Array) -> Trajectory:
+    made = reference if not isinstance(reference, type) and hasattr(reference, "sample") else reference(start)
+    if not hasattr(made, "sample"):
+        raise refused("reference", made, "its function must return a trajectory")
+    return cast(Trajectory, made)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _finite(name: str, value: Any, count: int) -> Array:
+    """The numbers (count,), or ConfigError."""
+    try:
+        numbers = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (count,) or not np.isfinite(numbers).all():
+        raise refused(name, value, f"must be {count} finite numbers", count)
+    return numbers
 
 
 def _disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None) -> None:
@@ -138,8 +195,6 @@ def _sample(
 
 
 def _start(loop: ControlLoop, q0: Any) -> Array:
-    q, n = np.array(q0, dtype=float), loop.robot.n
-    if q.shape != (n,) or not np.isfinite(q).all():
-        raise refused("q0", q, f"must be {n} finite numbers", n)
+    q = _finite("q0", q0, loop.robot.n)
     loop.model.limits.check(loop.robot.joints, q, "q0 of ")
     return q

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, missing_extra, refused
 from ..core.gains import AXES
+from ..core.output_paths import writable_file
 from ..core.types import Array, CommandMode
 from ..robot.model import JointLimits
 from .trouble import Trouble, find_trouble
@@ -113,6 +114,9 @@ class Log:
         """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``.
 
         ``saturated``, ``rate_limited`` and ``fault`` are 1 or 0.
+
+        Raises:
+            ConfigError: see :func:`writable_file`.
         """
         columns, names = [self.t[:, None]], ["t"]
         for name in LogSample._fields[1:]:
@@ -126,7 +130,7 @@ class Log:
                 continue
             columns.append(values)
             names += [f"{name}.{label}" for label in labels]
-        target = Path(path)
+        target = writable_file(path)
         np.savetxt(target, np.hstack(columns), delimiter=",", header=",".join(names), comments="")
         return target
 
@@ -134,8 +138,9 @@ class Log:
         """Position error, rotation error and force over time, as a picture (PNG by the path's ending).
 
         Raises:
-            ConfigError: matplotlib is not installed.
+            ConfigError: see :func:`picture_path`.
         """
+        target = picture_path(path)
         figure = figure_class()(figsize=(9.0, 7.0), layout="constrained")
         rows = figure.subplots(3, 1, sharex=True)
         panels = (
@@ -153,7 +158,6 @@ class Log:
         rows[-1].set_xlabel("time [s]")
         if title:
             figure.suptitle(title)
-        target = Path(path)
         figure.savefig(target, dpi=120)
         return target
 
@@ -167,5 +171,19 @@ def figure_class() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ConfigError("plots need matplotlib: pip install 'robot_control_ros[sim]'") from error
+        raise missing_extra("a plot", "matplotlib", "sim") from error
     return Figure
+
+
+def picture_path(path: str | Path) -> Path:
+    """The path of a picture that can be drawn and written.
+
+    Raises:
+        ConfigError: matplotlib is not installed; it doesn't know the format; see :func:`writable_file`.
+    """
+    formats = figure_class()().canvas.get_supported_filetypes()
+    target = writable_file(path)
+    ending = target.suffix.removeprefix(".")
+    if ending and ending.lower() not in formats:
+        raise refused("picture", str(path), f"must end in one of: {', '.join(formats)}", tuple(formats))
+    return target

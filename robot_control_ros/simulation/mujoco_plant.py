@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, HardwareFault, refused
+from ..core.errors import ConfigError, HardwareFault, missing_extra, refused
 from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
@@ -239,5 +239,5 @@ def _import_mujoco() -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise ConfigError("the simulator needs MuJoCo: pip install 'robot_control_ros[sim]'") from error
+        raise missing_extra("the simulator", "MuJoCo", "sim") from error
     return mujoco

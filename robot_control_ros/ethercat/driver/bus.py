@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
+from ...core.errors import ConfigError, HardwareFault, RobotControlError, missing_extra, refused
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
 from .drives import interpolation_writes
 from .network import check_free, has_carrier, interface_names, open_sockets, unblock
@@ -276,5 +276,5 @@ def _import_pysoem() -> Any:
     try:
         import pysoem
     except ImportError as error:
-        raise ConfigError("EtherCAT needs pysoem: pip install 'robot_control_ros[ethercat]'") from error
+        raise missing_extra("EtherCAT", "pysoem", "ethercat") from error
     return pysoem

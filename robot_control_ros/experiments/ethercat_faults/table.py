@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ethercat_emulator.network.veth import enter_namespace, make_pair
 
+from ...core.output_paths import writable_file
 from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.process.protocol import memory_path
@@ -180,6 +181,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_arguments(options: argparse.Namespace) -> int:
     """Run the trials in a namespace of their own, and print the table; the exit status is 1 where one failed."""
+    for name in options.rows:
+        choice("fault", name, (fault.name for fault in FAULTS))
+    if options.json:
+        writable_file(options.json)
     enter_namespace()
     print(table(()))
     records = []

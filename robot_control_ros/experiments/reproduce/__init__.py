@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from ...simulation.log import figure_class
 from .case import Result, Row
 
 CASES = ("joint_pid", "admittance", "task_space_pd", "position_domain", "planar")
@@ -29,7 +30,11 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
 
     Returns:
         The exit status: 1 where a row is out of its bounds.
+
+    Raises:
+        ConfigError: matplotlib is not installed.
     """
+    figure_class()  # refuses now what could not be drawn in the end
     failed = 0
     sections = []
     for name in names:

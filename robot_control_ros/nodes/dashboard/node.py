@@ -24,6 +24,7 @@ _PARAMETERS = {
     "profile": ("sim", "HardwareProfile of the robot's file."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
     "host": ("127.0.0.1", "Address to listen on; 0.0.0.0: on every network."),
+    "open_browser": (False, "Open the page in the browser of this machine."),
     "token": (True, "Whether only browsers with the printed address get in; false only on 127.0.0.1."),
 }
 _NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one.")}
@@ -72,9 +73,11 @@ class DashboardNode(Node):
             raise
         self._link = link
         if self._page.port != port:
-            print(f"port {port} is taken: {self._page.port} it is", flush=True)
+            print(f"port {port} is taken: {self._page.port} is used", flush=True)
         print(f"dashboard of {self._robot.name}: {self._page.address}", flush=True)
         print(f"to look on only: {self._page.look_address}", flush=True)
+        if self._chosen["open_browser"]:
+            self._page.show_in_browser()
 
 
 def main() -> None:

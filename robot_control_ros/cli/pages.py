@@ -1,0 +1,45 @@
+"""The commands that open a page in the browser, and their options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from .options import PORT, add_command
+
+
+def add_pages(commands: Any) -> None:
+    """Add them to the subcommands of a parser."""
+    joint = add_command(commands, "joint", "a page: one joint's PID response as its gains move; without ROS", _joint)
+    planar = add_command(commands, "planar", "a page: a planar arm to drag, its law, a wall; without ROS", _planar)
+    for add in (joint, planar):
+        add_page_options(add)
+        add("--no-token", action="store_true", help="let every program of this machine in; only on 127.0.0.1")
+    text = "a law of your own, see docs/joint_page.md"
+    joint("--callback", default="", metavar="PACKAGE.MODULE:FUNCTION", help=text)
+
+
+def add_page_options(add: Callable[..., Any]) -> None:
+    """Add what all commands with a page have."""
+    add("--port", type=PORT, default=8080, help="of the page, or the next free one (default: 8080)")
+    add("--host", default="127.0.0.1", help="to listen on; 0.0.0.0: on every network (default: 127.0.0.1)")
+    add("--open", action="store_true", help="open the page in the browser of this machine")
+
+
+def _joint(options: argparse.Namespace) -> int:
+    from ..dashboard.extra import viser_needed
+
+    with viser_needed("the joint page"):
+        from ..dashboard.joint.joint_page import JointPage
+
+    return JointPage(options.host, options.port, options.callback, not options.no_token).serve(options.open)
+
+
+def _planar(options: argparse.Namespace) -> int:
+    from ..dashboard.extra import viser_needed
+
+    with viser_needed("the planar page"):
+        from ..dashboard.planar.planar_page import PlanarPage
+
+    return PlanarPage(options.host, options.port, not options.no_token).serve(options.open)
