@@ -79,7 +79,7 @@ $(VENV)/pyvenv.cfg:
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and the page's library into $(VENV): one to three minutes the first time."
 	@echo "Step 1 of 2: pip shows each package and its size as it loads it."
-	@$(PIP) install --editable '.[ros,sim,dashboard]' | grep --line-buffered -v 'already satisfied'
+	@$(PIP) install --editable '.[ros,sim,dashboard]'
 	@echo "Step 2 of 2: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
 	@touch $@
 

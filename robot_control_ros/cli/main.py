@@ -56,7 +56,7 @@ def command_parser() -> CommandParser:
     parser = CommandParser(prog="robot_control", description="Compliant control of robot arms.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    evidence = (_add_reproduce, _add_bench, _add_stability, _add_doctor)
+    evidence = (_add_reproduce, _add_bench, _add_stability)
     for add in (
         _add_demo,
         _add_simulate,
