@@ -16,7 +16,7 @@ unexport LD_LIBRARY_PATH
 endif
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
@@ -77,8 +77,10 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
-	@echo "Installing into $(VENV) (a few minutes the first time) …"
+	@echo "Installing ROS 2, Pinocchio, MuJoCo and the page's library into $(VENV): one to three minutes the first time."
+	@echo "Step 1 of 2: pip shows each package and its size as it loads it."
 	@$(PIP) install --editable '.[ros,sim,dashboard]'
+	@echo "Step 2 of 2: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
 	@touch $@
 
 $(ETHERCAT): $(RUN)

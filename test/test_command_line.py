@@ -1,6 +1,8 @@
 """The command line: each option refuses what it can't use, at once, in one line; each command in a hint exists."""
 
 import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,51 @@ def wrong_values(action):
         raise AssertionError(f"{name}: say here what is wrong for it")
     values = [UNUSABLE] if action.type is None else [UNUSABLE, "nan", "-1e9"]
     return [[value] * (action.nargs if isinstance(action.nargs, int) else 1) for value in values]
+
+
+TEXTS = [*(ROOT / "robot_control_ros").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+COMMAND = re.compile(r"(?:`|^|Next: |ARGS=)robot_control ((?:[a-z-]+ ?)[^`\n|{…#\"]*)", re.MULTILINE)
+
+
+def commands_in_texts():
+    """Each `robot_control …` of the package's texts, with its file."""
+    return [(path.name, line.strip()) for path in TEXTS for line in COMMAND.findall(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(("file", "line"), sorted(set(commands_in_texts())))
+def test_each_command_in_a_text_has_a_parser_and_its_options(file, line):
+    parser, words = command_parser(), line.split()
+    while words and words[0] in parser.subcommands():
+        parser = parser.subcommands()[words.pop(0)]
+    assert parser.prog != "robot_control", line
+    options = {option for action in parser.actions() for option in action.option_strings}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options
+
+
+def test_each_extra_in_a_hint_is_one_of_setup_py():
+    extras = set(re.findall(r'^        "(\w+)": \[', (ROOT / "setup.py").read_text(), re.MULTILINE))
+    text = "".join(path.read_text(encoding="utf-8") for path in TEXTS)
+    named = re.findall(r"pip install '\.\[([\w,]+)\]'", text) + re.findall(r'missing_extra\(.*"([\w,]+)"\)', text)
+    assert len(named) > 5
+    assert {name for names in named for name in names.split(",")} <= extras
+
+
+def test_reproduce_without_matplotlib_is_refused_before_it_runs(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["reproduce", "admittance", "--output", str(tmp_path / "out")]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("arguments", [["--circle", "5"], ["--push", "1", "0", "0", "--push-from", "10"]])
+def test_what_a_simulation_could_never_do_is_refused(arguments, capsys):
+    pytest.importorskip("mujoco")
+    assert main(["simulate", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
 
 
 CASES = [

@@ -76,6 +76,34 @@ def test_a_push_that_is_no_force_is_refused(force):
         short(push=Push(force=force))
 
 
+@pytest.mark.parametrize(
+    ("argument", "bad", "name"),
+    [
+        ("push", (1.0, 0.0, 0.0), "push"),
+        ("push", Push(force=(1, 0, 0), start=0.02), "push.start"),
+        ("push", Push(force=(1, 0, 0), duration=0.0), "push.duration"),
+        ("push", Push(force="hard"), "push.force"),
+        ("push", Push(link=3), "push.link"),
+        ("reference", Circle, "reference"),
+        ("reference", 3.0, "reference"),
+        ("reference", lambda pose: None, "reference"),
+        ("gains", [1.0], "gains"),
+        ("duration", "long", "duration"),
+        ("q0", "home", "q0"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused(argument, bad, name):
+    with pytest.raises(ConfigError) as error:
+        short(**{argument: bad})
+    assert error.value.name == name
+
+
+def test_a_gain_of_another_size_is_refused_where_it_is_declared():
+    with pytest.raises(ConfigError) as error:
+        gain(1.0, size=3, doc="Three.")
+    assert (error.value.name, error.value.value) == ("size", 3)
+
+
 def test_a_law_that_the_profile_does_not_take_is_refused():
     with pytest.raises(ConfigError, match="takes only: position, velocity"):
         short(robot=load_robot("ur5", "real"))

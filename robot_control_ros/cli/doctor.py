@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import textwrap
 
 from ..bringup import environment
@@ -49,7 +51,7 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
         if finding.remedy:
             _print_wrapped("       ->", finding.remedy + ":" * bool(finding.command))
         if finding.command:
-            print(f"          {finding.command}")
+            print(f"          {_runnable(finding.command)}")
     _print_profile(config.profile)
     _print_next(findings)
     return 1 if errors(findings) else 0
@@ -77,10 +79,20 @@ def _print_wrapped(mark: str, text: str) -> None:
     print(f"\n{' ' * len(mark)} ".join([f"{mark} {lines[0]}", *lines[1:]]))
 
 
+def _runnable(command: str) -> str:
+    """A command as it runs here: wheels of ROS bring no `ros2`."""
+    node = command.removeprefix("ros2 run robot_control_ros ")
+    if not command.startswith("ros2 ") or shutil.which("ros2"):
+        return command
+    if node != command:
+        return f"{sys.executable} -m robot_control_ros.nodes {node}"
+    return f"{command}  # in a terminal with a sourced ROS installation"
+
+
 def _print_next(findings: list[Finding]) -> None:
     """The one thing to do first: what is wrong comes before what could be better."""
     pending = [finding for level in (Level.ERROR, Level.WARNING) for finding in findings if finding.level is level]
-    advice = [finding.command or finding.remedy for finding in pending if finding.advice]
+    advice = [_runnable(finding.command) or finding.remedy for finding in pending if finding.advice]
     if advice:
         print(f"\nNext: {advice[0]}")
     elif not pending:

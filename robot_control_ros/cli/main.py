@@ -57,7 +57,17 @@ def command_parser() -> CommandParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
     evidence = (_add_reproduce, _add_bench, _add_stability)
-    for add in (_add_demo, _add_simulate, *evidence, add_pages, _add_init_robot, _add_doctor, add_ethercat, _add_docs):
+    for add in (
+        _add_demo,
+        _add_simulate,
+        *evidence,
+        add_pages,
+        _add_list,
+        _add_init_robot,
+        _add_doctor,
+        add_ethercat,
+        _add_docs,
+    ):
         add(commands)
     return parser
 
@@ -259,7 +269,24 @@ def _bench(options: argparse.Namespace) -> int:
     return int(loop.bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros))
 
 
-# --- a robot of one's own, doctor, docs ---
+# --- lists, a robot of one's own, doctor, docs ---
+
+
+def _add_list(commands: Any) -> None:
+    text = "robots, laws, scenes and profiles, and which go together"
+    commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=_list)
+
+
+def _fill_list(parser: argparse.ArgumentParser) -> None:
+    from .listing import KINDS
+
+    parser.add_argument("kind", nargs="?", choices=tuple(KINDS), help="only these (default: all)")
+
+
+def _list(options: argparse.Namespace) -> int:
+    from .listing import print_lists
+
+    return print_lists(options)
 
 
 def _add_init_robot(commands: Any) -> None:

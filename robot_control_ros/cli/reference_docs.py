@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import get_args, get_origin
 
 from ..core.gains import MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
 from ..ethercat.driver.drives import DriveConfig
@@ -18,6 +18,7 @@ from ..robot.profile import HardwareProfile
 from ..robot.schema import REQUIRED, EntrySpec, file_entries
 from ..sensing.wrench import WrenchPipeline, WrenchSettings
 from ..simulation.scene import Scene
+from .listing import command_modes
 
 _SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: "6x6 (or its diagonal)"}
 
@@ -91,7 +92,7 @@ def law_section(name: str) -> str:
 
 def _law(name: str) -> Iterator[str]:
     law = law_class(name)
-    return _section(name, f"Commands {', '.join(_outputs(law))}.", law, law.Gains)
+    return _section(name, f"Commands {', '.join(command_modes(law))}.", law, law.Gains)
 
 
 def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[str]:
@@ -100,12 +101,6 @@ def _section(title: str, lead: str, documented: type, gains: type) -> Iterator[s
     yield "|---|---|---|---|---|---|"
     for spec in gain_specs(gains):
         yield _row(spec)
-
-
-def _outputs(law: Any) -> tuple[str, ...]:
-    """The modes a law commands in, the default one first."""
-    choices = next((spec.choices for spec in gain_specs(law.Gains) if spec.name == "output"), ())
-    return (law.mode.value, *(word for word in choices if word != law.mode.value))
 
 
 def _row(spec: GainSpec) -> str:

@@ -52,17 +52,14 @@ def demo(
         HardwareFault: a process ended, or no telemetry came.
     """
     page_parameters = page_parameters or {}
-    _check_options(seconds, browser)
-    check_host(page_parameters.get("host", "127.0.0.1"))
+    _check_options(seconds, browser, page_parameters)
     os.environ.update(environment())
     config = load_robot(robot)
     specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene).nodes()
     from ..nodes.common.running import spinning
 
     title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")
-    print(f"{config.description or config.name} under {law}")
-    settings = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
-    print(f"To join from another terminal: export {settings}")
+    _print_start(config, law)
     with (
         Processes(specs) as processes,
         Processes([page(robot, "sim", **page_parameters)] if browser else []),
@@ -79,7 +76,14 @@ def demo(
     return 0
 
 
-def _check_options(seconds: float | None, browser: bool) -> None:
+def _print_start(config: RobotConfig, law: str) -> None:
+    print(f"{config.description or config.name} under {law}")
+    settings = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
+    print(f"To join from another terminal: export {settings}")
+
+
+def _check_options(seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]) -> None:
+    check_host(page_parameters.get("host", "127.0.0.1"))
     if seconds is not None and not seconds >= 0.0:
         raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
     if browser and find_spec("viser") is None:

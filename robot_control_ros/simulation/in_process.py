@@ -104,13 +104,7 @@ def simulate(
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
-    if not (_is_number(duration) and 0.0 < duration < math.inf):
-        raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
-    if not isinstance(push, (Push, NoneType)):
-        raise refused("push", push, "must be a Push, as in Push(force=(20, 0, 0))", Push)
-    if push is not None:
-        push.check(duration)
-    _check_reference(reference)
+    _check_arguments(duration, push, reference)
     plant = MujocoPlant(config, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(loop, q0))
@@ -143,8 +137,14 @@ def lockstep(
         yield loop.state, loop.kin, command
 
 
-def _check_reference(reference: Any) -> None:
-    """Refuse what is neither a trajectory nor a function of the start pose."""
+def _check_arguments(duration: Any, push: Any, reference: Any) -> None:
+    """Refuse a duration that isn't above 0 s, a push after it, and what is no reference."""
+    if not (_is_number(duration) and 0.0 < duration < math.inf):
+        raise refused("duration", duration, "must be above 0 s", (0.0, np.inf))
+    if not isinstance(push, (Push, NoneType)):
+        raise refused("push", push, "must be a Push, as in Push(force=(20, 0, 0))", Push)
+    if push is not None:
+        push.check(duration)
     rule = "must be a trajectory, made with its arguments, or a function of the start pose that makes one"
     if reference is None or (hasattr(reference, "sample") and not isinstance(reference, type)):
         return

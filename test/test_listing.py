@@ -1,0 +1,41 @@
+"""`robot_control list`: everything that a name can be given for, and what goes together."""
+
+import pytest
+
+from robot_control_ros.cli.main import main
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.laws import law_names
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.files import config_names
+
+
+def listed(capsys, kind):
+    assert main(["list", kind]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [("robots", robot_names), ("laws", law_names), ("scenes", lambda: config_names("scenes"))]
+)
+def test_each_name_has_a_line(kind, names, capsys):
+    assert [line.split()[0] for line in listed(capsys, kind)] == names()
+
+
+def test_the_laws_of_a_profile_are_those_that_it_takes(capsys):
+    for line in listed(capsys, "profiles"):
+        robot, profile = line.split()[:2]
+        named = line.partition("laws: ")[2].split(", ")
+        config = load_robot(robot, profile)
+        for law in law_names():
+            if law in named:
+                RunningLaw(config, law)
+            else:
+                with pytest.raises(ConfigError):
+                    RunningLaw(config, law)
+
+
+def test_without_a_kind_all_are_listed(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{kind}:\n" in shown for kind in ("robots", "laws", "scenes", "profiles"))
