@@ -122,3 +122,24 @@ def test_every_option_refuses_a_wrong_value_in_one_line(line, option, capsys, mo
     assert shown.err.startswith("robot_control")
     assert shown.err.count("\n") == 1
     assert "Traceback" not in shown.err
+
+
+@pytest.mark.parametrize("command", ["joint", "planar", "demo"])
+def test_every_page_takes_host_port_and_open(command):
+    options = command_parser().parse_args([command, "--host", "127.0.0.2", "--port", "9000", "--open"])
+    assert (options.host, options.port, options.open) == ("127.0.0.2", 9000, True)
+
+
+def test_open_gives_the_browser_the_address_with_its_token(monkeypatch):
+    pytest.importorskip("viser")
+    from robot_control_ros.dashboard.planar.planar_page import PlanarPage
+
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    page = PlanarPage("127.0.0.1", 18734)
+    try:
+        page.show_in_browser()
+        assert opened == [page.address]
+        assert "token=" in page.address
+    finally:
+        page.close()

@@ -180,7 +180,7 @@ def test_help_says_that_the_bus_goes_to_init(command, capsys):
 
 def test_scan_tells_how_the_bus_differs_from_a_topology(run):
     status, out, err = run(*on_fake("scan"), "--topology", "planar_two_link")
-    assert status == 1
+    assert status == 2
     assert len(out.splitlines()) == 3
     assert "the bus isn't that of" in err
     assert "slave 1 (" in err
@@ -246,7 +246,7 @@ def test_info_of_all_asks_a_slave_without_a_mailbox_only_once(run, master):
 @pytest.mark.parametrize("position", ["2", "-1"])
 def test_a_position_that_is_not_there_is_refused(run, master, position):
     status, _, err = run(*on_fake("info"), "--position", position)
-    assert (status, err) == (1, f"robot_control: position = {position}: must be from 0 to 1: there are 2 slaves\n")
+    assert (status, err) == (2, f"robot_control: position = {position}: must be from 0 to 1: there are 2 slaves\n")
     assert master.log[-1] == "close"
 
 
@@ -287,7 +287,7 @@ def test_read_prints_decimal_and_hexadecimal(run, arguments, said):
 )
 def test_what_can_not_be_read_is_said_in_one_line(run, arguments, words):
     status, out, err = run(*on_fake("read"), "--position", "0", *arguments)
-    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert words in err
 
 
@@ -312,7 +312,7 @@ def test_write_sends_a_value_of_its_type(run, master, value, kind, data):
 )
 def test_what_can_not_be_written_is_said_in_one_line(run, master, arguments, words):
     status, out, err = run(*on_fake("write"), "--position", "0", *arguments)
-    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert words in err
     assert not any(isinstance(entry, tuple) for entry in master.log)
 
@@ -471,7 +471,7 @@ def test_scan_finds_the_emulated_drives():
 
 def test_another_topology_is_told_apart():
     status, _, err = seen()["wrong"]
-    assert status == 1
+    assert status == 2
     assert "2 expected, 6 found" in err
 
 
