@@ -44,6 +44,7 @@ class FakeLink:
         self.refusal = ""
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
+        self.joint_targets = []
         self.now = RobotTelemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
         self.running = "impedance"
@@ -107,6 +108,9 @@ class FakeLink:
 
     def set_target_pose(self, pose):
         self.targets.append(pose)
+
+    def set_target_joints(self, q):
+        self.joint_targets.append(q)
 
     def set_target_wrench(self, wrench):
         self.wrenches.append(wrench)

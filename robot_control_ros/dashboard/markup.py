@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-GREEN, AMBER, RED = "#2b8a3e", "#e67700", "#c92a2a"  # good, warning, error
-GREY = "#868e96"  # remark
+# On the light and the dark panel, each with a contrast of 4.5 or more: good, warning, error, remark.
+GREEN, AMBER = "light-dark(#237032, #69db7c)", "light-dark(#a34700, #ffa94d)"
+RED, GREY = "light-dark(#c92a2a, #ff8787)", "light-dark(#5c636a, #adb5bd)"
 
 
 def span(text: str, colour: str, weight: int = 400) -> str:

@@ -53,7 +53,7 @@ class JointPage(WebPage):
             again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
             self.thread.connect(again, lambda label: self._load())
         files = gui.add_button_group("Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text.")
-        self.thread.offer_file(files, self._make_file)
+        self.thread.offer_file(files, lambda kind, camera: self._make_file(kind))
         self._make_plots(gui)
         self.thread.start()
 

@@ -20,7 +20,7 @@ MODES = {"Kinematics": False, "PD": True}
 INERTIAS = {"1/48": 1.0 / 48.0, "1/12": 1.0 / 12.0}
 INTEGRATORS = {"semi-implicit Euler": False, "with a dt²/2": True}
 WHY = "The source's 13/48 is I + 1/4, so I = 1/48 kg·m². A uniform rod has 1/12."
-BLUE = "#1c6dbe"
+BLUE = "light-dark(#1864ab, #74c0fc)"
 
 
 class PlanarPage(WebPage):

@@ -97,7 +97,7 @@ class ResponsePanel:
         }
         self._figures = gui.add_html("")
         self._export = gui.add_button("Export CSV", hint="The curves of the plots, in SI units.", visible=False)
-        thread.offer_file(self._export, lambda clicked: self._make_file())
+        thread.offer_file(self._export, lambda clicked, camera: self._make_file())
 
     def close(self) -> None:
         """End a run, and wait until its zeros are sent; to be called after the last drawing."""
