@@ -18,7 +18,9 @@ from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
 from .response.response_panel import ResponsePanel
 from .state_panel import StatePanel
+from .view.arrow_scale import ArrowScale
 from .view.arrows import ForceArrow
+from .view.handle_choice import TIP, HandleChoice
 from .view.named_axes import NamedAxes
 from .view.objects import SceneObjects
 from .view.pushing import PushHandle
@@ -130,6 +132,7 @@ class Page(WebPage):
         self._tab = TabTitle(gui, link.robot.name)
         self._state = StatePanel(gui, self.add_stop, link, thread, link.robot.name, self.target.stop)
         gui.add_html(note(HINT))
+        self._handle = HandleChoice(gui, thread)
         self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
@@ -143,6 +146,7 @@ class Page(WebPage):
             self._make_simulation_panel()
         with gui.add_folder("View"):
             gui.add_html(picture_button(f"{link.robot.name}.png"))
+            ArrowScale(gui, thread, (self._wrench, self._contact), self.reach)
             self._make_view_panel()
             for problem in self.description.problems:
                 logging.getLogger(__name__).warning(problem)
@@ -206,9 +210,10 @@ class Page(WebPage):
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests
             self._drives.visible = "ethercat/enable" in requests
-            self._objects.draw(telemetry.objects)
+            self._handle.draw([item.name for item in telemetry.objects if item.led])
+            self._objects.draw(telemetry.objects, self._handle.chosen)
             reference = telemetry.reference if health.commands else None
-            self.target.draw(reference, shown=not self._push.on)  # the two would overlap
+            self.target.draw(reference, shown=not self._push.on and self._handle.chosen == TIP)  # they would overlap
             if telemetry.q is None:
                 return
             self.robot.draw(telemetry.q)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import inspect
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from ...core.errors import ConfigError
@@ -12,6 +13,7 @@ from ...laws.law import law_class
 from ..link import Parameter, Value
 from ..markup import block, table
 
+WRAPPED = 85  # characters of a line of a docstring, from which on the next line continues it
 STYLE = "white-space:pre-wrap;overflow-wrap:anywhere"
 
 
@@ -28,15 +30,19 @@ class LawPanel:
         if self._shown != (law, parameters):
             self._shown = law, parameters
             rows = ((html.escape(each.name), _value(each.value), each.unit) for each in parameters.values())
-            self._text.content = block(html.escape(equation(law)), STYLE) + block(table(rows))
+            self._text.content = block(table(rows)) + block(html.escape(equation(law)), STYLE)
 
 
 def equation(law: str) -> str:
     """The docstring of a law; a sentence if there is none here."""
     try:
-        return inspect.getdoc(law_class(law)) or f"{law} has no description."
+        lines = (inspect.getdoc(law_class(law)) or f"{law} has no description.").splitlines()
     except ConfigError:
         return f"The description of {law!r} is not on this machine."
+    text = lines[0]
+    for before, line in pairwise(lines):
+        text += f" {line.strip()}" if len(before) > WRAPPED and line.strip() else f"\n{line}"
+    return text
 
 
 def _value(value: Value) -> str:
