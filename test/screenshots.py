@@ -88,7 +88,7 @@ def ball() -> None:
 def planar() -> None:
     """The planar arm on its way to the wall."""
     with page("planar") as browser:
-        browser.click("○ PD")
+        browser.click("○ Impedance")
         browser.click("Show trajectory", CHECKBOX)
         browser.click("Wall", CHECKBOX)
         browser.rest(1.0)
