@@ -160,6 +160,12 @@ class Browser:
     def set(self, label, value):
         self.send(messages.GuiUpdateMessage(self.handle(label)._impl.uuid, {"value": value}))
 
+    def upload(self, label, name, content):
+        """Choose a file for an upload button."""
+        uuid = self.handle(label)._impl.uuid
+        self.send(messages.FileTransferStartUpload(uuid, name, name, "text/plain", 1, len(content)))
+        self.send(messages.FileTransferPart(uuid, name, 0, content))
+
     def sees(self, text):
         """Whether what the page sends, from the beginning on, comes to have these bytes in it."""
         with suppress(TimeoutError):

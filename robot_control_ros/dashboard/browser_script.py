@@ -1,4 +1,4 @@
-"""What only the browser can do, as HTML with small scripts: the tab's title, the clipboard, a picture of the view."""
+"""HTML for what only the browser can do: the tab's title and colours, the clipboard, a picture of the view."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ COPY = """const area = document.createElement('textarea');
 area.value = document.getElementById(NAME).textContent;
 document.body.append(area); area.select(); document.execCommand('copy'); area.remove();
 this.style.outline = '2px solid #2b8a3e'; setTimeout(() => this.style.outline = '', 700);"""
+# The library's labels and buttons, with a contrast of 4.5 or more on the light and on the dark panel.
+COLOURS = """<style>:root, [data-mantine-color-scheme] {
+  --mantine-color-dimmed: light-dark(#5c636a, #adb5bd) !important;
+  --mantine-primary-color-filled: light-dark(#1864ab, #216ebe) !important }
+.mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
+[data-variant=outline] > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""
 PICTURE = """const link = document.createElement('a');
 link.href = document.querySelector('canvas').toDataURL('image/png');
 link.download = NAME; link.click();"""
 
 
-class TabTitle:
-    """The title of the browser's tab; the page's library has no call for it."""
+class BrowserTab:
+    """Title and colours of the browser's tab; the page's library has no calls for them."""
 
     def __init__(self, gui: Any, title: str) -> None:
         self._title, self._handle = "", gui.add_html("")
@@ -34,7 +40,7 @@ class TabTitle:
         if title != self._title:
             self._title = title
             script = html.escape(f"document.title = {json.dumps(title)}")
-            self._handle.content = f'<img src="data:," alt="" hidden onerror="{script}">'
+            self._handle.content = f'{COLOURS}<img src="data:," alt="" hidden onerror="{script}">'
 
 
 def copy_buttons(sources: Mapping[str, str]) -> str:

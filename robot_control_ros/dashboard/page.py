@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
-from .browser_script import TabTitle, picture_button
+from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .link import RobotLink
 from .markup import AMBER, note
@@ -129,7 +129,7 @@ class Page(WebPage):
 
     def _make_panels(self) -> None:
         gui, thread, link = self.server.gui, self.thread, self._link
-        self._tab = TabTitle(gui, link.robot.name)
+        self._tab = BrowserTab(gui, link.robot.name)
         self._state = StatePanel(gui, self.add_stop, link, thread, link.robot.name, self.target.stop)
         gui.add_html(note(HINT))
         self._handle = HandleChoice(gui, thread)

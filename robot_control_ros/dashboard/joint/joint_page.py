@@ -11,6 +11,7 @@ from ...core.errors import ConfigError
 from ...simulation.joint_step.callbacks import Braking, Pid, Trapezoidal, load
 from ...simulation.joint_step.response import Callback, respond
 from ...simulation.joint_step.stability import Loop
+from ..browser_script import BrowserTab
 from ..chart import TIME, Chart, Curve, add_plot, png, show
 from ..web_page import WebPage
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, StepSettings
@@ -48,6 +49,7 @@ class JointPage(WebPage):
         self.curves: Curves | None = None
         super().__init__(TITLE, host, port, token)
         gui = self.server.gui
+        self._tab = BrowserTab(gui, TITLE)
         self._controls = JointControls(gui, self.thread, callback, self._change)
         if callback:
             again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
@@ -128,6 +130,7 @@ class JointPage(WebPage):
         alarms += [message for message in (self._problem, curves.run.problem) if message]
         with self.server.atomic():
             self._controls.show_used()
+            self._tab.show(f"{TITLE}: {settings.law}")
             for plot, chart in zip(self.plots, curves.charts(), strict=True):
                 show(plot, chart)
             self._report.content = report(curves, notes, alarms)

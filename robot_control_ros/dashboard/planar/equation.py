@@ -19,7 +19,7 @@ COMPARISON = (
     "Impedance: a spring and a damper hold the tip. It is equally stiff in all directions.",
     "Joint PD: a spring and a damper hold each joint. The tip's stiffness depends on direction and posture.",
     "At the wall, impedance gives way straight. Under joint PD the tip also slides aside.",
-    "A stretched arm under impedance has no torque along its line. Under joint PD it has.",
+    "Stretch the arm, and put the target on its line. Impedance has no torque then, joint PD has.",
     "To see it, show the trajectory and the wall. Then switch the mode.",
 )
 

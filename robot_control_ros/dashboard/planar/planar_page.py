@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import HardwareFault
 from ...simulation.planar_arm import DT, PlanarArm
-from ..browser_script import TabTitle, picture_button
+from ..browser_script import BrowserTab, picture_button
 from ..markup import GREEN, RED, block, note, span, table
 from ..web_page import WebPage
 from .equation import COMPARISON, comparison, equation, pair
@@ -49,7 +49,7 @@ class PlanarPage(WebPage):
 
     def _make_panel(self) -> None:
         gui, arm, connect = self.server.gui, self.arm, self.thread.connect
-        self._tab = TabTitle(gui, TITLE)
+        self._tab = BrowserTab(gui, TITLE)
         self._text = gui.add_html("")
         hint = "Drag the joints, or let a law drive the arm from here, beginning at rest."
         self._mode = connect(gui.add_button_group("Mode", _radio(_mode(arm)), hint=hint), self._choose_mode)
