@@ -15,6 +15,11 @@ def span(text: str, colour: str, weight: int = 400) -> str:
     return f'<span style="color:{colour};font-weight:{weight}">{html.escape(text)}</span>'
 
 
+def legend(text: str, colour: str) -> str:
+    """A text, escaped, behind a square in the colour of a curve: such colours have too little contrast for text."""
+    return f"{span('■', colour)} <b>{html.escape(text)}</b>"
+
+
 def block(content: str, style: str = "") -> str:
     """HTML in the small type of the panels."""
     return f'<div style="font-size:0.85em;line-height:1.45;padding:0 0.9em 0.3em;{style}">{content}</div>'

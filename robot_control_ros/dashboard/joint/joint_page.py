@@ -122,6 +122,8 @@ class JointPage(WebPage):
         title, callback, notes, alarms = self._law(settings)
         if math.isfinite(settings.step.velocity_limit):
             title += f", {settings.step.velocity_limit:g} deg/s"
+        step = settings.step
+        notes.insert(0, f"in force: {title}, T {1e3 * step.dt:g} ms, {step.start:g} to {step.target:g} deg")
         self.curves = curves = Curves(title, settings.step, respond(callback, settings.step), settings.line)
         if curves.drawn < curves.run.time.size:
             notes.append(f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away")
