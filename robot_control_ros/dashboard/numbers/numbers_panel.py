@@ -51,9 +51,9 @@ class NumbersPanel:
 
     def draw(self, health: Health) -> None:
         """Show the newest numbers, some times per second."""
-        self._drawings += 1
         if self._drawings % EVERY == 0:
             self._show(health)
+        self._drawings += 1
 
     def _choose(self) -> None:
         length, angle, orientation = (handle.value for handle in self._choices)
