@@ -44,6 +44,7 @@ class FakeLink:
         self.refusal = ""
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
+        self.joint_targets = []
         self.now = RobotTelemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
         self.running = "impedance"
@@ -108,6 +109,9 @@ class FakeLink:
     def set_target_pose(self, pose):
         self.targets.append(pose)
 
+    def set_target_joints(self, q):
+        self.joint_targets.append(q)
+
     def set_target_wrench(self, wrench):
         self.wrenches.append(wrench)
 
@@ -161,6 +165,12 @@ class Browser:
 
     def set(self, label, value):
         self.send(messages.GuiUpdateMessage(self.handle(label)._impl.uuid, {"value": value}))
+
+    def upload(self, label, name, content):
+        """Choose a file for an upload button."""
+        uuid = self.handle(label)._impl.uuid
+        self.send(messages.FileTransferStartUpload(uuid, name, name, "text/plain", 1, len(content)))
+        self.send(messages.FileTransferPart(uuid, name, 0, content))
 
     def sees(self, text):
         """Whether what the page sends, from the beginning on, comes to have these bytes in it."""

@@ -77,6 +77,9 @@ def push(system: System, camera: Camera, browser: Browser) -> None:
 def ball() -> None:
     """A ball that is led against the tool."""
     with dashboard(ASIDE, *WINDOW, scene="ball") as (_, browser):
+        browser.click("Drag", "input")
+        browser.click("ball")
+        browser.rest(1.0)
         drag(browser, *(ASIDE.pixel(np.add(BALL, [x, 0.0, 0.0]), browser) for x in (BALL_ARROW, BALL_ARROW - 0.13)))
         browser.rest(2.0)
         save(browser, "page_ball")
@@ -85,7 +88,7 @@ def ball() -> None:
 def planar() -> None:
     """The planar arm on its way to the wall."""
     with page("planar") as browser:
-        browser.click("○ PD")
+        browser.click("○ Impedance")
         browser.click("Show trajectory", CHECKBOX)
         browser.click("Wall", CHECKBOX)
         browser.rest(1.0)

@@ -157,6 +157,25 @@ def test_the_arm_follows_a_target_and_the_reference_shows(active):
     active.ros.until(home, "home", again)
 
 
+def test_joint_goals_reach_the_controller_which_refuses_those_beyond_limits(active):
+    link = active.link
+    goal = np.array(ROBOT.home) + [0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+    def arrived():
+        q = link.telemetry().q
+        return q is not None and np.abs(q - goal).max() < 0.01
+
+    link.set_target_joints(goal)
+    active.ros.until(arrived, "the joints at the goal")
+    before = link.health().diagnosis.get("refusals", "0")
+    link.set_target_joints(np.full(6, 9.0))
+    active.ros.until(lambda: link.health().diagnosis.get("refusals", "0") != before, "the refusal")
+    assert "shoulder_pan_joint" in link.health().diagnosis["last refusal"]
+    goal = np.array(ROBOT.home)
+    link.set_target_joints(goal)
+    active.ros.until(arrived, "home")
+
+
 def test_a_push_in_the_links_axes_moves_the_arm_and_is_measured(active):
     link = active.link
     active.until(lambda: "simulator/push" in link.requests(), "the simulator to be seen")

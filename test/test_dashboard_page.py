@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import trimesh
+import viser
+import yaml
 from dashboard_support import HOME, ROBOT, Browser, FakeLink, folder, free_port, press_stop, text, until
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
@@ -86,6 +88,44 @@ def test_a_preset_sets_springs(browser, link):
     browser.set("Preset", "Stiff")
     until(lambda: link.asked, "the change")
     assert link.asked[0][1]["stiffness"] == (1500.0, 1500.0, 1500.0, 150.0, 150.0, 150.0)
+
+
+LOAD, SAVE = "Load gains and view", "Save gains and view"
+
+
+def test_a_saved_file_brings_back_the_gains_and_the_view(browser, page, link, monkeypatch):
+    given = []
+    take = lambda client, name, content, **how: given.append((name, content))  # noqa: E731
+    monkeypatch.setattr(viser.ClientHandle, "send_file_download", take)
+    browser.set(SAVE, True)
+    name, content = until(lambda: given, "the file")[0]
+    assert name == "ur5_impedance.yaml"
+    view = yaml.safe_load(content)["dashboard"]["ros__parameters"]["view"]
+    assert (view["position"], view["fov"]) == ([2.0, 0.0, 0.0], 0.8)
+    browser.set("Coriolis", True)
+    until(lambda: link.gains["coriolis"].value, "another gain")
+    browser.upload(LOAD, name, content.replace(b"2.0, 0.0, 0.0", b"2.5, 0.0, 0.0"))
+    until(lambda: link.gains["coriolis"].value is False, "the saved gain")
+    client = next(iter(page.server.get_clients().values()))
+    until(lambda: np.allclose(client.camera.position, [2.5, 0.0, 0.0]), "the saved view")
+
+
+@pytest.mark.parametrize("wrong", ["gain", "view"])
+def test_a_refused_file_leaves_nothing_and_its_refusal_stays(browser, page, link, wrong):
+    given = {"impedance": {"coriolis": True, "stiffness": [1.0] * 6}}
+    view = {"position": [9.0, 0.0, 0.0], "look_at": [0.0] * 3, "fov": 0.7 if wrong == "gain" else 7.0}
+    link.refusal = "no such stiffness" if wrong == "gain" else ""
+    before, client = link.gains, next(iter(page.server.get_clients().values()))
+    content = {"/**": {"ros__parameters": given}, "dashboard": {"ros__parameters": {"view": view}}}
+    browser.upload(LOAD, "mine.yaml", yaml.safe_dump(content).encode())
+    until(lambda: "mine.yaml is refused" in text(page), "the refusal beside the button")
+    assert link.gains == before
+    np.testing.assert_allclose(client.camera.position, [2.0, 0.0, 0.0])
+    until(lambda: browser.handle("Stiffness [N/m]").value == 500.0, "the gain in force")
+    link.refusal = ""
+    browser.set("Stiffness [N/m]", 700)
+    until(lambda: link.gains["stiffness"].value[0] == 700.0, "a later change")
+    assert link.gains["coriolis"].value is False
 
 
 def test_gains_cant_be_moved_while_the_controller_doesnt_answer(browser, link):

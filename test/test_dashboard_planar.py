@@ -12,7 +12,7 @@ from dashboard_support import free_port, text, until
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.planar.planar_page import PlanarPage
 
-KINEMATICS, PD = "○ Kinematics", "○ PD"  # as they are to be chosen
+KINEMATICS, PD = "○ Kinematics", "○ Impedance"  # as they are to be chosen
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_in_kinematics_mode_the_joints_are_dragged_and_the_target_follows(browse
 
 def test_in_pd_mode_the_arm_follows_the_dragged_target(browser, page):
     choose_pd(browser, page)
-    until(lambda: "PD: drag the target" in text(page), "its text")
+    until(lambda: "Impedance: drag the target" in text(page), "its text")
     drag(browser, "/target", (0.5, 1.5), (1.2, 0.8))
     until(lambda: at(page, "/target", (1.2, 0.8)), "the target there")
     until(lambda: at(page, "/E", (1.2, 0.8), 1e-3), "the tip there, too")
@@ -117,6 +117,26 @@ def test_sliders_and_choices_are_the_settings(browser, page):
     assert settings.link_inertia == 1.0 / 12.0
 
 
+def test_the_two_laws_are_switched_with_their_gains_and_words(browser, page):
+    choose_pd(browser, page)
+    until(lambda: browser.handle("Kp [N/m]").visible and not browser.handle("Kp [N/m]").disabled, "the tip's gains")
+    browser.set("Target [m]", (1.2, 0.8))
+    browser.set("Mode", "○ Joint PD")
+    until(lambda: browser.handle("Kq [N·m/rad]").visible, "the joints' gains")
+    assert not browser.handle("Kp [N/m]").visible
+    browser.set("Dq [N·m·s/rad]", 20)
+    until(lambda: "Dq 20 N·m·s/rad" in text(page), "the gain in the equation")
+    until(lambda: at(page, "/E", (1.2, 0.8), 2e-3), "the tip at the target")
+    browser.set("Mode", KINEMATICS)
+    until(lambda: browser.handle("Kq [N·m/rad]").disabled, "no gain in force")
+
+
+def test_the_wall_can_be_set_only_if_it_is_there(browser, page):
+    until(lambda: browser.handle("Wall at x [m]").disabled, "no wall")
+    browser.set("Wall", True)
+    until(lambda: not browser.handle("Wall at x [m]").disabled, "the wall")
+
+
 @pytest.mark.parametrize(
     ("label", "lower", "upper", "step", "start"), [("Kp [N/m]", 0, 300, 5, 50), ("Kd [N·s/m]", 0, 30, 1, 5)]
 )
@@ -169,7 +189,7 @@ def test_an_arm_that_got_too_fast_is_reported(browser, page):
     until(lambda: "10 ms are too long a step" in text(page), "the message")
     page.thread.post(lambda: page.arm.change(wall=False))
     browser.set("Arm", "Reset")
-    until(lambda: "PD: drag the target" in text(page), "all well again")
+    until(lambda: "Impedance: drag the target" in text(page), "all well again")
 
 
 # --- the server ---

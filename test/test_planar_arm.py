@@ -235,3 +235,30 @@ def test_a_refused_gain_changes_nothing():
     with pytest.raises(ConfigError, match=r"stiffness = -1"):
         arm.change(stiffness=-1.0)
     assert arm.settings is before
+
+
+# --- the joint PD ---
+
+
+def test_the_joint_pd_is_a_spring_and_a_damper_in_each_joint():
+    arm = driven(q=(0.5, 1.0), joint_pd=True, joint_stiffness=40.0, joint_damping=3.0)
+    errors(arm, 0.1)
+    goal = TwoLink().joint_angles(TARGET)
+    expected = 40.0 * (goal - arm.q) - 3.0 * arm.v + TwoLink().gravity_torque(arm.q)
+    np.testing.assert_allclose(arm.torque, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("elbow", [1.0, -1.0])
+def test_the_joint_pd_reaches_the_target_with_the_elbow_on_its_side(elbow):
+    arm = driven(q=(0.5, elbow), joint_pd=True, joint_damping=20.0)
+    assert errors(arm, 8.0)[-1] < 1e-3
+    assert arm.q[1] * elbow > 0.0
+
+
+def test_the_tip_is_equally_stiff_under_impedance_and_not_under_joint_pd():
+    assert driven(q=(0.5, 1.0), stiffness=70.0).tip_stiffness == (70.0, 70.0)
+    arm = driven(q=(0.5, 1.0), joint_pd=True)
+    jacobian = np.linalg.inv(TwoLink().jacobian(arm.q))
+    np.testing.assert_allclose(arm.tip_stiffness, np.linalg.eigvalsh(jacobian.T @ jacobian * 50.0), rtol=1e-9)
+    least, largest = driven(joint_pd=True).tip_stiffness  # upright: nothing gives way along the arm
+    assert 0.0 < least < largest == math.inf

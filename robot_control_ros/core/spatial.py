@@ -144,3 +144,8 @@ def quaternion_to_rotation(quaternion: Array) -> Array:
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
     """Rz(yaw) Ry(pitch) Rx(roll): fixed-axis angles [rad], as in URDF."""
     return np.asarray(pin.rpy.rpyToMatrix(roll, pitch, yaw))
+
+
+def rotation_to_rpy(rotation: Array) -> Array:
+    """(roll, pitch, yaw) [rad] of a rotation matrix (3, 3): the inverse of :func:`rotation_from_rpy`."""
+    return np.asarray(pin.rpy.matrixToRpy(rotation))

@@ -157,6 +157,9 @@ class RobotLink(Protocol):
     def set_target_pose(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""
 
+    def set_target_joints(self, q: Array) -> None:
+        """Make joint positions (n,) [rad, m] the target."""
+
     def set_target_wrench(self, wrench: Array) -> None:
         """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next; zeros end it."""
 

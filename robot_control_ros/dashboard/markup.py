@@ -5,13 +5,19 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-GREEN, AMBER, RED = "#237032", "#9c4a00", "#c92a2a"  # good, warning, error
-GREY = "#5c636a"  # remark
+# On the light and the dark panel, each with a contrast of 4.5 or more: good, warning, error, remark.
+GREEN, AMBER = "light-dark(#237032, #69db7c)", "light-dark(#a34700, #ffa94d)"
+RED, GREY = "light-dark(#c92a2a, #ff8787)", "light-dark(#5c636a, #adb5bd)"
 
 
 def span(text: str, colour: str, weight: int = 400) -> str:
     """A text in a colour, escaped."""
     return f'<span style="color:{colour};font-weight:{weight}">{html.escape(text)}</span>'
+
+
+def legend(text: str, colour: str) -> str:
+    """A text, escaped, behind a square in the colour of a curve: such colours have too little contrast for text."""
+    return f"{span('■', colour)} <b>{html.escape(text)}</b>"
 
 
 def block(content: str, style: str = "") -> str:

@@ -11,14 +11,20 @@ import numpy as np
 from ..core.types import Array
 from ..robot.model import RobotModel
 from .bar.robot_summary import summarize
+from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .guarded_server import STALL
 from .link import RobotLink
 from .markup import AMBER, note
+from .numbers.goal_panel import GoalPanel
+from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
 from .response.response_panel import ResponsePanel
 from .state_panel import StatePanel
+from .view.arrow_scale import ArrowScale
 from .view.arrows import ForceArrow
+from .view.handle_choice import TIP, HandleChoice
+from .view.named_axes import NamedAxes
 from .view.objects import SceneObjects
 from .view.pushing import PushHandle
 from .view.robot_view import RobotView
@@ -113,6 +119,7 @@ class Page(WebPage):
         self.target = Target(scene, self._link, reach, robot.axes, self._box.inside)
         self._wrench = ForceArrow(scene, "/wrench", WRENCH, "wrench", reach, anchor="center-right")
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="center-left")
+        self._axes = NamedAxes(scene, (robot.base, robot.tip), reach)
         self._trail = Trail(scene)
         self._objects = SceneObjects(scene, self._link, self.robot)
         self._push = PushHandle(scene, self._link, self._model, reach)
@@ -131,10 +138,16 @@ class Page(WebPage):
 
     def _make_panels(self) -> None:
         gui, thread, link = self.server.gui, self.thread, self._link
+        self._tab = BrowserTab(gui, link.robot.name)
         self._state = StatePanel(gui, link, thread, link.robot.name)
         self.bar.on_stop = self._stop
         gui.add_html(note(HINT))
+        self._handle = HandleChoice(gui, thread)
         self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
+        with gui.add_folder("Numbers and goals", expand_by_default=False):
+            units = [self.description.joints[name].unit for name in link.robot.joints]
+            self._numbers = NumbersPanel(gui, link, thread, self._model, units)
+            self._goals = GoalPanel(gui, link, thread, self._numbers, self.target.release)
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
@@ -142,6 +155,8 @@ class Page(WebPage):
         with self._simulation:
             self._make_simulation_panel()
         with gui.add_folder("View"):
+            gui.add_html(picture_button(f"{link.robot.name}.png"))
+            ArrowScale(gui, thread, (self._wrench, self._contact), self.reach)
             self._make_view_panel()
             for problem in self.description.problems:
                 logging.getLogger(__name__).warning(problem)
@@ -167,6 +182,8 @@ class Page(WebPage):
         add_switch("Show trajectory", "Draw the path of the tip.", self._trail.show)
         clear = gui.add_button_group("Trajectory", ("Clear",), hint="Remove the path drawn so far.")
         thread.connect(clear, lambda label: self._trail.clear())
+        axes = gui.add_checkbox("Base and tip axes", True, hint="x red, y green, z blue, with their names.")
+        thread.connect(axes, self._axes.show)
         add_switch("Link frames", "x red, y green, z blue.", self.robot.show_frames)
         add_switch("Joint limits", "A ring for each joint: amber near a limit, red at it.", self.robot.show_limits)
         hint = "Targets stay in it: workspace.lower, workspace.upper of the controller."
@@ -199,19 +216,25 @@ class Page(WebPage):
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
             self._gains.draw(health.answers)
+            self._tab.show(f"{self._link.robot.name}: {self._link.law() or 'no law'}")
+            self._numbers.draw(health)
+            self._goals.draw(health)
             self._box.draw(self._link.parameters())
             self.response.draw()
             self.plots.draw()
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests
             self._drives.visible = "ethercat/enable" in requests
-            self._objects.draw(telemetry.objects)
+            self._handle.draw([item.name for item in telemetry.objects if item.led])
+            self._objects.draw(telemetry.objects, self._handle.chosen)
             reference = telemetry.reference if health.commands and not lost else None
-            self.target.draw(reference, shown=not self._push.on)  # the two would overlap
+            self.target.draw(reference, shown=not self._push.on and self._handle.chosen == TIP)  # they would overlap
             if telemetry.q is None:
                 return
             self.robot.draw(telemetry.q)
-            tip = self._model.frame_pose(self._link.robot.tip)[:3, 3]
+            pose = self._model.frame_pose(self._link.robot.tip)
+            tip = pose[:3, 3]
+            self._axes.draw(pose)
             self._wrench.draw(tip, None if telemetry.wrench is None else telemetry.wrench[:3])
             self._contact.draw(tip, None if telemetry.contact is None else telemetry.contact[:3])
             self._trail.draw(tip)

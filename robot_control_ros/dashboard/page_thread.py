@@ -60,13 +60,26 @@ class PageThread:
         next(getattr(handle, name) for name in EVENTS if hasattr(handle, name))(on_event)
         return handle
 
-    def offer_file(self, button: Any, make: Callable[[Any], tuple[str, bytes]]) -> None:
-        """Send a file to the browser that clicks a button: `make(value)` gives name and content, or a ConfigError."""
+    def take_file(self, button: Any, action: Callable[[str, bytes, Any], Any]) -> None:
+        """Run `action(name, content, camera)` in the page's thread with each file that a browser sends."""
+
+        async def on_upload(event: Any) -> None:
+            if event.client is not None:
+                file, camera = event.target.value, event.client.camera
+                self.post(lambda: action(file.name, file.content, camera))
+
+        button.on_upload(on_upload)
+
+    def offer_file(self, button: Any, make: Callable[[Any, Any], tuple[str, bytes]]) -> None:
+        """Send a file to the browser that clicks a button.
+
+        `make(value, camera)` gets that browser's camera, and gives name and content, or raises a ConfigError.
+        """
 
         async def on_click(event: Any) -> None:
             """Begins in viser's own thread, before the value changes again; the file is made in another thread."""
             try:
-                name, content = await asyncio.to_thread(make, event.target.value)
+                name, content = await asyncio.to_thread(make, event.target.value, event.client.camera)
             except ConfigError as error:
                 self.refuse(str(error))
             else:

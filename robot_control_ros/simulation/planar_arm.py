@@ -1,8 +1,9 @@
-"""The planar two-link arm to play with: its joints are moved by hand, or the law takes it to a target, or to a wall."""
+"""The planar two-link arm to play with: its joints are moved by hand, or a law takes it to a target, or to a wall."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +12,15 @@ import numpy as np
 from ..core.errors import HardwareFault
 from ..core.gains import make_gains
 from ..core.spatial import make_pose
-from ..core.types import Array, Reference, RobotState
+from ..core.types import Array, JointSpaceReference, Reference, RobotState
 from ..laws.impedance import Impedance
+from ..laws.joint_impedance import JointImpedance
 from .two_link import Pair, TwoLink
 
 UPRIGHT = (math.pi / 2.0, 0.0)  # rad
 DT = 0.01  # s
 STIFFNESS, DAMPING = 50.0, 5.0  # N/m, N·s/m
+JOINT_STIFFNESS, JOINT_DAMPING = 50.0, 5.0  # N·m/rad, N·m·s/rad
 FASTEST = 1e3  # rad/s, beyond which nothing is simulated any more
 
 
@@ -28,12 +31,21 @@ def page_gains(stiffness: float = STIFFNESS, damping: float = DAMPING, inertia: 
     return gains
 
 
+def joint_gains(stiffness: float = JOINT_STIFFNESS, damping: float = JOINT_DAMPING) -> JointImpedance.Gains:
+    """The gains that make `joint_impedance` the page's joint PD: a spring and a damper in each joint, and gravity."""
+    values = {"stiffness": stiffness, "damping": damping, "damping_ratio": 0.0}
+    gains: JointImpedance.Gains = make_gains(JointImpedance.Gains, values, 2)
+    return gains
+
+
 @dataclass(frozen=True)
 class PlanarArmSettings:
     """What can be chosen.
 
     Attributes:
-        stiffness, damping, inertia: Kp [N/m], Kd [N·s/m] and M [kg] of the law.
+        stiffness, damping, inertia: Kp [N/m], Kd [N·s/m] and M [kg] of the impedance.
+        joint_pd: whether the joint PD drives the arm, else the impedance.
+        joint_stiffness, joint_damping: Kq [N·m/rad] and Dq [N·m·s/rad] of the joint PD.
         link_inertia: of each link about its centre of mass [kg·m²].
         taylor: the integrator, see :meth:`TwoLink.advance`.
         wall: whether there is one: a spring without friction or damping that fills the plane beyond `wall_x` [m].
@@ -43,6 +55,9 @@ class PlanarArmSettings:
     stiffness: float = STIFFNESS
     damping: float = DAMPING
     inertia: float = 0.0
+    joint_pd: bool = False
+    joint_stiffness: float = JOINT_STIFFNESS
+    joint_damping: float = JOINT_DAMPING
     link_inertia: float = TwoLink().inertia
     taylor: bool = False
     wall: bool = False
@@ -55,7 +70,8 @@ class PlanarArm:
 
     In kinematics mode the joints B and E are led by hand, nothing acts on them, and the target is glued to the tip E.
     Otherwise the arm is driven, with its target free: by T = Jᵀ [M (a_d - a) + Kd (v_d - v) + Kp (x_d - x)] + G, where
-    v_d = a_d = 0, and a is what the model gives with the wall's force as measured wrench.
+    v_d = a_d = 0, and a is what the model gives with the wall's force as measured wrench. Or by the joint PD,
+    T = Kq (q_d - q) - Dq q̇ + G, where q_d puts the tip on the target, with the elbow on the side where it was.
 
     Attributes:
         settings: the present ones.
@@ -68,7 +84,7 @@ class PlanarArm:
     def __init__(self) -> None:
         self.driven, self.time = False, 0.0
         self.q, self.v, self.target = np.array(UPRIGHT), np.zeros(2), np.zeros(2)
-        self._law = Impedance()
+        self._impedance, self._joint_pd = Impedance(), JointImpedance()
         self._adopt(PlanarArmSettings())
         self.reset()
 
@@ -100,10 +116,34 @@ class PlanarArm:
         """(2,) T1, T2 of the law in the present state [N·m]; zero in kinematics mode."""
         if not self.driven:
             return np.zeros(2)
+        return np.asarray(sum(self.terms.values()))
+
+    @property
+    def terms(self) -> Mapping[str, Array]:
+        """The parts (2,) of :attr:`torque` by the law's names, such as stiffness, damping, gravity [N·m]."""
         wrench = np.array([*self.contact, 0.0, 0.0, 0.0, 0.0])
         state = RobotState(self.time, self.q, self.v, np.zeros(2), wrench_on_tip=wrench)
+        kin = self._model.update(self.q, self.v)
+        if self.settings.joint_pd:
+            rest = np.zeros(2)
+            self._joint_pd.compute(state, kin, JointSpaceReference(q=self._goal, v=rest, a=rest), self._joint_gains, DT)
+            return self._joint_pd.terms
         reference = Reference(pose=make_pose(np.array([*self.target, 0.0])))
-        return self._law.compute(state, self._model.update(self.q, self.v), reference, self._gains, DT).values
+        self._impedance.compute(state, kin, reference, self._gains, DT)
+        return self._impedance.terms
+
+    @property
+    def tip_stiffness(self) -> tuple[float, float]:
+        """The least and the largest stiffness of the tip over all directions, at rest in this posture [N/m]."""
+        if not self.settings.joint_pd:
+            return self.settings.stiffness, self.settings.stiffness
+        jacobian = self._arm.jacobian(self.q)
+        kq, compliance = (
+            self.settings.joint_stiffness,
+            np.linalg.eigvalsh(jacobian @ jacobian.T),
+        )  # of the tip, times Kq
+        stiffest, softest = (kq / part if part > 1e-9 else math.inf for part in compliance.tolist())
+        return softest, stiffest
 
     def change(self, **settings: Any) -> None:
         """Other values of some :class:`PlanarArmSettings`, from now on.
@@ -143,6 +183,7 @@ class PlanarArm:
         if self.driven:
             wanted = np.asarray(point, dtype=float)
             self.target = wanted * min(1.0, self.reach / max(float(np.linalg.norm(wanted)), 1e-12))
+            self._goal = self._angles_of(self.target)
 
     def step(self) -> None:
         """10 ms later; in kinematics mode nothing happens.
@@ -164,10 +205,18 @@ class PlanarArm:
     def _rest(self) -> None:
         self.v, self.time = np.zeros(2), 0.0
         if not self.driven:
-            self.target = self.tip
+            self.target, self._goal = self.tip, self.q
+
+    def _angles_of(self, point: Array) -> Array:
+        """(2,) angles with the tip at a point within reach, the elbow on its present side, without whole turns."""
+        q = self._arm.joint_angles(point * (1.0 - 1e-12))
+        if self.q[1] < 0.0:
+            q = np.array([q[0] + q[1], -q[1]])  # the two links form a rhombus
+        return q + 2.0 * math.pi * np.round((self.q - q) / (2.0 * math.pi))
 
     def _adopt(self, settings: PlanarArmSettings) -> None:
         self._gains = page_gains(settings.stiffness, settings.damping, settings.inertia)
+        self._joint_gains = joint_gains(settings.joint_stiffness, settings.joint_damping)
         self._arm = TwoLink(inertia=settings.link_inertia)
         self._model = self._arm.model()
         self.settings = settings

@@ -9,19 +9,22 @@ import yaml
 
 from ...core.errors import ConfigError, refused
 from ..link import SETTINGS, Parameter, Value, split
+from .saved_view import NODE, SECTION, check_view
 
 SECTIONS = ("/**", "controller", "/controller")  # a later one has priority
 
 
-def write(law: str, parameters: Mapping[str, Parameter]) -> str:
-    """The text of the file."""
+def write(law: str, parameters: Mapping[str, Parameter], view: Mapping[str, Any] | None = None) -> str:
+    """The text of the file; the view, if there is one, is in a section of its own."""
     content: dict[str, dict[str, Any]] = {law: {}}
     for name, each in parameters.items():
         prefix, gain = split(name)
         section = content.setdefault(prefix.rstrip(".") or law, {})
         section[gain] = list(each.value) if isinstance(each.value, tuple) else each.value
     head = f"# Gains of {law}, as a ROS parameter file: gains:=FILE (launch) or --gains FILE (robot_control demo).\n"
-    file = {"/**": {"ros__parameters": content}}
+    file: dict[str, Any] = {"/**": {"ros__parameters": content}}
+    if view:
+        file[NODE] = {"ros__parameters": {SECTION: dict(view)}}
     return head + yaml.safe_dump(file, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
@@ -31,14 +34,10 @@ def read(text: str, law: str) -> dict[str, Value]:
     Raises:
         ConfigError: not a ROS parameter file, or no gains of the law; names the laws that it has.
     """
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}", name="file") from error
+    content = _parse(text)
     given: dict[str, Any] = {}
     for section in SECTIONS:
-        parameters = _mapping(_mapping(content, "the file").get(section, {}), section).get("ros__parameters", {})
-        given.update(_flat(_mapping(parameters, "ros__parameters")))
+        given.update(_flat(_parameters(content, section)))
     gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
     if not gains:
         others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(SETTINGS)})
@@ -46,6 +45,28 @@ def read(text: str, law: str) -> dict[str, Value]:
         raise ConfigError(message, name="law", value=law, bound=tuple(others))
     gains.update((name, value) for name, value in given.items() if name.startswith(SETTINGS))
     return {name: tuple(value) if isinstance(value, list) else value for name, value in gains.items()}
+
+
+def read_view(text: str) -> Mapping[str, Any]:
+    """The view in the text of a file; empty if there is none.
+
+    Raises:
+        ConfigError: not a ROS parameter file, or no camera can have the view.
+    """
+    view = _parameters(_parse(text), NODE).get(SECTION)
+    return check_view(_mapping(view, SECTION)) if view is not None else {}
+
+
+def _parse(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not valid YAML: {error}", name="file") from error
+
+
+def _parameters(content: Any, node: str) -> dict[str, Any]:
+    section = _mapping(_mapping(content, "the file").get(node, {}), node)
+    return _mapping(section.get("ros__parameters", {}), "ros__parameters")
 
 
 def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

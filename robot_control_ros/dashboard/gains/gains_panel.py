@@ -10,10 +10,13 @@ from typing import Any
 from ...core.errors import ConfigError
 from ...laws import law_names
 from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
+from ..markup import GREEN, RED, note
 from ..page_thread import PageThread
 from . import gains_file
+from .law_panel import LawPanel
 from .presets import SCALES, preset
-from .sliders import Control, changed, controls, shown
+from .saved_view import apply_view, view_of
+from .sliders import Control, changed, controls, describe_axes, shown
 
 TOUCHED = 0.3  # s after a person's last change of a control, in which the node's value doesn't change it
 UNTOUCHED = 2.0  # s after which the controls may be replaced
@@ -36,14 +39,17 @@ class GainsPanel:
         thread.connect(self._law, self._choose_law)
         hint = "Stiffness as a multiple of the robot's own: 0.2, 1, 3, and 0 to guide it by hand."
         thread.connect(gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset)
+        self._equation = LawPanel(gui)
         self._first = gui.add_folder(None)
         with gui.add_folder("More gains, wrench, files", expand_by_default=False):
             self._per_axis = gui.add_checkbox("Per axis", False, hint="A slider for each axis or joint.")
             self._rest = gui.add_folder(None)
             self._settings = {prefix: gui.add_folder(FOLDERS[prefix], expand_by_default=False) for prefix in SETTINGS}
-            save = gui.add_button("Save as a ROS parameter file", hint="The controller can start with it: gains:=FILE")
-            thread.offer_file(save, lambda clicked: self._make_file())
-            thread.connect(gui.add_upload_button("Load a ROS parameter file"), lambda file: self._load(file.content))
+            hint = "A ROS parameter file with the gains and this view. The controller starts with it: gains:=FILE"
+            thread.offer_file(gui.add_button("Save gains and view", hint=hint), self._make_file)
+            hint = "All of the file is taken over, or nothing."
+            thread.take_file(gui.add_upload_button("Load gains and view", hint=hint), self._load)
+            self._file = gui.add_html("")  # how the last loading ended
 
     def draw(self, answers: bool) -> None:
         """Show the node's values, except of controls that are being changed; disabled if the node doesn't answer."""
@@ -51,6 +57,7 @@ class GainsPanel:
             return
         law, per_axis, self._parameters = self._link.law(), self._per_axis.value, self._link.parameters()
         self._draw_law(law)
+        self._equation.draw(law, self._parameters)
         built = law, tuple(self._parameters), per_axis
         wanted = [(name, each) for name, gain in self._parameters.items() for each in controls(gain, per_axis)]
         touched = any(_touched(handle, UNTOUCHED) for _, _, handle in self._controls)
@@ -95,6 +102,7 @@ class GainsPanel:
             options = parameter.choices or (value,)
             return gui.add_dropdown(control.label, options, initial_value=value, hint=parameter.text)
         hint = f"{parameter.text} {parameter.lower:g} to {parameter.upper:g} {control.unit}".rstrip() + "."
+        hint = f"{hint} {describe_axes(parameter)}".rstrip()
         value = min(max(float(value), control.lower), control.upper)
         return gui.add_slider(control.label, control.lower, control.upper, control.step, value, hint=hint)
 
@@ -127,13 +135,38 @@ class GainsPanel:
     def _apply_preset(self, name: str) -> None:
         self._apply(lambda: preset(name, self._link.law(), self._parameters))
 
-    def _make_file(self) -> tuple[str, bytes]:
+    def _make_file(self, clicked: bool, camera: Any) -> tuple[str, bytes]:
         law = self._link.law()
-        content = gains_file.write(law, self._link.parameters()).encode()
+        content = gains_file.write(law, self._link.parameters(), view_of(camera)).encode()
         return f"{self._link.robot.name}_{law.rpartition(':')[2]}.yaml", content
 
-    def _load(self, content: bytes) -> None:
-        self._apply(lambda: gains_file.read(content.decode("utf-8", "replace"), self._link.law()))
+    def _load(self, name: str, content: bytes, camera: Any) -> None:
+        """Take over a whole file, or nothing of it."""
+        text = content.decode("utf-8", "replace")
+
+        def settle(result: RequestResult) -> None:
+            if result.accepted:
+                self._file.content = note(f"{name}: {len(values)} gains taken over.", GREEN)
+                if view:
+                    apply_view(view, camera)
+            else:
+                self._refuse_file(name, result.message)
+            self._settle(result)
+
+        try:
+            if self._waiting:
+                raise ConfigError("another change is not finished: load it again", name="file")
+            values, view = gains_file.read(text, self._link.law()), gains_file.read_view(text)
+        except ConfigError as error:
+            self._thread.refuse(str(error))
+            self._refuse_file(name, str(error))
+            return
+        self._waiting = True
+        self._link.set_gains(values, self._thread.reply(settle))
+
+    def _refuse_file(self, name: str, message: str) -> None:
+        """It stays beside the button until the next file."""
+        self._file.content = note(f"{name} is refused: {message}. Nothing of it was taken over.", RED)
 
 
 def _touched(handle: Any, duration: float = TOUCHED) -> bool:

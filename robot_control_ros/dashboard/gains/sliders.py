@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...core.gains import AXES
 from ..link import Parameter, Value, split
 
 RANGE = 4.0  # times the default: the range of a slider if the bound is further
@@ -43,6 +44,15 @@ def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
             names = parameter.axes or tuple(str(number + 1) for number in range(len(value)))
             found += [_control(parameter, f"{label} {names[i]}", (i,), unit) for i in group]
     return found
+
+
+def describe_axes(parameter: Parameter) -> str:
+    """Whose axes the values are along, in a sentence; empty if the declaration names no axes."""
+    if parameter.axes == AXES:
+        return "Axes of the base, at the tip."
+    if parameter.axes == AXES[:POSITION]:
+        return "Axes of the sensor." if parameter.name.startswith("wrench.") else "Axes of the base."
+    return "One value per joint." if parameter.axes else ""
 
 
 def shown(parameter: Parameter, control: Control) -> bool | float | str:

@@ -70,7 +70,8 @@ class JointControls:
         law = self._handles["law"].value
         for name in {name for names in USED.values() for name in names}:
             self._handles[name].visible = name in USED.get(law, ())
-        self._handles["limit"].visible = self._handles["limited"].value
+        limited = self._handles["limit"].visible = self._handles["limited"].value
+        self._handles["anti_windup"].visible &= limited  # without a limit the sum never stops
         self._copy.visible = self._line() is not None
 
     def _add_gains(self) -> None:

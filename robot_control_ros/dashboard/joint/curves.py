@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from ...core.types import Array
 from ...simulation.joint_step.response import STEP, Step, StepRun, T
 from ...simulation.joint_step.source import SourceLine, reference
-from ..chart import TIME, Chart, Curve, csv
-from ..markup import GREY
+from ..chart import LINE_GREY, TIME, Chart, Curve, csv
 
 TICK = 1e-3  # s between two moments that are drawn; all physics steps are multiples of it
 MAX_ERROR = 3.0  # steps from the target, up to which a response is drawn
-OWN, REFERENCE, TARGET = "#1c6fc4", "#b35300", GREY
+OWN, REFERENCE, TARGET = "#1c6fc4", "#b35300", LINE_GREY
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from ...simulation.joint_step.callbacks import Braking, Pid, Trapezoidal, load
 from ...simulation.joint_step.response import Callback, respond
 from ...simulation.joint_step.stability import Loop
 from ..bar.status_bar import BarState
+from ..browser_script import BrowserTab
 from ..chart import TIME, Chart, Curve, add_plot, png, show
 from ..web_page import WebPage
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, StepSettings
@@ -49,12 +50,13 @@ class JointPage(WebPage):
         self.curves: Curves | None = None
         super().__init__(TITLE, host, port, token)
         gui = self.server.gui
+        self._tab = BrowserTab(gui, TITLE)
         self._controls = JointControls(gui, self.thread, callback, self._change)
         if callback:
             again = gui.add_button_group("My law", ("Load again",), hint=f"{callback}, from its file as it is now.")
             self.thread.connect(again, lambda label: self._load())
         files = gui.add_button_group("Save as", ("PNG", "CSV"), hint="The plots as a picture; every sample as text.")
-        self.thread.offer_file(files, self._make_file)
+        self.thread.offer_file(files, lambda kind, camera: self._make_file(kind))
         self._make_plots(gui)
         self.thread.start()
 
@@ -123,6 +125,8 @@ class JointPage(WebPage):
         title, callback, notes, alarms = self._law(settings)
         if math.isfinite(settings.step.velocity_limit):
             title += f", {settings.step.velocity_limit:g} deg/s"
+        step = settings.step
+        notes.insert(0, f"in force: {title}, T {1e3 * step.dt:g} ms, {step.start:g} to {step.target:g} deg")
         self.curves = curves = Curves(title, settings.step, respond(callback, settings.step), settings.line)
         if curves.drawn < curves.run.time.size:
             notes.append(f"not drawn from {curves.run.time[curves.drawn]:.3f} s on, where it is far away")
@@ -131,6 +135,7 @@ class JointPage(WebPage):
         alarms += [message for message in (self._problem, curves.run.problem) if message]
         with self.server.atomic():
             self._controls.show_used()
+            self._tab.show(f"{TITLE}: {settings.law}")
             for plot, chart in zip(self.plots, curves.charts(), strict=True):
                 show(plot, chart)
             self._report.content = report(curves, notes, alarms)

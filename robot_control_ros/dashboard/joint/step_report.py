@@ -8,7 +8,7 @@ import numpy as np
 
 from ...simulation.joint_step.response import STEP
 from ...simulation.joint_step.source import SourceLine
-from ..markup import GREY, RED, span, table
+from ..markup import GREY, RED, legend, span, table
 from .curves import OWN, REFERENCE, TARGET, Curves
 
 HEAD = ("t 10 % → 90 % [s]", "t 95 % [s]", "overshoot [%]", "settled to 5 % / 2 % [s]", "peak [deg/s]")
@@ -19,7 +19,7 @@ FRAMES = 80  # of the lever
 
 def report(curves: Curves, notes: list[str], alarms: list[str]) -> str:
     """HTML: the lever, the figures beside those of the source, alarms and notes."""
-    rows = [_row("", HEAD, GREY)] if curves.step.size else []
+    rows = [["", *(span(cell, GREY) for cell in HEAD)]] if curves.step.size else []
     if curves.step.size and curves.run.time.size > 1:
         rows.append(_row(curves.title, _measured(curves), OWN))
     if curves.step.size and curves.line is not None:
@@ -32,7 +32,7 @@ def report(curves: Curves, notes: list[str], alarms: list[str]) -> str:
 
 
 def _row(name: str, cells: tuple[str, ...], colour: str) -> list[str]:
-    return [span(name, colour, 700), *(span(cell, colour) for cell in cells)]
+    return [legend(name, colour), *cells]
 
 
 def _measured(curves: Curves) -> tuple[str, ...]:

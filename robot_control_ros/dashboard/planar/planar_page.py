@@ -11,17 +11,19 @@ import numpy as np
 from ...core.errors import HardwareFault
 from ...simulation.planar_arm import DT, PlanarArm
 from ..bar.status_bar import BarState
+from ..browser_script import BrowserTab, picture_button
 from ..markup import GREEN, RED, block, note, span, table
 from ..web_page import WebPage
-from .view import PlanarView
+from .equation import COMPARISON, comparison, equation, pair
+from .view import FULL, PlanarView
 
 TITLE = "Planar two-link arm"
 MAX_LAG = 0.2  # s that simulated time may be late; more is skipped
-MODES = {"Kinematics": False, "PD": True}
+KINEMATICS, IMPEDANCE, JOINT_PD = MODES = ("Kinematics", "Impedance", "Joint PD")
 INERTIAS = {"1/48": 1.0 / 48.0, "1/12": 1.0 / 12.0}
 INTEGRATORS = {"semi-implicit Euler": False, "with a dt²/2": True}
 WHY = "The source's 13/48 is I + 1/4, so I = 1/48 kg·m². A uniform rod has 1/12."
-BLUE = "#1c6dbe"
+BLUE = "light-dark(#1864ab, #74c0fc)"
 
 
 class PlanarPage(WebPage):
@@ -48,13 +50,17 @@ class PlanarPage(WebPage):
 
     def _make_panel(self) -> None:
         gui, arm, connect = self.server.gui, self.arm, self.thread.connect
+        self._tab = BrowserTab(gui, TITLE)
         self._text = gui.add_html("")
-        hint = "Drag the joints, or let the law drive the arm from here, beginning at rest."
-        self._mode = connect(gui.add_button_group("Mode", _radio(arm.driven), hint=hint), self._choose_mode)
-        self._slider("Kp [N/m]", "stiffness", 0.0, 300.0, 5.0, "Spring between tip and target.")
-        self._slider("Kd [N·s/m]", "damping", 0.0, 30.0, 1.0, "Damper of the tip; with 0 it never comes to rest.")
-        self._slider("M [kg]", "inertia", 0.0, 10.0, 0.1, "Inertia that the law adds to the tip; 0 is PD alone.")
-        hint, reach = "x and y, within the arm's reach; in PD.", (arm.reach, arm.reach)
+        hint = "Drag the joints, or let a law drive the arm from here, beginning at rest."
+        self._mode = connect(gui.add_button_group("Mode", _radio(_mode(arm)), hint=hint), self._choose_mode)
+        with gui.add_folder("Equation in force", expand_by_default=False):
+            self._equation = gui.add_html("")
+        with gui.add_folder("Impedance or joint PD?", expand_by_default=False):
+            gui.add_html("".join(note(sentence) for sentence in COMPARISON))
+            self._comparison = gui.add_html("")
+        self._make_gains()
+        hint, reach = "x and y, within the arm's reach; under a law.", (arm.reach, arm.reach)
         least = (-arm.reach, -arm.reach)
         target = gui.add_vector2("Target [m]", arm.target, min=least, max=reach, step=0.001, hint=hint)
         self._target = connect(target, self._type_target)
@@ -64,13 +70,16 @@ class PlanarPage(WebPage):
         clear = gui.add_button_group("Trajectory", ("Clear",), hint="Remove the path drawn so far.")
         connect(clear, lambda label: self._view.trail.clear())
         self._paused = gui.add_checkbox("Pause", False, hint="Time stands still.")
-        hint = "Upright, at rest; the gains stay and, in PD, the target."
+        hint = "Upright, at rest; the gains stay and, under a law, the target."
         connect(gui.add_button_group("Arm", ("Reset",), hint=hint), lambda label: self._reset())
         with gui.add_folder("Wall"):
             wall = gui.add_checkbox("Wall", False, hint="A spring without friction, on the right of its edge.")
             self._bind(wall, "wall", bool)
-            self._slider("Wall at x [m]", "wall_x", -1.5, 1.5, 0.05, "Its edge.")
-            self._slider("Stiffness [N/m]", "wall_stiffness", 100.0, 1000.0, 50.0, "Of the wall.")
+            self._wall = (
+                self._slider("Wall at x [m]", "wall_x", -1.5, 1.5, 0.05, "Its edge."),
+                self._slider("Stiffness [N/m]", "wall_stiffness", 100.0, 1000.0, 50.0, "Of the wall."),
+            )
+            gui.add_html(note(f"The force is an arrow: 0.1 m is {0.1 * FULL / (0.5 * arm.reach):g} N."))
         with gui.add_folder("Model"):
             inertia = gui.add_dropdown("Inertia [kg·m²]", tuple(INERTIAS), hint="Of each link, about its centre.")
             self._bind(inertia, "link_inertia", INERTIAS.__getitem__)
@@ -78,19 +87,39 @@ class PlanarPage(WebPage):
             integrator = gui.add_dropdown("Integrator", tuple(INTEGRATORS), hint=hint)
             self._bind(integrator, "taylor", INTEGRATORS.__getitem__)
             gui.add_html(note(WHY))
+        gui.add_html(picture_button("planar_arm.png"))
 
-    def _slider(self, label: str, name: str, lower: float, upper: float, step: float, hint: str) -> None:
+    def _make_gains(self) -> None:
+        """The sliders of each law; those of the other law are hidden, and none is in force by hand."""
+        kd, m = "Damper of the tip; with 0 it never comes to rest.", "Inertia that the law adds to the tip; 0 is PD."
+        impedance = (
+            self._slider("Kp [N/m]", "stiffness", 0.0, 300.0, 5.0, "Spring between tip and target, in x and y."),
+            self._slider("Kd [N·s/m]", "damping", 0.0, 30.0, 1.0, kd),
+            self._slider("M [kg]", "inertia", 0.0, 10.0, 0.1, m),
+        )
+        joints = (
+            self._slider("Kq [N·m/rad]", "joint_stiffness", 0.0, 300.0, 5.0, "Spring of each joint."),
+            self._slider("Dq [N·m·s/rad]", "joint_damping", 0.0, 30.0, 1.0, "Damper of each joint."),
+        )
+        self._gains = {False: impedance, True: joints}
+
+    def _slider(self, label: str, name: str, lower: float, upper: float, step: float, hint: str) -> Any:
         start = getattr(self.arm.settings, name)
-        self._bind(self.server.gui.add_slider(label, lower, upper, step, start, hint=hint), name, float)
+        handle = self.server.gui.add_slider(label, lower, upper, step, start, hint=hint)
+        self._bind(handle, name, float)
+        return handle
 
     def _bind(self, handle: Any, name: str, convert: Callable[[Any], Any]) -> None:
         """Let a control change a setting of the arm."""
         self.thread.connect(handle, lambda value: self.arm.change(**{name: convert(value)}))
 
     def _choose_mode(self, button: str) -> None:
-        self._problem = ""
-        self.arm.drive(MODES[button[2:]])
-        self._mode.options = _radio(self.arm.driven)
+        mode, self._problem = button[2:], ""
+        self.arm.drive(mode != KINEMATICS)
+        if mode != KINEMATICS:
+            self.arm.change(joint_pd=mode == JOINT_PD)
+            self.arm.lead_target(self.arm.target)  # the joints' goal for the elbow as it is now
+        self._mode.options = _radio(mode)
         self._target.disabled = not self.arm.driven
 
     def _type_target(self, point: tuple[float, float]) -> None:
@@ -120,12 +149,24 @@ class PlanarPage(WebPage):
             self._advance()
             self._view.draw()
             self._text.content = _readings(self.arm, self._head(), self._problem)
+            self._equation.content, self._comparison.content = equation(self.arm), comparison(self.arm)
+            self._show_used()
             if self._shown_target != self._round_target():
                 self._shown_target = self._target.value = self._round_target()
 
     def _head(self) -> str:
-        mode = "PD: drag the target" if self.arm.driven else "kinematics: drag the joints B and E"
-        return f"{mode} (paused)" if self._paused.value else mode
+        head = f"{_mode(self.arm)}: drag the target" if self.arm.driven else "kinematics: drag the joints B and E"
+        return f"{head} (paused)" if self._paused.value else head
+
+    def _show_used(self) -> None:
+        """Only what is in force can be set."""
+        arm = self.arm
+        self._tab.show(f"{TITLE}: {_mode(arm)}")
+        for joint_pd, sliders in self._gains.items():
+            for slider in sliders:
+                slider.visible, slider.disabled = joint_pd == arm.settings.joint_pd, not arm.driven
+        for slider in self._wall:
+            slider.disabled = not arm.settings.wall
 
     def _advance(self) -> None:
         """Make the steps that are due."""
@@ -141,16 +182,20 @@ class PlanarPage(WebPage):
             self._view.trail.clear()
 
 
-def _radio(driven: bool) -> tuple[str, ...]:
-    return tuple(f"{'●' if MODES[name] == driven else '○'} {name}" for name in MODES)
+def _mode(arm: PlanarArm) -> str:
+    return KINEMATICS if not arm.driven else JOINT_PD if arm.settings.joint_pd else IMPEDANCE
+
+
+def _radio(mode: str) -> tuple[str, ...]:
+    return tuple(f"{'●' if name == mode else '○'} {name}" for name in MODES)
 
 
 def _readings(arm: PlanarArm, head: str, problem: str) -> str:
     """The state of the arm, as HTML."""
     error, contact = float(np.linalg.norm(arm.target - arm.tip)), float(np.linalg.norm(arm.contact))
-    (x, y), (t1, t2) = arm.tip, arm.torque if arm.driven else (None, None)
+    x, y = arm.tip
     rows = (
-        ("T1, T2 [N·m]", f"{_number(t1)}, {_number(t2)}"),
+        ("T1, T2 [N·m]", pair(arm.torque) if arm.driven else "–"),
         ("Tip E [m]", f"{x:.3f}, {y:.3f}"),
         ("Distance to target [m]", f"{error:.3f}"),
         ("Contact force [N]", f"{contact:.1f}"),
@@ -158,7 +203,3 @@ def _readings(arm: PlanarArm, head: str, problem: str) -> str:
     )
     line = span(problem, RED) if problem else span(f"● {head}", GREEN if arm.driven else BLUE, 700)
     return block(line + table(rows))
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{round(value, 2) + 0.0:.2f}"  # no -0.00

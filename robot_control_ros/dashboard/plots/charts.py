@@ -10,8 +10,7 @@ from ...core.gains import AXES
 from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
 from ...robot.model import JointLimits
-from ..chart import TIME, Chart, Curve, csv
-from ..markup import GREY, RED
+from ..chart import LINE_GREY, LINE_RED, TIME, Chart, Curve, csv
 from .history import Record
 
 POSE, WRENCH, COMMAND, POSITIONS, LOOP = QUANTITIES = (
@@ -81,7 +80,7 @@ class Charts:
         ]
         of_joint, of_all = f"{joint}: terms", "command"
         if mode is CommandMode.EFFORT:
-            terms.insert(0, Curve("total", command[:, index], GREY, width=2.5))
+            terms.insert(0, Curve("total", command[:, index], LINE_GREY, width=2.5))
             of_joint, of_all = f"{joint}: torque [N·m]", "total torque [N·m]"
         elif mode is not None:
             of_all = f"commanded {mode.value} [{UNITS[mode]}]"
@@ -96,7 +95,7 @@ class Charts:
         curves = [Curve("position", q[:, index], _colour(index))]
         if limited[index]:
             curves += [
-                Curve(f"{word} limit", np.full(len(q), bound[index]), RED, dashed=True)
+                Curve(f"{word} limit", np.full(len(q), bound[index]), LINE_RED, dashed=True)
                 for word, bound in (("upper", upper), ("lower", lower))
             ]
         percent = 100.0 * (q - lower) / np.where(limited, upper - lower, np.nan)
@@ -108,7 +107,7 @@ class Charts:
 
     def _loop(self, record: Record) -> Sequence[Chart]:
         t, rate = record.t, record.block("rate [Hz]", 1)[:, 0]
-        nominal = Curve("nominal", np.full(len(rate), self._rate), GREY, dashed=True)
+        nominal = Curve("nominal", np.full(len(rate), self._rate), LINE_GREY, dashed=True)
         near = 0.9 * self._rate, 1.1 * self._rate
         period = _percentiles(record, {"period": "period"})
         latency = _percentiles(record, {"response": "response", "compute": "computing", "state age": "age of state"})

@@ -95,7 +95,9 @@ class PlotsPanel:
         hint = "The plots stand still. Drag over one to zoom in, double-click to zoom out."
         thread.connect(gui.add_checkbox("Pause plots", False, hint=hint), self._pause)
         hint = "Every sample of the chosen time: these plots, or a table of all values."
-        thread.offer_file(gui.add_button_group("Export", (PNG, CSV), hint=hint), self._make_file)
+        thread.offer_file(
+            gui.add_button_group("Export", (PNG, CSV), hint=hint), lambda kind, camera: self._make_file(kind)
+        )
 
     # --- what arrives ---
 

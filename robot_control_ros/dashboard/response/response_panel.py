@@ -15,7 +15,7 @@ from ...core.types import Array
 from ...robot.model import RobotModel
 from ..chart import TIME, Chart, Curve, add_plot, show
 from ..link import RobotLink
-from ..markup import AMBER, GREY, RED, block, note, span, table
+from ..markup import AMBER, GREY, RED, block, legend, note, table
 from ..page_thread import PERIOD as DRAWING
 from ..page_thread import PageThread
 from .evaluation import ResponseResult, degrees, result_csv
@@ -97,7 +97,7 @@ class ResponsePanel:
         }
         self._figures = gui.add_html("")
         self._export = gui.add_button("Export CSV", hint="The curves of the plots, in SI units.", visible=False)
-        thread.offer_file(self._export, lambda clicked: self._make_file())
+        thread.offer_file(self._export, lambda clicked, camera: self._make_file())
 
     def close(self) -> None:
         """End a run, and wait until its zeros are sent; to be called after the last drawing."""
@@ -179,7 +179,7 @@ class ResponsePanel:
             show(self.plots["step"], _chart(label, x, [kind.scale * curve for curve in curves]))
         for key, plot in self.plots.items():
             plot.visible = (key == "step") != plan.chirp
-        rows = [("", span("measured", MEASURED, 700), span("ideal", IDEAL, 700))]
+        rows = [("", legend("measured", MEASURED), legend("ideal", IDEAL))]
         for label, name, form in FREQUENCY_FIGURES if plan.chirp else STEP_FIGURES:
             scale = kind.scale if "{unit}" in label else 1.0
             values = (scale * getattr(each, name) for each in (result.measured_figures, result.ideal_figures))

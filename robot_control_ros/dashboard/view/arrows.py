@@ -10,6 +10,7 @@ from ...core.types import Array
 
 SHOWN_FROM = 1.0  # N
 LONGEST = 0.5  # times the reach
+FULL = 60.0  # N, of the longest arrow
 MOVED = 5e-4  # m: smaller moves are not drawn
 
 
@@ -23,7 +24,10 @@ class ForceArrow:
         word: before the newtons in the label.
         reach: of the arm [m].
         anchor: the side of the label that is at the arrow's head; arrows that may coincide have different ones.
-        full: the force [N] from which the arrow is half as long as the reach.
+        full: see below.
+
+    Attributes:
+        full: the force [N] from which the arrow is half as long as the reach; taken over with the next drawing.
     """
 
     def __init__(
@@ -34,9 +38,9 @@ class ForceArrow:
         word: str,
         reach: float,
         anchor: str = "bottom-center",
-        full: float = 60.0,
+        full: float = FULL,
     ) -> None:
-        self._longest, self._full, self._word = LONGEST * reach, full, word
+        self._longest, self.full, self._word = LONGEST * reach, full, word
         self._points = np.zeros((1, 2, 3))
         look = {"shaft_radius": 0.008 * reach, "head_radius": 0.02 * reach, "head_length": 0.045 * reach}
         self._arrow = scene.add_arrows(name, self._points, colour, visible=False, **look)
@@ -47,7 +51,7 @@ class ForceArrow:
         size = 0.0 if force is None else float(np.linalg.norm(force))
         shown = bool(size >= SHOWN_FROM)  # False for NaN as well
         if force is not None and shown:
-            points = np.array([[origin, origin + self._longest / max(size, self._full) * force]])
+            points = np.array([[origin, origin + self._longest / max(size, self.full) * force]])
             if np.abs(points - self._points).max() > MOVED:
                 self._points = points
                 self._arrow.points = points.astype(np.float32)

@@ -13,6 +13,8 @@ from .placing import place
 from .robot_view import RobotView, add_shape
 from .shapes import DrawnShape
 
+LARGE = 0.5  # m: a longer object could hide the arm, so one sees through it
+OPACITY = 0.35
 MOVED = 1e-4  # m, or entry of a rotation matrix
 
 
@@ -32,8 +34,8 @@ class SceneObjects:
         self._scene, self._link, self._robot = scene, link, robot
         self._drawn: dict[str, _Drawn] = {}
 
-    def draw(self, objects: tuple[DrawnObject, ...]) -> None:
-        """As they are now; those no longer named are removed."""
+    def draw(self, objects: tuple[DrawnObject, ...], dragged: str) -> None:
+        """As they are now; those no longer named are removed. Only the object named `dragged` shows its handle."""
         for name in set(self._drawn) - {item.name for item in objects}:
             self._remove(name)
         for item in objects:
@@ -44,11 +46,12 @@ class SceneObjects:
             elif np.abs(item.pose - drawn.item.pose).max() > MOVED:  # slow moves add up
                 drawn.item = item
                 place(drawn.node, item.pose)
-            self._drag(self._drawn[item.name])
+            self._drag(self._drawn[item.name], item.name == dragged)
 
-    def _drag(self, drawn: _Drawn) -> None:
+    def _drag(self, drawn: _Drawn, shown: bool) -> None:
         if drawn.drag is None:
             return
+        drawn.drag.gizmo.visible = shown
         handle, position = drawn.drag.gizmo, drawn.item.pose[:3, 3]
         if drawn.drag.moved():
             self._link.set_object_target(drawn.item.name, drawn.drag.pose[:3, 3])
@@ -59,8 +62,9 @@ class SceneObjects:
         size = tuple(item.size)
         sizes = {"box": size, "sphere": (size[0] / 2.0,), "cylinder": (size[0] / 2.0, size[2])}
         shape = DrawnShape(item.shape, sizes[item.shape], item.pose, item.colour)
+        opacity = OPACITY if max(size) > LARGE else None
         folder = "/objects" if item.frame == self._link.robot.base else self._robot.node(item.frame)
-        node, drag = add_shape(self._scene, f"{folder}/{item.name}", shape), None
+        node, drag = add_shape(self._scene, f"{folder}/{item.name}", shape, opacity), None
         if item.led:
             look = {"scale": 0.1 + float(max(size)), "position": item.pose[:3, 3], **MOVES_ONLY}
             drag = Drag(self._scene, f"/lead/{item.name}", **look)

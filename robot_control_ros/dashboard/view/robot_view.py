@@ -97,8 +97,8 @@ class RobotView:
             ring.color, ring.visible = tuple(colour.astype(int).tolist()), near or self._all_rings
 
 
-def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
-    """A shape as a node of a viser scene."""
+def add_shape(scene: Any, name: str, shape: DrawnShape, opacity: float | None = None) -> Any:
+    """A shape as a node of a viser scene; a box may be transparent."""
     where: dict[str, Any] = placed(shape.pose)
     if shape.colour is None:
         return scene.add_mesh_trimesh(name, shape.mesh, scale=shape.size, **where)
@@ -107,7 +107,7 @@ def add_shape(scene: Any, name: str, shape: DrawnShape) -> Any:
         vertices, faces = shape.mesh.vertices, shape.mesh.faces
         return scene.add_mesh_simple(name, vertices, faces, scale=shape.size, flat_shading=True, **where)
     if shape.kind == "box":
-        return scene.add_box(name, dimensions=shape.size, **where)
+        return scene.add_box(name, dimensions=shape.size, opacity=opacity, **where)
     if shape.kind == "sphere":
         return scene.add_icosphere(name, shape.size[0], **where)
     radius, length = shape.size

@@ -7,6 +7,7 @@ from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from ...core.spatial import make_pose, wrench_at
@@ -35,6 +36,7 @@ class RosLink:
         self._controller = ControllerClient(node, entities)
         self._topics = RobotTopics(node, entities, robot, self._controller)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
+        self._joint_targets = entities.publisher(JointState, "/controller/target_joint")
         self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
         self._triggers: dict[str, Any] = {name: entities.client(Trigger, f"/{name}") for name in SERVICES}
@@ -90,6 +92,9 @@ class RosLink:
         message.header.frame_id = self.robot.base
         fill_pose(message.pose, pose)
         self._target.publish(message)
+
+    def set_target_joints(self, q: Array) -> None:
+        self._joint_targets.publish(JointState(name=list(self.robot.joints), position=q.tolist()))
 
     def set_target_wrench(self, wrench: Array) -> None:
         pose = self._topics.telemetry.blocks.get("pose")

@@ -1,0 +1,60 @@
+"""HTML for what only the browser can do: the tab's title and colours, the clipboard, a picture of the view."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .markup import block
+
+BUTTON = (
+    "font:inherit;color:inherit;background:light-dark(#f1f3f5,#373a40);border:1px solid light-dark(#ced4da,#5c5f66);"
+    "border-radius:4px;padding:0.2em 0.7em;margin:0.15em 0.3em 0.15em 0;cursor:pointer"
+)
+COPY = """const area = document.createElement('textarea');
+area.value = document.getElementById(NAME).textContent;
+document.body.append(area); area.select(); document.execCommand('copy'); area.remove();
+this.style.outline = '2px solid #2b8a3e'; setTimeout(() => this.style.outline = '', 700);"""
+# The library's labels and buttons, with a contrast of 4.5 or more on the light and on the dark panel.
+COLOURS = """<style>:root, [data-mantine-color-scheme] {
+  --mantine-color-dimmed: light-dark(#5c636a, #adb5bd) !important;
+  --mantine-primary-color-filled: light-dark(#1864ab, #216ebe) !important }
+.mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
+[data-variant=outline] > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""
+PICTURE = """const link = document.createElement('a');
+link.href = document.querySelector('canvas').toDataURL('image/png');
+link.download = NAME; link.click();"""
+
+
+class BrowserTab:
+    """Title and colours of the browser's tab; the page's library has no calls for them."""
+
+    def __init__(self, gui: Any, title: str) -> None:
+        self._title, self._handle = "", gui.add_html("")
+        self.show(title)
+
+    def show(self, title: str) -> None:
+        """Make it the title of every open tab."""
+        if title != self._title:
+            self._title = title
+            script = html.escape(f"document.title = {json.dumps(title)}")
+            self._handle.content = f'{COLOURS}<img src="data:," alt="" hidden onerror="{script}">'
+
+
+def copy_buttons(sources: Mapping[str, str]) -> str:
+    """A button per name, that copies the text of the element with an identifier."""
+    buttons = (_button(name, COPY, source, f"Copy as one line: {name}.") for name, source in sources.items())
+    return block("Copy: " + "".join(buttons))
+
+
+def picture_button(file: str) -> str:
+    """A button that saves the three-dimensional view as a PNG."""
+    return block(_button("Save picture", PICTURE, file, "The view as it is now, as a PNG."))
+
+
+def _button(label: str, script: str, name: str, hint: str) -> str:
+    action = html.escape(script.replace("NAME", json.dumps(name)).replace("\n", " "))
+    shown = html.escape(label), html.escape(hint), BUTTON
+    return '<button type="button" title="{1}" style="{2}" onclick="{3}">{0}</button>'.format(*shown, action)
