@@ -24,7 +24,8 @@ COLOURS = """<style>:root, [data-mantine-color-scheme] {
 .mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
 [data-variant=outline] > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""
 PICTURE = """const link = document.createElement('a');
-link.href = document.querySelector('canvas').toDataURL('image/png');
+const views = [...document.querySelectorAll('canvas')].sort((a, b) => b.width * b.height - a.width * a.height);
+link.href = views[0].toDataURL('image/png');
 link.download = NAME; link.click();"""
 
 
