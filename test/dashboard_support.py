@@ -16,6 +16,7 @@ import viser
 import zstandard
 from viser import _messages as messages
 from viser.infra import _messages as wire
+from websockets.exceptions import ConnectionClosed
 
 from robot_control_ros.dashboard.link import Health, Parameter, RequestResult, RobotTelemetry
 from robot_control_ros.robot.configuration import load_robot
@@ -120,6 +121,17 @@ class FakeLink:
 
     def set_object_target(self, name, position):
         self.places.append((name, position))
+
+
+def has_ended(connection):
+    """Whether a websocket was closed from the other end; takes a message where there is one."""
+    try:
+        connection.recv(timeout=0.0)
+    except TimeoutError:
+        return False
+    except ConnectionClosed:
+        return True
+    return False
 
 
 def connect(address, **headers):

@@ -168,6 +168,9 @@ def test_rivals_are_told_even_then(ros, states):
     assert found.level is Level.WARNING
 
 
+HERE = {"autostart": False, "realtime_priority": 0}  # in this process, which isn't to keep a processor to itself
+
+
 @pytest.mark.parametrize("launched", [True, False])
 def test_a_start_by_our_launch_file_has_no_warning_and_one_by_hand_has(ros, states, launched, monkeypatch):
     """The parameters that the launch file gives, without the topics of a system."""
@@ -179,7 +182,7 @@ def test_a_start_by_our_launch_file_has_no_warning_and_one_by_hand_has(ros, stat
     monkeypatch.setattr("robot_control_ros.nodes.controller.runtime.check_system", lambda *given: [])
     spec = SETUPS["mock"].make().node("controller")
     by_hand = {name: value for name, value in spec.parameters.items() if name != "forward_follows"}
-    given = replace(spec, parameters={**(spec.parameters if launched else by_hand), "autostart": False})
+    given = replace(spec, parameters={**(spec.parameters if launched else by_hand), **HERE})
     rclpy.init(args=given.ros_arguments())
     try:
         node, warnings = ControllerNode(), []

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from browser import Browser as Chromium
 from browser import chromium
-from dashboard_support import Browser, FakeLink, connect, free_port, press_stop, until, wire
+from dashboard_support import Browser, FakeLink, connect, free_port, has_ended, press_stop, until, wire
 from viser import _messages as messages
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.access import Access, Right, access_of, check_origin, token_of
@@ -323,20 +323,10 @@ def test_of_a_flood_most_is_dropped_and_stop_still_works(page, link):
     flooding.socket.close()
 
 
-def _has_ended(socket):
-    try:
-        socket.recv(timeout=0.0)
-    except TimeoutError:
-        return False
-    except ConnectionClosed:
-        return True
-    return False
-
-
 def test_a_huge_message_ends_the_connection_of_who_sends_it_alone(page):
     other, huge = Browser(page), Browser(page)
     huge.socket.send(b"\x00" * 2**21)
-    until(lambda: _has_ended(huge.socket), "an end of the connection")
+    until(lambda: has_ended(huge.socket), "an end of the connection")
     assert huge.socket.close_code == 1009
     settled(page, other)
     other.socket.close()

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Browser, chromium
-from dashboard_support import FakeLink, connect, free_port, until, wire
+from dashboard_support import FakeLink, connect, free_port, has_ended, until, wire
 from viser import _messages as messages
-from websockets.exceptions import ConnectionClosed
 
 from robot_control_ros.dashboard.access import Access
 from robot_control_ros.dashboard.joint.joint_page import JointPage
@@ -262,16 +261,6 @@ def test_what_a_browser_sent_while_the_server_stood_still_is_no_command():
         assert {*lines} <= {"target 0.1\n"}
         child.kill()
         assert {*child.stdout} <= {"target 0.1\n"}
-
-
-def has_ended(viewer):
-    try:
-        viewer.recv(timeout=0.0)
-    except TimeoutError:
-        return False
-    except ConnectionClosed:
-        return True
-    return False
 
 
 def drag(viewer, x, begin=True):

@@ -62,7 +62,7 @@ def settings():
 
 
 def scanned():
-    assert main(["ethercat", "scan", "--interface", INTERFACE]) == 1
+    assert main(["ethercat", "scan", "--interface", INTERFACE]) == 2
 
 
 def plant():

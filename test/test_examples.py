@@ -120,7 +120,7 @@ def test_the_command_in_its_docstring_runs(calls, monkeypatch, capsys):
     monkeypatch.chdir(EXAMPLES)
     said = import_module("joint_callback_law").__doc__
     (line,) = [line.strip() for line in said.splitlines() if line.strip().startswith("robot_control simulate")]
-    assert cli.main([*line.split()[1:], "--seconds", "0.1"]) == 0
+    assert cli.main([*line.split()[1:], "--seconds", "0.1", "--push-from", "0"]) == 0
     assert f"of ur5 under {NAME}" in capsys.readouterr().out
     assert len(calls) == 100
 

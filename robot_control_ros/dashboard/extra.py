@@ -20,6 +20,7 @@ def viser_needed(user: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRA:
             raise
-        raise missing_extra(user, error.name, "dashboard") from error
+        raise missing_extra(user, library, "dashboard") from error

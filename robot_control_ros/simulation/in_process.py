@@ -146,7 +146,7 @@ def _check_arguments(duration: Any, push: Any, reference: Any) -> None:
     if push is not None:
         push.check(duration)
     rule = "must be a trajectory, made with its arguments, or a function of the start pose that makes one"
-    if reference is None or (hasattr(reference, "sample") and not isinstance(reference, type)):
+    if reference is None or _is_trajectory(reference):
         return
     try:
         inspect.signature(reference).bind(np.eye(4))
@@ -155,10 +155,15 @@ def _check_arguments(duration: Any, push: Any, reference: Any) -> None:
 
 
 def _trajectory(reference: Any, start: Array) -> Trajectory:
-    made = reference if not isinstance(reference, type) and hasattr(reference, "sample") else reference(start)
+    made = reference if _is_trajectory(reference) else reference(start)
     if not hasattr(made, "sample"):
         raise refused("reference", made, "its function must return a trajectory")
     return cast(Trajectory, made)
+
+
+def _is_trajectory(value: Any) -> bool:
+    """Whether it is a trajectory itself; the class of one is a function that makes one."""
+    return hasattr(value, "sample") and not isinstance(value, type)
 
 
 def _is_number(value: Any) -> bool:
