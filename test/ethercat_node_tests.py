@@ -19,6 +19,7 @@ if __name__ == "__main__":
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
+from processes import children
 from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -350,8 +351,8 @@ def test_a_second_master_is_refused(drives, ros, bus):
 
 def test_the_end_of_the_bus_process_ends_the_node(ros, bus):
     drives = Drives(ros, bus)
-    process = Path(f"/proc/{drives.child.process.pid}/task/{drives.child.process.pid}/children").read_text().split()
-    os.kill(int(process[0]), signal.SIGKILL)
+    process, *_ = children(drives.child.process.pid)
+    os.kill(process, signal.SIGKILL)
     assert drives.child.process.wait(30.0) == 1
     assert "the bus's process has ended" in drives.child.err
     ros.children.remove(drives.child)

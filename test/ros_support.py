@@ -5,6 +5,7 @@ Every :class:`Ros` has its own domain, reaches no further than this machine, and
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import itertools
 import os
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from forked import Forked
+from processes import threads
 
 from robot_control_ros.bringup import NodeSpec, environment
 from robot_control_ros.robot.configuration import RobotConfig
@@ -102,8 +104,11 @@ class Child:
 
     def scheduling(self) -> set[int]:
         """The scheduling policies of its threads."""
-        threads = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return {os.sched_getscheduler(int(thread.name)) for thread in threads}
+        policies = set()
+        for thread in threads(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):  # it may end meanwhile
+                policies.add(os.sched_getscheduler(thread))
+        return policies
 
     def end(self, *signals: int) -> int:
         """Send signals, one right after the other; returns the exit status."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import alive, descendants
 from ros_support import Child, ros_environment
 
 from ethercat_emulator.network.veth import why_no_namespace
@@ -182,17 +183,9 @@ def test_a_demonstration_that_is_interrupted_leaves_no_process(tmp_path):
     assert status == 130
     assert "Traceback" not in child.err
     deadline = time.monotonic() + 10.0  # the bus's process stops its drives before it ends
-    while left := [number for number in started if Path(f"/proc/{number}").exists()]:
+    while left := [number for number in started if alive(number)]:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
-
-
-def descendants(number: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{number}/task").iterdir():
-        for child in (task / "children").read_text(encoding="ascii").split():
-            found += [int(child), *descendants(int(child))]
-    return found
 
 
 # --- the drives in lockstep ---

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from processes import alive
 
 from robot_control_ros import bringup
 from robot_control_ros.bringup import SETUPS
@@ -543,14 +544,6 @@ class Packages:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(30.0)
-
-
-def alive(number):
-    """Whether a process runs; one that has ended may wait long for somebody to ask how (Z)."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture

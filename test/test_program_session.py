@@ -5,9 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from processes import alive
 
 from robot_control_ros.bringup import program_session
 
@@ -31,14 +31,6 @@ with open(sys.argv[1] + ".part", "w") as file:
     file.write(" ".join(str(number) for number in [os.getpid(), *(child.pid for child in children)]))
 os.rename(sys.argv[1] + ".part", sys.argv[1])
 """
-
-
-def alive(number):
-    """Whether a process runs; one that has ended may wait long for somebody to ask how (Z)."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def wait(condition, what):
