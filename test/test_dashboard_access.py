@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+import viser
 from browser import Browser as Chromium
 from browser import chromium
 from dashboard_support import Browser, FakeLink, connect, free_port, has_ended, press_stop, until, wire
@@ -310,6 +311,29 @@ def test_a_value_that_is_not_finite_never_reaches_the_robot(page, link):
     settled(page, browser)
     assert all(np.isfinite(target).all() for target in link.targets[count:])
     browser.socket.close()
+
+
+@pytest.mark.parametrize("value", [None, "no such choice", [1.0], {}, -1e12])
+def test_a_control_takes_no_value_that_it_does_not_offer(page, value):
+    browser, controls = Browser(page), dict(page.server.gui._gui_input_handle_from_uuid)
+    before = {each: control.value for each, control in controls.items()}
+    for each, control in controls.items():
+        if not (isinstance(control, viser.GuiTextHandle) and isinstance(value, str)):
+            message = messages.GuiUpdateMessage(each, {"value": value})
+            browser.socket.send(wire.msgspec.msgpack.encode(message.as_serializable_dict()))
+    settled(page, browser)
+    assert {each: control.value for each, control in controls.items()} == before
+    browser.socket.close()
+
+
+def test_an_orientation_that_is_none_reaches_no_handle(page, capfd):
+    browser = Browser(page)
+    browser.begin_drag("/target")
+    browser.send(messages.TransformControlsUpdateMessage("/target", (0.06, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5)))
+    browser.end_drag("/target")
+    settled(page, browser)
+    browser.socket.close()
+    assert "Traceback" not in "".join(capfd.readouterr())
 
 
 def test_of_a_flood_most_is_dropped_and_stop_still_works(page, link):

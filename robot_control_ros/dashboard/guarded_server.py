@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
@@ -22,12 +22,13 @@ from websockets.http11 import Request, Response
 from .access import Access, Right, check_origin, token_of
 from .bar.status_bar import PATH as BAR
 from .bar.status_bar import StatusBar
+from .browser_values import is_number, is_rotation, is_value_of
 
 MAX_MESSAGE = 2**20  # bytes
 MAX_RATE, BURST = 400.0, 800.0  # messages of one browser: per second, and at once
 MAX_CONNECTIONS = 64  # of viser, and as many of the bar
+NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # w, x, y, z
 BEAT, STALL = 0.1, 0.7  # s between two beats, and after which what browsers have sent is old
-NUMBERS = (int, float)
 
 # What viser's client sends, and a page uses.
 LOOKING = ("ViewerCameraMessage",)
@@ -50,12 +51,14 @@ class Guard:
     Attributes:
         bar: in each page.
         dropped: messages that weren't passed on.
+        controls: viser's handles of the page's controls, by their identifier.
     """
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self.bar = StatusBar()
         self.dropped = 0
+        self.controls: Mapping[str, Any] = {}
         self._kinds = {kind.__name__: kind for kind in Message.get_subclasses()}
         self._open: set[_Connection] = set()
         self._beaten_at: float | None = None  # None: the server answers nobody yet
@@ -106,7 +109,14 @@ class Guard:
             message: Message = msgspec.convert(fields, kind)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
-        return None if name == "GuiUpdateMessage" and set(fields["updates"]) != {"value"} else message
+        if name == "GuiUpdateMessage":
+            return message if self._is_update(**fields) else None
+        return message if is_rotation(fields.get("wxyz", NO_ROTATION)) else None
+
+    def _is_update(self, uuid: str, updates: dict[str, Any]) -> bool:
+        """Whether it gives a control a value that this can have; one that is gone takes none."""
+        control = self.controls.get(uuid)
+        return set(updates) == {"value"} and control is not None and is_value_of(control, updates["value"])
 
     def permits(self, right: Right, message: Message) -> bool:
         """Whether a browser with a right may send a message."""
@@ -206,7 +216,7 @@ class _Connection(asyncio_server.ServerConnection):
 
 def _finite(value: Any) -> bool:
     """Whether all numbers in nested lists and mappings are finite."""
-    if isinstance(value, NUMBERS):
+    if is_number(value):
         return math.isfinite(value)
     if isinstance(value, dict):
         return all(_finite(each) for each in value.values())

@@ -49,6 +49,7 @@ class WebPage(ABC):
         self.bar = guard.bar
         with guard.installed():
             self.server = _open_server(title, host, port)
+        guard.controls = self.server.gui._gui_input_handle_from_uuid  # no public way there
         self.port = self.server.get_port()
         self.address = access.address(host, self.port)
         self.look_address = access.address(host, self.port, Right.LOOK)
