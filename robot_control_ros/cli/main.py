@@ -64,6 +64,7 @@ def command_parser() -> CommandParser:
         add_pages,
         _add_list,
         _add_init_robot,
+        _add_init_law,
         _add_doctor,
         add_ethercat,
         _add_docs,
@@ -299,6 +300,17 @@ def _add_init_robot(commands: Any) -> None:
 
 def _init_robot(options: argparse.Namespace) -> int:
     from .init_robot import run
+
+    return run(options)
+
+
+def _add_init_law(commands: Any) -> None:
+    add = add_command(commands, "init-law", "write a law that runs, and its test, as files to change", _init_law)
+    add("name", metavar="NAME", help="of the law's file and module, such as my_spring")
+
+
+def _init_law(options: argparse.Namespace) -> int:
+    from .init_law import run
 
     return run(options)
 
