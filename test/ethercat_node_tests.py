@@ -341,12 +341,17 @@ def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):
     ros.children.clear()
 
 
-def test_a_second_master_is_refused(drives, ros, bus):
-    child = ros.start("ethercat", {"interface": MASTER, **EMULATED_BUS_TIMEOUTS})
-    assert child.process.wait(30.0) == 1
-    assert "another master has the bus: process " in child.err
-    ros.children.remove(child)
-    assert drives.status.lost_frames == drives.status.bad_counters == 0
+def test_a_second_master_is_refused_and_disturbs_no_exchange(drives, ros, bus):
+    def undisturbed() -> bool:
+        before = drives.status
+        child = ros.start("ethercat", {"interface": MASTER, **EMULATED_BUS_TIMEOUTS})
+        assert child.process.wait(30.0) == 1
+        assert "another master has the bus: process " in child.err
+        ros.children.remove(child)
+        after = drives.status
+        return (after.lost_frames, after.bad_counters) == (before.lost_frames, before.bad_counters)
+
+    assert any(undisturbed() for _ in range(3))  # other work on this machine may disturb one, a master would each
 
 
 def test_the_end_of_the_bus_process_ends_the_node(ros, bus):
