@@ -32,6 +32,7 @@ def samples(count=5, seed=0):
             "command": rng.normal(size=2),
             "saturated": rng.normal(size=2) > 0.0,
             "rate_limited": rng.normal(size=2) > 0.0,
+            "soft_limited": rng.normal(size=2) > 0.0,
             "fault": "stopped" if k == 4 else "",
             "contact": rng.normal(size=6) if k == 3 else None,
         }
@@ -46,7 +47,19 @@ def test_a_log_holds_every_sample_in_its_shape():
     assert len(log) == 5
     assert log.joints == JOINTS
     assert log.mode is CommandMode.EFFORT
-    for name in ("t", "q", "v", "effort", "pose", "pose_error", "twist", "command", "saturated", "rate_limited"):
+    for name in (
+        "t",
+        "q",
+        "v",
+        "effort",
+        "pose",
+        "pose_error",
+        "twist",
+        "command",
+        "saturated",
+        "rate_limited",
+        "soft_limited",
+    ):
         assert np.array_equal(getattr(log, name), np.array([sample[name] for sample in given])), name
     assert log.fault == ("", "", "", "", "stopped")
     assert np.isnan(log.wrench[2]).all()
@@ -70,7 +83,7 @@ def test_the_file_names_every_column(tmp_path):
     wanted += [f"pose.{row}{column}" for row in range(3) for column in range(4)]
     for name in ("pose_error", "twist", "wrench"):
         wanted += [f"{name}.{axis}" for axis in AXES]
-    for name in ("command", "saturated", "rate_limited"):
+    for name in ("command", "saturated", "rate_limited", "soft_limited"):
         wanted += [f"{name}.elbow", f"{name}.wrist"]
     wanted += ["fault", *(f"contact.{axis}" for axis in AXES)]
     assert names == wanted
@@ -89,7 +102,7 @@ def test_the_file_gives_back_every_number_exactly(tmp_path):
     assert np.array_equal(column("t"), log.t)
     assert column("fault").tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
     for k, joint in enumerate(JOINTS):
-        for name in ("q", "v", "effort", "command", "saturated", "rate_limited"):
+        for name in ("q", "v", "effort", "command", "saturated", "rate_limited", "soft_limited"):
             assert np.array_equal(column(f"{name}.{joint}"), getattr(log, name)[:, k])
     for k, axis in enumerate(AXES):
         for name in ("pose_error", "twist", "wrench", "contact"):

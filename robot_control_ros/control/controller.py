@@ -30,9 +30,10 @@ class LoopReport:
         state, reference: of it.
         terms: of the law, by name.
         saturated, rate_limited: (n,) see :class:`~.safety.Safety`.
+        soft_limited: (n,) True where :class:`~.soft_limits.SoftLimits` added a torque.
         fault: why the safe output was sent; empty where it wasn't.
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
-        restarts, restart_reason: see :class:`~.loop.ControlLoop`.
+        restarts, restart_reason, warning: see :class:`Controller`.
     """
 
     state: RobotState
@@ -40,10 +41,12 @@ class LoopReport:
     terms: Mapping[str, Array]
     saturated: NDArray[np.bool_]
     rate_limited: NDArray[np.bool_]
+    soft_limited: NDArray[np.bool_]
     fault: str
     wrench_reason: str
     restarts: int
     restart_reason: str
+    warning: str
 
 
 class Motion(Protocol):
@@ -85,7 +88,7 @@ class Controller(Protocol):
         repeats: samples in a row that brought no new time.
         restarts: how often a stamp made the loop start anew.
         restart_reason: why it did so last, and what that ended; empty where it never did.
-        warning: why the law does less than its gains say; empty where it doesn't.
+        warning: why the law does less than its gains and targets say; empty where it doesn't.
     """
 
     publishes_commands: bool
@@ -98,8 +101,9 @@ class Controller(Protocol):
     repeats: int
     restarts: int
     restart_reason: str
-    warning: str
 
+    @property
+    def warning(self) -> str: ...
     @property
     def motion(self) -> Motion: ...
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
-from ..core.types import Array, Command, Reference, RobotState, SensedState
+from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ..laws.running_law import RunningLaw
 from ..references import Trajectory
 from ..references.joint_reference import JointReference
@@ -24,6 +24,8 @@ from .cycle_times import CycleTimes
 from .late_samples import LateSamples
 from .motion_commands import MotionCommands
 from .safety import Safety
+from .singular_damping import SingularDamping
+from .soft_limits import SoftLimits
 from .transition import BumplessTransition
 
 MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
@@ -70,7 +72,9 @@ class ControlLoop:
         self.robot = robot
         self.running = law if isinstance(law, RunningLaw) else RunningLaw(robot, law, gains, gain_time_constant)
         self.model = RobotModel.of(robot) if model is None else model
-        self.safety = Safety(robot, self.model.limits)
+        self.soft_limits = SoftLimits(robot, self.model)
+        self.safety = Safety(robot, self.model.limits, self.soft_limits)
+        self._singular_damping = SingularDamping(robot)
         self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
         self.workspace = Workspace(robot.profile.workspace)
         self._late_samples = LateSamples(robot)
@@ -83,7 +87,7 @@ class ControlLoop:
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
         self.repeats = self.restarts = 0
-        self.restart_reason = self.warning = ""
+        self.restart_reason = ""
 
     @property
     def reference(self) -> Reference:
@@ -104,9 +108,21 @@ class ControlLoop:
         if self.state is None:
             raise ConfigError("there has been no cycle yet")
         safety, terms = self.safety, self.running.law.terms
-        bounds = safety.saturated, safety.rate_limited
-        started = self.restarts, self.restart_reason
+        if self.running.mode is CommandMode.EFFORT:
+            near_limits = {"soft_limits": self.soft_limits.torque, "singular_damping": self._singular_damping.torque}
+            terms = {**terms, **near_limits}
+        bounds = safety.saturated, safety.rate_limited, self.soft_limits.active
+        started = self.restarts, self.restart_reason, self.warning
         return LoopReport(self.state, self.reference, terms, *bounds, self.fault, self.wrench.reason, *started)
+
+    @property
+    def warning(self) -> str:
+        """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
+        if self._late_samples.message or self.state is None:
+            return self._late_samples.message or self.running.warning
+        limited = self.soft_limits.warning(self.state.time)
+        blocked = self._singular_damping.warning(self.pose_error(), self.state)
+        return limited or blocked or self.running.warning
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""
@@ -192,21 +208,11 @@ class ControlLoop:
         if self.state is not None and self._turns:
             q = self.state.q + wrap(q - self.state.q, self.model.cyclic)
         kin = self.model.update(q, state.v)
-        state = self._sensed(state, kin)
+        state = _sensed(self.wrench, state, kin)
         trajectory, dt = self._step(gap, state, kin)
         self._sent = self._respond(state, kin, trajectory, dt)
         self.times.add(time.perf_counter() - begin, gap)
         return self._sent
-
-    def _sensed(self, state: RobotState, kin: RobotDynamics) -> RobotState:
-        """The sample with its wrench at the tip, and the joint angles of `kin`."""
-        wrench = self.wrench.on_tip(state, kin)
-        if wrench is not None:
-            sample = state.time, kin.q, state.v, state.effort, state.wrench
-            return SensedState(*sample, wrench_on_tip=wrench, age=state.age)
-        if kin.q is state.q and state.wrench_on_tip is None:
-            return state
-        return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)
 
     def _repeat(self, sent: Command, state: RobotState) -> Command:
         """The answer to a sample without new time."""
@@ -252,7 +258,6 @@ class ControlLoop:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
         gains = running.gains.advance(dt)
         gains = self._late_samples.soften(running, gains, state, kin, dt)
-        self.warning = self._late_samples.message or running.warning
         if self._late_samples.fault:
             sent = safety.stop(running.mode, state, kin, self._late_samples.fault)
             motion.trajectory = None
@@ -262,7 +267,8 @@ class ControlLoop:
         else:
             command = running.law.compute(state, kin, reference, gains, dt)
             command = self._transition.blend(command, running.variant, safety, state, kin, dt)
-            sent = safety.apply(command, state, kin, dt)
+            damping = self._singular_damping.update(running, state, kin, dt)
+            sent = safety.apply(command, state, kin, dt, damping)
             if safety.fault:
                 motion.trajectory = None
         self.state, self.kin, motion.reference = state, kin, reference
@@ -270,6 +276,17 @@ class ControlLoop:
 
     def _known(self) -> tuple[RobotState, RobotDynamics]:
         return known_state(self.fault, self.state, self.kin, self.motion.trajectory)
+
+
+def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> RobotState:
+    """The sample with its wrench at the tip, and the joint angles of `kin`."""
+    wrench = pipeline.on_tip(state, kin)
+    if wrench is not None:
+        sample = state.time, kin.q, state.v, state.effort, state.wrench
+        return SensedState(*sample, wrench_on_tip=wrench, age=state.age)
+    if kin.q is state.q and state.wrench_on_tip is None:
+        return state
+    return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)
 
 
 def _check_state(state: RobotState, n: int) -> None:

@@ -13,6 +13,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .following import FollowingMonitor
 from .late_samples import max_rate
+from .soft_limits import SoftLimits
 
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
@@ -22,18 +23,25 @@ class Safety:
     """Bounds each command, and its change per second, joint by joint.
 
     Effort commands stay within the description's effort limits and change by at most ``effort_rate`` per second,
-    beginning from the torque that holds the robot. Position commands stay within the position limits and move
-    at most at the velocity limits. Velocity commands stay within the velocity limits, change within a quarter of a
-    second from 0 to the limit at most, and end before a position limit is passed. Torque that is fed forward keeps the
+    beginning from the torque that holds the robot. Near the joints' other limits :class:`SoftLimits` adds to them,
+    without regard to that rate, but not beyond the effort limits. Position commands stay within the position limits
+    and move at most at the velocity limits, slower towards a position limit. Velocity commands stay within the
+    velocity limits, change within a quarter of a second from 0 to the limit at most, and end before a position limit
+    is passed. Torque that is fed forward keeps the
     effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see :class:`FollowingMonitor`, the
     command goes back to what holds the robot where it is.
+
+    Args:
+        robot: its configuration.
+        limits: of its joints.
+        soft_limits: of efforts; None for none.
 
     Attributes:
         fault: why the last command was replaced by the safe output; empty where it was not.
         mode: of the last command; None after a reset.
     """
 
-    def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
+    def __init__(self, robot: RobotConfig, limits: JointLimits, soft_limits: SoftLimits | None = None) -> None:
         for name, values in (("effort", limits.effort), ("velocity", limits.velocity)):
             if not (np.isfinite(values).all() and (values > 0.0).all()):
                 text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
@@ -44,12 +52,13 @@ class Safety:
         self._acceleration = STOPPING * limits.velocity
         self._braking, self._none = 2.0 * self._acceleration, np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
-        self._last: Array | None = None
+        self._soft_limits = soft_limits
+        self._last: Array | None = None  # before the soft limits
         self.mode: CommandMode | None = None
         self._stopped = False
         self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
-        self._asked = self._bounded = self._sent = np.zeros(robot.n)
+        self._asked = self._bounded = self._sent = self._executed = np.zeros(robot.n)
         self.fault = ""
 
     def reset(self) -> None:
@@ -84,13 +93,14 @@ class Safety:
         state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
         """
         values = self._safe_values(mode, state, kin, fresh)
-        self._last = self._asked = self._bounded = self._sent = values
+        self._last = self._asked = self._bounded = self._sent = self._executed = values
         self.mode, self._stopped, self._last_extra = mode, True, None
         return Command(mode, values)
 
     def take_over(self, command: Command) -> None:
         """Begin at another's last command; a position is then held there."""
-        self._last, self.mode, self._stopped, self._last_extra = command.values, command.mode, True, None
+        self._last = self._executed = command.values
+        self.mode, self._stopped, self._last_extra = command.mode, True, None
 
     def approach_safe_output(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = False
@@ -122,8 +132,13 @@ class Safety:
         self.fault = reason
         return self.safe_output(mode, state, kin, fresh=True)
 
-    def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
-        """The command that may be sent, `dt` seconds after the last one."""
+    def apply(
+        self, command: Command, state: RobotState, kin: RobotDynamics, dt: float, damping: Array | None = None
+    ) -> Command:
+        """The command that may be sent, `dt` seconds after the last one.
+
+        Torques of a `damping` (n,) are added to efforts when their rate has been limited: late, it would drive the arm.
+        """
         values, extra = command.values, command.feedforward
         if not self.usable(command):
             parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
@@ -132,8 +147,8 @@ class Safety:
             return self.stop(command.mode, state, kin, reason)
         mode, last = command.mode, self.start(command.mode, state, kin)
         follows = mode is self.mode
-        self.fault = self._following.check(mode, last, state, kin, dt) if follows else ""
-        lower, upper, rate = self._bounds(mode, state, dt)
+        self.fault = self._following.check(mode, self._executed, state, kin, dt) if follows else ""
+        lower, upper, rate = self._bounds(mode, last, state, dt)
         wanted = self.holding(mode, state, kin) if self.fault else values
         bounded = np.minimum(np.maximum(wanted, lower), upper)
         step = rate * dt
@@ -141,10 +156,21 @@ class Safety:
         torque = self._limited_feedforward(command.mode, extra, dt)
         self._last, self.mode, self._stopped = sent, command.mode, False
         self._asked, self._bounded, self._sent = values, bounded, sent
+        if mode is CommandMode.EFFORT:
+            sent = self._with_soft_limits(sent if damping is None else sent + damping, state, kin)
+        self._executed = sent
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
         return Command(command.mode, sent, torque, velocity)
+
+    def _with_soft_limits(self, torque: Array, state: RobotState, kin: RobotDynamics) -> Array:
+        """Torques (n,) with those of the soft limits, within the effort limits."""
+        if self._soft_limits is None:
+            return torque
+        holding = self._none if self._robot.profile.gravity_by_robot else kin.gravity
+        added = self._soft_limits.add(torque, holding, state, kin)
+        return torque if added is torque else np.clip(added, *self._effort_bounds)
 
     def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:
         """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
@@ -178,14 +204,25 @@ class Safety:
     def _finite(self, values: Array) -> bool:
         return values.shape == self._shape and math.isfinite(values.dot(values))
 
-    def _bounds(self, mode: CommandMode, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
+    def _bounds(self, mode: CommandMode, last: Array, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
         limits = self._limits
         if mode is CommandMode.EFFORT:
             return *self._effort_bounds, self._effort_rate
         if mode is CommandMode.POSITION:
-            return limits.lower, limits.upper, limits.velocity
-        # v² = 2 a d, less what half a cycle adds: the speed from which the joint still stops before its limit
-        room = np.maximum(np.array((state.q - limits.lower, limits.upper - state.q)), self._none)
-        speed = np.sqrt(self._braking * room) - self._braking * (dt / 4.0)
-        down, up = np.minimum(np.maximum(speed, self._none), limits.velocity)
+            down, up = np.maximum(self._stopping_speeds(last, dt), self._acceleration * (dt / 2.0))
+            lower, upper = np.maximum(limits.lower, last - down * dt), np.minimum(limits.upper, last + up * dt)
+            far_below, far_above = down >= limits.velocity, up >= limits.velocity
+            return np.where(far_below, limits.lower, lower), np.where(far_above, limits.upper, upper), limits.velocity
+        down, up = self._stopping_speeds(state.q, dt)
         return -down, up, self._acceleration
+
+    def _stopping_speeds(self, q: Array, dt: float) -> Array:
+        """Speeds (2, n) down and up from q (n,) from which a joint still stops before its limit.
+
+        v² = 2 a d, less what half a cycle adds.
+        """
+        limits = self._limits
+        room = np.maximum(np.array((q - limits.lower, limits.upper - q)), self._none)
+        speed = np.sqrt(self._braking * room) - self._braking * (dt / 4.0)
+        stopping: Array = np.minimum(np.maximum(speed, self._none), limits.velocity)
+        return stopping

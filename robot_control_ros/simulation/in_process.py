@@ -196,7 +196,8 @@ def _sample(
     contact = None if plant.scene is None else plant.contact_wrench()
     report, tip = loop.report(), (kin.pose, loop.pose_error(), kin.twist)
     seen = state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip
-    return LogSample(*seen, command.values, report.saturated, report.rate_limited, report.fault, contact)
+    limited = report.saturated, report.rate_limited, report.soft_limited
+    return LogSample(*seen, command.values, *limited, report.fault, contact)
 
 
 def _start(loop: ControlLoop, q0: Any) -> Array:

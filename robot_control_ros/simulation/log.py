@@ -35,6 +35,7 @@ class LogSample(NamedTuple):
     command: Array
     saturated: NDArray[np.bool_]
     rate_limited: NDArray[np.bool_]
+    soft_limited: NDArray[np.bool_]
     fault: str = ""
     contact: Array | None = None
 
@@ -54,6 +55,7 @@ class Log:
         wrench: (N, 6) by the environment on the robot [N, N·m]; NaN where there is no sensor.
         saturated: (N, n) True where the command met a limit of effort, position or velocity.
         rate_limited: (N, n) True where the command changed as fast as it may.
+        soft_limited: (N, n) True where a torque kept a joint off its position or velocity limit.
         fault: (N,) why the safe output was sent in place of the law's command; empty where it wasn't.
         contact: (N, 6) by the objects of a simulated scene on the robot [N, N·m]; NaN where there is no scene.
         trouble: what went wrong; empty where nothing did. See :func:`~.trouble.find_trouble`.
@@ -72,6 +74,7 @@ class Log:
     command: Array
     saturated: NDArray[np.bool_]
     rate_limited: NDArray[np.bool_]
+    soft_limited: NDArray[np.bool_]
     fault: tuple[str, ...]
     contact: Array
     trouble: tuple[Trouble, ...] = ()
@@ -113,7 +116,7 @@ class Log:
     def to_csv(self, path: str | Path) -> Path:
         """One row per sample; the header names each column, as in ``q.elbow_joint`` or ``pose_error.rx``.
 
-        ``saturated``, ``rate_limited`` and ``fault`` are 1 or 0.
+        ``saturated``, ``rate_limited``, ``soft_limited`` and ``fault`` are 1 or 0.
 
         Raises:
             ConfigError: see :func:`writable_file`.

@@ -25,7 +25,8 @@ COLOURS = ("#d9480f", "#0f9d76", "#1c7ed6", "#e8a200", "#c2558f", "#66b6f0", "#8
 UNITS = {CommandMode.EFFORT: "N·m", CommandMode.POSITION: "rad", CommandMode.VELOCITY: "rad/s"}
 FORCE = ("N", "N·m")
 OF_AXES = {"pose_error": ("m", "rad"), "twist": ("m/s", "rad/s"), "wrench": FORCE, "target_wrench": FORCE}
-OF_JOINTS = {"position": "rad", "velocity": "rad/s", "effort": "N·m", "saturated": "0 or 1", "rate_limited": "0 or 1"}
+OF_JOINTS = {"position": "rad", "velocity": "rad/s", "effort": "N·m"}
+OF_JOINTS |= dict.fromkeys(("saturated", "rate_limited", "soft_limited"), "0 or 1")
 PERCENTILES = {"p50": "median", "p99": "99 %"}
 
 

@@ -176,7 +176,7 @@ class RemoteLoop:
         self.kin: RobotDynamics | None = None
         self.reference = Reference()
         self.repeats = self.restarts = 0
-        self.restart_reason = self.warning = ""  # samples of the bus's own cycle are never late
+        self.restart_reason = ""
         self._connection = connection = LoopConnection(path)
         self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
         self._telemetry: LoopTelemetry | None = None
@@ -246,6 +246,10 @@ class RemoteLoop:
     @property
     def fault(self) -> str:
         return "" if self._telemetry is None else self._telemetry.report.fault or self._telemetry.refusal
+
+    @property
+    def warning(self) -> str:
+        return self.running.warning if self._telemetry is None else self._telemetry.report.warning
 
     def report(self) -> LoopReport:
         if self._telemetry is None:

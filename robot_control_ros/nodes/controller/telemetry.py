@@ -68,6 +68,7 @@ class Telemetry:
             "command": command.values,
             "saturated": report.saturated.astype(float),
             "rate_limited": report.rate_limited.astype(float),
+            "soft_limited": report.soft_limited.astype(float),
         }
         blocks.update((f"term.{name}", values) for name, values in report.terms.items())
         named_blocks(blocks, self._blocks)

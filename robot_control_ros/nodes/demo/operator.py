@@ -70,9 +70,10 @@ class Operator(Spectator):
             return
         q, v, effort = (blocks[name] for name in ("position", "velocity", "effort"))
         error, twist, wrench, command = (blocks[name] for name in ("pose_error", "twist", "wrench", "command"))
-        saturated, rate_limited = (blocks[name] > 0.0 for name in ("saturated", "rate_limited"))
+        names = ("saturated", "rate_limited", "soft_limited")
+        saturated, rate_limited, soft_limited = (blocks[name] > 0.0 for name in names)
         seen = q, v, effort, pose_from_rows(blocks["pose"]), error, twist, wrench, command
-        self.samples.append(LogSample(self.elapsed, *seen, saturated, rate_limited))
+        self.samples.append(LogSample(self.elapsed, *seen, saturated, rate_limited, soft_limited))
 
     def _act(self) -> None:
         if self.latest is None:

@@ -1,0 +1,110 @@
+"""Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to their limits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation, Slerp
+
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.types import Reference
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+
+EFFORT_LAWS = ("impedance", "task_space_pd", "joint_impedance", "joint_pid_effort", "gravity_compensation")
+REACH = {"ur5": 0.85, "ur5e": 0.85, "gen3": 0.9}  # m
+PLANT_RATE = 1000.0  # Hz
+REST = 2.0  # s that a target rests before the joints are looked at
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The worst of all samples.
+
+    Attributes:
+        speed: of a joint, over its limit.
+        beyond: of a joint, past its position limit [rad].
+        rest: joint speed, 2 s after the last target came to rest and the last push ended [rad/s].
+        distance: of the tip from its last target [m].
+        faults: of the loop.
+        warning: the loop's last.
+    """
+
+    speed: float
+    beyond: float
+    rest: float
+    distance: float
+    faults: tuple[str, ...]
+    warning: str
+
+
+class StraightMove:
+    """From one pose to another, smoothly."""
+
+    def __init__(self, start, goal, begin, duration):
+        self.start, self.goal, self.begin, self.duration = start, goal, begin, duration
+        self.turn = Slerp([0, 1], Rotation.from_matrix([start[:3, :3], goal[:3, :3]]))
+
+    def sample(self, t):
+        s = np.clip((t - self.begin) / self.duration, 0.0, 1.0)
+        part = min(10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5, 1.0)
+        pose = np.eye(4)
+        pose[:3, 3] = (1.0 - part) * self.start[:3, 3] + part * self.goal[:3, 3]
+        pose[:3, :3] = self.turn(part).as_matrix()
+        return Reference(pose=pose)
+
+
+def random_targets(name, count, rng):
+    """Points up to 1.5 times the reach away."""
+    directions = rng.normal(size=(count, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    return directions * REACH[name] * rng.uniform(0.3, 1.5, count)[:, None] + (0.0, 0.0, 0.1)
+
+
+def trial(name, law, *, targets=None, count=1, pushes=0.5, rate=500.0, delay=0.0, seed=0, speed=0.4) -> Outcome:
+    """Lead the tip to targets (k, 3) [m], at `speed` [m/s], and push it on every other way, or so.
+
+    A push has up to 150 N, but at most 60 % of what the effort limits hold at the posture.
+    """
+    rng = np.random.default_rng(seed)
+    robot = load_robot(name).at_rate(rate)
+    plant = MujocoPlant(robot, rate=PLANT_RATE)
+    line = DelayedPlant(plant, PLANT_RATE, rate=rate, delay=delay)
+    loop = ControlLoop(robot, law)
+    limits = loop.model.limits
+    plant.reset(None)
+    line.open()
+    line.write(loop.tick(line.read()))
+    worst, beyond, rest, faults, goal = 0.0, 0.0, 0.0, set(), loop.tip()
+    for target in random_targets(name, count, rng) if targets is None else targets:
+        start, goal, now = goal, np.eye(4), loop.state.time
+        goal[:3, 3] = target
+        turn = Rotation.from_rotvec(0.7 * rng.normal(size=3)) if targets is None else Rotation.identity()
+        goal[:3, :3] = start[:3, :3] @ turn.as_matrix()
+        duration = max(1.0, float(np.linalg.norm(goal[:3, 3] - start[:3, 3])) / speed)
+        if law != "gravity_compensation":
+            loop.motion.trajectory = StraightMove(start, goal, now, duration)
+        force = rng.normal(size=3)
+        force *= rng.uniform(20.0, 150.0) / np.linalg.norm(force) * (rng.random() < pushes)
+        begin = now + rng.uniform(0.0, duration)
+        end = begin + rng.uniform(0.1, 1.5)
+        last = max(now + duration, end if force.any() else 0.0) + REST
+        while loop.state.time < last + 0.2:
+            pushed = force * _share(loop, limits, force) if begin <= loop.state.time < end else np.zeros(3)
+            plant.push(robot.tip, pushed, np.zeros(3))
+            line.write(loop.tick(line.read()))
+            state = loop.state
+            worst = max(worst, float(np.max(np.abs(state.v) / limits.velocity)))
+            beyond = max(beyond, float(np.max(np.maximum(state.q - limits.upper, limits.lower - state.q))))
+            faults |= {loop.fault} - {""}
+            if state.time > last:
+                rest = max(rest, float(np.abs(state.v).max()))
+    distance = float(np.linalg.norm(loop.pose_error()[:3]))
+    return Outcome(worst, beyond, rest, distance, tuple(faults), loop.warning)
+
+
+def _share(loop, limits, force):
+    """Of the force, that the joints hold with 60 % of what gravity leaves of their effort limits."""
+    torque = np.abs(loop.kin.jacobian[:3].T @ force)
+    room = 0.6 * np.maximum(limits.effort - np.abs(loop.kin.gravity), 0.0)
+    return min(1.0, float(np.min(room / np.maximum(torque, 1e-9))))

@@ -1,0 +1,308 @@
+"""What keeps joints off their limits under effort laws: walls, dampers, and damping near singular postures."""
+
+import math
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from limit_trials import EFFORT_LAWS, Outcome, trial
+from scipy.integrate import fixed_quad
+
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.safety import Safety
+from robot_control_ros.control.singular_damping import SingularDamping
+from robot_control_ros.control.soft_limits import SoftLimits
+from robot_control_ros.core.types import Command, CommandMode, Reference, RobotState
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.references import Hold
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.model import RobotModel
+
+STATES = 1000  # random ones, of each robot
+ROBOTS = [name for name in robot_names() if CommandMode.EFFORT in load_robot(name).profile.commands]
+every_robot = pytest.mark.parametrize("name", ROBOTS)
+
+
+@dataclass
+class Arm:
+    """A robot and what draws random states of it, up to and a little beyond its limits."""
+
+    name: str
+    rate: float = 500.0
+    joints: tuple[int, ...] = ()
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
+
+    def __post_init__(self):
+        self.robot = load_robot(self.name).at_rate(self.rate)
+        self.model = RobotModel.of(self.robot)
+        self.limits = self.model.limits
+        self.soft = SoftLimits(self.robot, self.model)
+
+    def state(self, v=None, age=0.0):
+        lower, upper = np.maximum(self.limits.lower, -math.pi), np.minimum(self.limits.upper, math.pi)
+        q = self.rng.uniform(lower - 0.05, upper + 0.05)
+        speed = 1.3 * self.limits.velocity * self.rng.uniform(-1.0, 1.0, self.robot.n)
+        return RobotState(0.0, q, speed if v is None else v, np.zeros(self.robot.n), age=age)
+
+    def law(self, kin):
+        return kin.gravity + self.limits.effort * self.rng.uniform(-1.0, 1.0, self.robot.n)
+
+    def added(self, law, state):
+        kin = self.model.at(state.q, state.v)
+        return self.soft.add(law, kin.gravity, state, kin) - law
+
+    def springs(self, q):
+        """-dV/dq of V = Σ k x²/2, by central differences of V."""
+
+        def potential(at):
+            lower, upper = self.limits.lower + self.soft.zone, self.limits.upper - self.soft.zone
+            into = np.maximum(lower - at, 0.0) + np.maximum(at - upper, 0.0)
+            return 0.5 * float(np.sum(self.soft.stiffness * np.where(into > 0.0, into, 0.0) ** 2))
+
+        step = 1e-6
+        return np.array([(potential(q - e) - potential(q + e)) / (2.0 * step) for e in step * np.eye(len(q))])
+
+
+@every_robot
+def test_at_rest_only_the_springs_act_and_they_have_a_potential(name):
+    arm = Arm(name)
+    for _ in range(STATES // 10):
+        state = arm.state(v=np.zeros(arm.robot.n))
+        law = arm.law(arm.model.at(state.q))
+        np.testing.assert_allclose(arm.added(law, state), arm.springs(state.q), rtol=1e-4, atol=1e-3)
+
+
+@every_robot
+def test_the_springs_do_no_work_around_closed_paths(name):
+    """Triangles through the range and its walls; the integral is split where a joint enters or leaves a wall."""
+    arm = Arm(name)
+    edges = [arm.limits.lower + arm.soft.zone, arm.limits.upper - arm.soft.zone]
+    for _ in range(3):
+        corners = [arm.state().q for _ in range(3)]
+        work = 0.0
+        for start, goal in zip(corners, corners[1:] + corners[:1], strict=True):
+            way = goal - start
+
+            def power(s, start=start, way=way):
+                at = start + s * way
+                return float(arm.added(arm.model.at(at).gravity, RobotState(0.0, at, 0.0 * at, 0.0 * at)) @ way)
+
+            crossings = np.concatenate([(edge - start) / way for edge in edges])
+            parts = sorted({0.0, 1.0, *crossings[(crossings > 0.0) & (crossings < 1.0)].tolist()})
+            work += sum(fixed_quad(np.vectorize(power), a, b, n=4)[0] for a, b in pairwise(parts))
+        assert abs(work) <= 1e-9
+
+
+@every_robot
+@pytest.mark.parametrize("age", [0.0, 0.03])
+def test_dampers_only_take_power_and_no_more_than_the_rate_and_the_delay_bear(name, age):
+    """-d v with 0 ≤ d ≤ r / (M⁻¹)_ii and, in a wall, half of that more; r τ < π/2, the bound of a late damper."""
+    arm = Arm(name)
+    rate = 0.8 / (1.5 / arm.rate + max(age, 0.002))
+    assert rate * (1.5 / arm.rate + max(age, 0.002)) < math.pi / 2.0
+    for _ in range(STATES):
+        state = arm.state(age=age)
+        kin = arm.model.at(state.q, state.v)
+        damping = arm.added(arm.law(kin), state) - arm.springs(state.q)
+        assert np.all(damping * state.v <= 1e-3 * np.abs(state.v))
+        most = 1.5 * rate / np.diag(np.linalg.inv(arm.model.mass(state.q)))
+        assert np.all(np.abs(damping) <= most * np.abs(state.v) + 1e-3)
+
+
+@every_robot
+def test_far_from_all_limits_the_torque_is_the_laws_to_the_last_bit(name):
+    arm, seen = Arm(name), 0
+    for _ in range(STATES):
+        home = np.array(arm.robot.home)
+        v = 0.15 * arm.limits.velocity * arm.rng.uniform(-1.0, 1.0, arm.robot.n)
+        kin = arm.model.at(home, v)
+        law = kin.gravity + 0.05 * arm.limits.effort * arm.rng.uniform(-1.0, 1.0, arm.robot.n)
+        for age in (0.0, 0.003):  # an old sample takes the long way
+            sent = arm.soft.add(law, kin.gravity, RobotState(0.0, home, v, 0.0 * v, age=age), kin)
+            seen += sent is law and not arm.soft.active.any()
+    assert seen == 2 * STATES
+
+
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_the_order_of_the_joints_does_not_matter(name):
+    arm = Arm(name)
+    order = np.random.default_rng(2).permutation(arm.robot.n)
+    names = ("joints", "home", "rotor_inertia", "effort_rate", "safe_damping")
+    changed = {key: tuple(getattr(arm.robot, key)[i] for i in order) for key in names}
+    robot = replace(arm.robot, **changed)
+    model = RobotModel.of(robot)
+    other = SoftLimits(robot, model)
+    for _ in range(20):
+        state = arm.state()
+        law = arm.law(arm.model.at(state.q))
+        moved = RobotState(0.0, state.q[order], state.v[order], state.effort[order])
+        kin = model.at(moved.q, moved.v)
+        other_limits = other.zone, other.stiffness
+        for mine, theirs in zip((arm.soft.zone, arm.soft.stiffness), other_limits, strict=True):
+            np.testing.assert_allclose(theirs, mine[order], rtol=0.5)  # from as many random postures, but other ones
+        single = np.flatnonzero(np.abs(state.v) > 0.9 * arm.limits.velocity)
+        added = other.add(law[order], kin.gravity, moved, kin) - law[order]
+        assert (np.sign(added[np.argsort(order)][single]) * state.v[single] <= 0.0).all()
+
+
+def test_a_joint_that_the_law_drives_too_fast_stops_gaining_speed_and_is_named():
+    arm = Arm("ur5")
+    v = np.zeros(6)
+    v[2] = 0.85 * arm.limits.velocity[2]
+    state = RobotState(7.0, np.array(arm.robot.home), v, np.zeros(6))
+    kin = arm.model.at(state.q, v)
+    law = kin.gravity + np.array([0.0, 0.0, 20.0, 0.0, 0.0, 0.0])
+    sent = arm.soft.add(law, kin.gravity, state, kin)
+    assert arm.model.forward_dynamics(state.q, v, law)[2] > 0.0
+    assert arm.model.forward_dynamics(state.q, v, sent)[2] < 0.0
+    assert arm.soft.active.tolist() == [False, False, True, False, False, False]
+    assert arm.robot.joints[2] in arm.soft.warning(7.5)
+    assert arm.soft.warning(8.5) == ""
+
+
+def test_a_joint_in_its_wall_is_named_with_the_limit():
+    arm = Arm("gen3")
+    q = np.array(arm.robot.home)
+    q[3] = arm.limits.lower[3] + 0.01
+    state = RobotState(7.0, q, np.zeros(7), np.zeros(7))
+    kin = arm.model.at(q)
+    arm.soft.add(kin.gravity, kin.gravity, state, kin)
+    assert arm.robot.joints[3] in arm.soft.warning(7.0)
+    assert f"{arm.limits.lower[3]:.3g}" in arm.soft.warning(7.0)
+
+
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_position_commands_brake_before_a_limit_and_reach_it(name):
+    robot = load_robot(name)
+    model = RobotModel.of(robot)
+    limits, dt = model.limits, robot.period
+    safety, q = Safety(robot, limits), np.array(robot.home)
+    joint = int(np.flatnonzero(np.isfinite(limits.upper))[0])
+    wanted = q.copy()
+    wanted[joint] = limits.upper[joint] + 1.0
+    last, stopping = q, 4.0 * limits.velocity[joint]
+    for _ in range(round(10.0 / dt)):
+        state = RobotState(0.0, last, 0.0 * q, np.full(robot.n, np.nan))
+        sent = safety.apply(Command(CommandMode.POSITION, wanted), state, model.at(last), dt).values
+        speed, room = (sent[joint] - last[joint]) / dt, limits.upper[joint] - last[joint]
+        assert speed <= math.sqrt(2.0 * stopping * room) + stopping * dt
+        last = sent
+    assert last[joint] == limits.upper[joint]
+
+
+# --- near singular postures ---
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postures(name):
+    arm = Arm(name)
+    damping, running = SingularDamping(arm.robot), RunningLaw(arm.robot, "impedance")
+    seen = 0
+    for _ in range(STATES):
+        state = arm.state()
+        if arm.rng.random() < 0.3:
+            state.q[min(2 + (name == "gen3"), arm.robot.n - 1)] = arm.rng.normal() * 0.02  # the elbow, nearly straight
+        torque = damping.update(running, state, arm.model.at(state.q, state.v), 1.0)
+        seen += torque is not None
+        assert torque is None or torque @ state.v <= 1e-9
+    assert 0 < seen < STATES
+    home = RobotState(0.0, np.array(arm.robot.home), arm.limits.velocity, np.zeros(arm.robot.n))
+    assert damping.update(running, home, arm.model.at(home.q, home.v), 1.0) is None
+
+
+def test_singular_damping_brakes_what_moves_the_stretched_elbow_and_not_the_tip():
+    """By an independent formula: the null vector of J decays with 10 1/s; what moves the tip is left alone."""
+    arm = Arm("ur5")
+    q = np.array(arm.robot.home)
+    q[2] = 0.0
+    *_, rows = np.linalg.svd(arm.model.at(q).jacobian)
+    damping, running = SingularDamping(arm.robot), RunningLaw(arm.robot, "impedance")
+    mass = arm.model.mass(q)
+    for v, rate in ((rows[5], 10.0), (np.linalg.solve(mass, arm.model.at(q).jacobian.T @ np.ones(6)), 0.0)):
+        torque = damping.update(running, RobotState(0.0, q, v, 0.0 * v), arm.model.at(q, v), 1.0)
+        np.testing.assert_allclose(np.linalg.solve(mass, torque), -rate * v, atol=1e-3 * max(1.0, np.abs(v).max()))
+
+
+@pytest.mark.parametrize("law", ["joint_impedance", "gravity_compensation"])
+def test_laws_without_a_spring_at_the_tip_get_no_singular_damping(law):
+    arm = Arm("ur5")
+    state = RobotState(0.0, np.zeros(6), np.ones(6), np.zeros(6))
+    kin = arm.model.at(state.q, state.v)
+    assert SingularDamping(arm.robot).update(RunningLaw(arm.robot, law), state, kin, 1.0) is None
+
+
+# --- in the loop ---
+
+
+def test_the_report_has_torques_and_flags_that_make_up_the_command():
+    arm = Arm("ur5")
+    loop = ControlLoop(arm.robot, "impedance", model=arm.model)
+    q, v = np.array(arm.robot.home), np.zeros(6)
+    loop.tick(RobotState(0.0, q, v, np.full(6, np.nan)))
+    pose = loop.tip()
+    pose[:3, 3] += (0.05, 0.0, 0.0)
+    loop.motion.trajectory = Hold(pose, q)
+    v[2] = 3.3
+    for k in range(1, 100):
+        sent = loop.tick(RobotState(k * arm.robot.period, q, v, np.full(6, np.nan)))
+    report = loop.report()
+    assert report.soft_limited[2]
+    assert report.soft_limited.tolist() == (report.terms["soft_limits"] != 0.0).tolist()
+    np.testing.assert_allclose(sum(report.terms.values()), sent.values, atol=1e-9)
+    assert arm.robot.joints[2] in report.warning
+
+
+@pytest.mark.sim
+def test_a_target_beyond_reach_is_told_when_the_arm_stands():
+    pytest.importorskip("mujoco")
+    outcome = trial("ur5", "impedance", targets=[(1.25, 0.0, 0.3)], pushes=0.0)
+    assert outcome.warning
+    assert outcome.distance > 0.3  # m
+
+
+# --- the arm in MuJoCo ---
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(("rate", "delay"), [(500.0, 0.0), (500.0, 0.002)])
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_comes_to_rest(name, rate, delay):
+    pytest.importorskip("mujoco")
+    outcome = trial(name, "impedance", targets=[(1.25, 0.0, 0.3)], pushes=0.0, rate=rate, delay=delay, speed=0.4)
+    assert outcome.speed <= 1.0
+    assert outcome.beyond <= 0.0
+    assert outcome.rest <= 0.01
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("law", EFFORT_LAWS)
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_random_targets_and_pushes_keep_the_limits(name, law):
+    pytest.importorskip("mujoco")
+    _check(trial(name, law, count=3, rate=500.0, delay=0.002, seed=1))
+
+
+@pytest.mark.long
+@pytest.mark.sim
+@pytest.mark.parametrize("delay", [0.0, 0.002])
+@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@pytest.mark.parametrize("law", EFFORT_LAWS)
+@pytest.mark.parametrize("name", ["ur5", "ur5e", "gen3"])
+def test_random_targets_and_pushes_keep_the_limits_for_long(name, law, rate, delay):
+    pytest.importorskip("mujoco")
+    _check(trial(name, law, count=30, rate=rate, delay=delay))
+
+
+def _check(outcome: Outcome) -> None:
+    assert outcome.beyond <= 0.0
+    assert outcome.speed <= 1.05
+    assert outcome.faults == ()
+
+
+def test_a_reference_without_pose_has_no_distance_to_tell():
+    arm = Arm("ur5")
+    loop = ControlLoop(arm.robot, "impedance", model=arm.model)
+    loop.tick(RobotState(0.0, np.zeros(6), np.zeros(6), np.full(6, np.nan)))
+    loop.motion.reference = Reference()
+    assert loop.warning == ""
