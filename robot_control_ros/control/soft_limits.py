@@ -12,7 +12,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 
 DELAY = 0.002  # s from a sample to the motor, that is taken for granted; an older sample counts with its age
-HASTE = 0.8  # of 1/τ: rate of the dampers; a single one is stable up to π/2
+HASTE = 1.0  # of 1/τ: rate of the dampers; a single one is stable up to π/2
 SPEED = 0.7  # of the velocity limits: from there on nothing that the model knows drives a joint
 HELD = 1.6  # of the effort limits: what a wall holds at the position limit, the law's torque and a push together
 WIDEST = 0.1  # of a joint's range: a wall at each end
@@ -30,8 +30,8 @@ class SoftLimits:
     Walls: within `zone` of a position limit a spring V = k x²/2, x the way into the zone, and a damper. At the limit
     the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
 
-    Dampers: at speed v > 0 (and alike for v < 0) a joint may gain speed by at most r (v_s - v), r = 0.8 / τ. v_s is 0.7
-    of its velocity limit, and less before a position limit: v_s² ≤ 2 a d. The model says what law, walls, gravity,
+    Dampers: at speed v > 0 (and alike for v < 0) a joint may gain speed by at most r (v_s - v), r = 1 / τ. v_s is 0.7
+    of its velocity limit, and less towards the middle of a wall: v_s² ≤ 2 a d. The model says what law, walls, gravity,
     Coriolis forces and the other joints give it. What is too much is taken away, but at most r v / (M⁻¹)_ii. So each
     damper is -d(q, v, tau) v with 0 ≤ d ≤ r / (M⁻¹)_ii.
 
@@ -153,8 +153,8 @@ class SoftLimits:
 
         A joint's damper acts on the others, too, so they are found in turns (projected Gauss-Seidel).
         """
-        v, size, limits = state.v, np.abs(state.v), self._limits
-        ahead = np.where(v > 0.0, limits.upper - state.q, state.q - limits.lower)
+        v, size = state.v, np.abs(state.v)
+        ahead = np.where(v > 0.0, self._upper - state.q, state.q - self._lower) + self.zone / 2.0
         speed = np.minimum(np.sqrt(np.maximum(self._braking * ahead, 0.0)), self._speed)
         sign = np.sign(v)
         gain, allowed = acceleration * sign, rate * (speed - size)
