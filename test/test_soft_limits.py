@@ -15,7 +15,6 @@ from robot_control_ros.control.singular_damping import SingularDamping
 from robot_control_ros.control.soft_limits import SoftLimits
 from robot_control_ros.core.types import Command, CommandMode, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.references import Hold
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 
@@ -238,12 +237,8 @@ def test_the_report_has_torques_and_flags_that_make_up_the_command():
     arm = Arm("ur5")
     loop = ControlLoop(arm.robot, "impedance", model=arm.model)
     q, v = np.array(arm.robot.home), np.zeros(6)
-    loop.tick(RobotState(0.0, q, v, np.full(6, np.nan)))
-    pose = loop.tip()
-    pose[:3, 3] += (0.05, 0.0, 0.0)
-    loop.motion.trajectory = Hold(pose, q)
-    v[2] = 3.3
-    for k in range(1, 100):
+    q[2] = arm.limits.upper[2] - 0.8 * arm.soft.zone[2]
+    for k in range(100):
         sent = loop.tick(RobotState(k * arm.robot.period, q, v, np.full(6, np.nan)))
     report = loop.report()
     assert report.soft_limited[2]
