@@ -58,6 +58,7 @@ setup(
         "scipy",
         "pin>=4.1,<5",
         "PyYAML",
+        "argcomplete",
     ],
     extras_require={
         # ROS 2 itself, for machines without a ROS installation. There are no wheels of launch and launch_ros

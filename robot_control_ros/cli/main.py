@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import __version__
 from ..core.errors import ConfigError, ModelError, RobotControlError, missing_extra, refused
+from .completion import complete
 from .ethercat import add_ethercat
 from .options import (
     FINITE,
@@ -39,7 +40,9 @@ CHECKOUT = Path(__file__).resolve().parents[2]  # where bench/ stands beside the
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status, which is 2 for what is refused. An error is printed in one line."""
-    options = command_parser().parse_args(arguments)
+    parser = command_parser()
+    complete(parser)
+    options = parser.parse_args(arguments)
     if "" not in sys.path:
         sys.path.append("")  # laws of the user's own, in the folder where the command is given
     try:

@@ -1,0 +1,45 @@
+"""Completion of the command line in bash, zsh and fish: commands, options and their values, by argcomplete."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.errors import RobotControlError
+
+
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell, and end, where it is the shell that asks; the README says how to switch it on."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
+    import argcomplete
+
+    finder: Any = argcomplete.autocomplete
+    finder(parser, default_completer=_values)
+
+
+def _values(*, prefix: str, action: argparse.Action, parsed_args: argparse.Namespace, **_: Any) -> Iterable[str]:
+    """What an argument takes: names of the package, else files."""
+    from argcomplete.completers import FilesCompleter
+
+    try:
+        names = _names(action.dest, str(getattr(parsed_args, "robot", None) or "ur5"))
+    except RobotControlError:
+        return ()
+    return FilesCompleter()(prefix) if names is None else names
+
+
+def _names(option: str, robot: str) -> Iterable[str] | None:
+    """The values of an option; None where it takes others."""
+    if option == "law":
+        from ..laws import law_names
+
+        return law_names()
+    from ..robot.files import config_names, read_extended
+
+    if option == "profile":
+        return sorted(read_extended("robot", robot)[1]["profiles"])
+    folders = {"robot": "robots", "scene": "scenes"}
+    return config_names(folders[option]) if option in folders else None

@@ -1,0 +1,60 @@
+"""What the shell is told when a user presses Tab, asked as the shells ask."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_control_ros.laws import law_names
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.simulation.scene import scene_names
+
+pytest.importorskip("argcomplete")
+ASKED = "robot_control "
+
+
+def offered(line: str, shell: str, folder: Path) -> list[str]:
+    """What is offered at the end of a line."""
+    answer = folder / "answer"
+    answer.touch()
+    asks = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": shell, "COMP_LINE": line}
+    asks |= {"COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
+    program = "from robot_control_ros.cli.main import main; main()"
+    subprocess.run([sys.executable, "-c", program], env=os.environ | asks, cwd=folder, check=True, timeout=120)
+    return [word.split(":")[0].strip() for word in answer.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_commands_are_offered_in_each_shell(shell, tmp_path):
+    assert {"demo", "simulate", "list", "doctor"} <= {word.split("\t")[0] for word in offered(ASKED, shell, tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("simulate --robot ", robot_names()),
+        ("simulate --law ", law_names()),
+        ("demo --scene ", scene_names()),
+        ("ethercat jitter --robot ", robot_names()),
+        ("doctor --robot gen3 --profile ", ["gz", "gz_position", "mock", "real", "sim"]),
+        ("demo --law joint_i", ["joint_impedance"]),
+    ],
+)
+def test_names_of_the_package_are_offered_as_values(line, names, tmp_path):
+    assert sorted(offered(ASKED + line, "bash", tmp_path)) == sorted(names)
+
+
+def test_the_profiles_are_those_of_the_robot_that_is_given(tmp_path):
+    for profile in offered(f"{ASKED}doctor --robot ur5e --profile ", "bash", tmp_path):
+        load_robot("ur5e", profile)
+
+
+def test_files_are_offered_where_no_name_is_known(tmp_path):
+    (tmp_path / "arm.urdf").touch()
+    assert "arm.urdf" in offered(f"{ASKED}init-robot ", "bash", tmp_path)
+
+
+def test_for_a_robot_that_is_unknown_nothing_is_offered(tmp_path):
+    assert offered(f"{ASKED}doctor --robot nonsense --profile ", "bash", tmp_path) == []
