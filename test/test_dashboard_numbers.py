@@ -148,6 +148,13 @@ def test_numbers_that_cant_be_a_goal_are_refused_and_not_sent(browser, page, lin
     assert link.targets + link.joint_targets == []
 
 
+def test_a_pose_that_the_arm_does_not_reach_is_refused_and_not_sent(browser, page, link):
+    browser.set("Pose goal", "1.2, 0, 0.3, 0, 0, 0")
+    browser.set("Go to", "Pose")
+    until(lambda: "refused: pose goal = [1.2, 0.0, 0.3] m" in text(page), "the refusal")
+    assert link.targets == []
+
+
 def test_the_controllers_refusal_of_a_goal_is_shown(browser, page, link):
     link.state = Health(answers=True, lifecycle="active", diagnosis={"refusals": "3", "last refusal": "an old one"})
     browser.set("Joint goal", "9, 9, 9, 9, 9, 9")

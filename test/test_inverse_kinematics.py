@@ -12,6 +12,7 @@ from robot_control_ros.robot.inverse_kinematics import (
     ROTATION_LENGTH,
     SMALLEST,
     DifferentialKinematics,
+    check_reach,
     solve_pose,
 )
 from robot_control_ros.robot.model import RobotModel
@@ -216,3 +217,23 @@ def test_a_solution_beyond_a_limit_is_none_and_the_one_within_is_found_from_its_
     q = solve_pose(model, pose, np.array([0.3, -0.4]), axes)
     assert q[1] == pytest.approx(-1.0, abs=1e-8)  # the elbow on the other side
     assert model.at(q).pose[:2, 3] == pytest.approx(pose[:2, 3], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_a_pose_counts_as_within_reach_from_wherever_the_arm_is(rng, name):
+    robot = load_robot(name)
+    model = RobotModel.of(robot)
+    for _ in range(5):
+        lower, upper = np.maximum(model.limits.lower, -np.pi), np.minimum(model.limits.upper, np.pi)
+        start, goal = rng.uniform(lower, upper), rng.uniform(lower, upper)
+        check_reach("goal", model, model.at(goal).pose, start, np.array(robot.axes))
+
+
+def test_a_pose_out_of_reach_is_refused_by_its_name_with_what_is_left():
+    robot = load_robot("ur5")
+    model = RobotModel.of(robot)
+    pose = make_pose((2.0, 0.0, 0.3), np.eye(3))
+    with pytest.raises(ConfigError) as refused:
+        check_reach("goal", model, pose, np.array(robot.home))
+    assert refused.value.name == "goal"
+    assert refused.value.value == [2.0, 0.0, 0.3]

@@ -1,4 +1,4 @@
-"""`robot_control list`: robots, laws, scenes and profiles, a line each, with what goes together."""
+"""`robot_control list`: robots, laws, scenes, profiles and topics, a line each, with what goes together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from ..core.gains import gain_specs
 from ..core.types import CommandMode, JointSpaceReference, Reference
 from ..laws import law_class, law_names
+from ..nodes.topics import TOPICS
 from ..robot.configuration import load_robot, robot_names
 from ..robot.files import config_names, read_extended
 from ..simulation.scene import load_scene
@@ -55,7 +56,18 @@ def _profiles() -> Rows:
             yield f"{robot} {name}", f"takes {', '.join(taken)}; laws: {', '.join(fitting)}"
 
 
-KINDS: dict[str, Callable[[], Rows]] = {"robots": _robots, "laws": _laws, "scenes": _scenes, "profiles": _profiles}
+def _topics() -> Rows:
+    for topic in TOPICS:
+        yield f"{topic.node} {topic.name}", f"{topic.direction}, {topic.type}: {topic.text}"
+
+
+KINDS: dict[str, Callable[[], Rows]] = {
+    "robots": _robots,
+    "laws": _laws,
+    "scenes": _scenes,
+    "profiles": _profiles,
+    "topics": _topics,
+}
 
 
 def print_lists(options: argparse.Namespace) -> int:

@@ -277,7 +277,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _add_list(commands: Any) -> None:
-    text = "robots, laws, scenes and profiles, and which go together"
+    text = "robots, laws, scenes, profiles and topics, and which go together"
     commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=_list)
 
 

@@ -267,8 +267,8 @@ class ControlLoop:
         else:
             command = running.law.compute(state, kin, reference, gains, dt)
             command = self._transition.blend(command, running.variant, safety, state, kin, dt)
-            damping = self._singular_damping.update(running, state, kin, dt)
-            sent = safety.apply(command, state, kin, dt, damping)
+            command = self._singular_damping.add(command, running, state, kin, dt)
+            sent = safety.apply(command, state, kin, dt)
             if safety.fault:
                 motion.trajectory = None
         self.state, self.kin, motion.reference = state, kin, reference

@@ -66,6 +66,8 @@ class Safety:
         self._last, self.mode, self._stopped = None, None, False
         self._last_extra = None
         self._following.reset()
+        if self._soft_limits is not None:
+            self._soft_limits.reset()
 
     def start(self, mode: CommandMode, state: RobotState, kin: RobotDynamics) -> Array:
         """What the next command (n,) in this mode is measured against: the last one, or else what the robot does now.
@@ -132,13 +134,8 @@ class Safety:
         self.fault = reason
         return self.safe_output(mode, state, kin, fresh=True)
 
-    def apply(
-        self, command: Command, state: RobotState, kin: RobotDynamics, dt: float, damping: Array | None = None
-    ) -> Command:
-        """The command that may be sent, `dt` seconds after the last one.
-
-        Torques of a `damping` (n,) are added to efforts when their rate has been limited: late, it would drive the arm.
-        """
+    def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
+        """The command that may be sent, `dt` seconds after the last one."""
         values, extra = command.values, command.feedforward
         if not self.usable(command):
             parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
@@ -157,7 +154,7 @@ class Safety:
         self._last, self.mode, self._stopped = sent, command.mode, False
         self._asked, self._bounded, self._sent = values, bounded, sent
         if mode is CommandMode.EFFORT:
-            sent = self._with_soft_limits(sent if damping is None else sent + damping, state, kin)
+            sent = self._with_soft_limits(sent, state, kin)
         self._executed = sent
         velocity = command.velocity
         if velocity is not None:
@@ -168,8 +165,7 @@ class Safety:
         """Torques (n,) with those of the soft limits, within the effort limits."""
         if self._soft_limits is None:
             return torque
-        holding = self._none if self._robot.profile.gravity_by_robot else kin.gravity
-        added = self._soft_limits.add(torque, holding, state, kin)
+        added = self._soft_limits.add(torque, state, kin)
         return torque if added is torque else np.clip(added, *self._effort_bounds)
 
     def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:

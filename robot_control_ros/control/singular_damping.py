@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.linalg import lapack
 
 from ..core.gains import JOINT, gain_specs
-from ..core.types import Array, RobotState
+from ..core.types import Array, Command, RobotState
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
@@ -62,8 +64,8 @@ class SingularDamping:
             return ""
         return f"the target is {distance:.2f} m away, and the arm can't move towards it: it may be beyond reach"
 
-    def update(self, running: RunningLaw, state: RobotState, kin: RobotDynamics, dt: float) -> Array | None:
-        """The torque (n,) [N·m] for a sample that brings `dt` seconds of new time; None where there is none."""
+    def add(self, command: Command, running: RunningLaw, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
+        """The law's command with the damping; `command` itself where there is none. `dt` [s] is since the last one."""
         kind = type(running.gains.target)
         if kind is not self._gains:
             self._gains, self._age = kind, np.inf
@@ -71,15 +73,15 @@ class SingularDamping:
             self._wanted = any(spec.size != JOINT and spec.unit.startswith("N/m") for spec in springs)
         if not self._wanted:
             self._damping, self.torque = None, self._none
-            return None
+            return command
         self._age += dt
         if self._age >= PERIOD:
             self._refresh(kin)
         if self._damping is None:
             self.torque = self._none
-            return None
+            return command
         self.torque = -self._damping.dot(state.v)
-        return self.torque
+        return replace(command, values=command.values + self.torque)
 
     def _refresh(self, kin: RobotDynamics) -> None:
         """Design the damping anew where the posture is another one."""

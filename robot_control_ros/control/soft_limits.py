@@ -12,8 +12,8 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 
 DELAY = 0.002  # s from a sample to the motor, that is taken for granted; an older sample counts with its age
-HASTE = 1.0  # of 1/τ: rate of the dampers; a single one is stable up to π/2
-SPEED = 0.7  # of the velocity limits: from there on nothing that the model knows drives a joint
+HASTE = 1.2  # of 1/τ: rate of the dampers; a single one is stable up to π/2
+SPEED = 0.65  # of the velocity limits: from there on nothing that the model knows drives a joint
 HELD = 1.6  # of the effort limits: what a wall holds at the position limit, the law's torque and a push together
 WIDEST = 0.1  # of a joint's range: a wall at each end
 BRAKING = 0.25  # of the effort limit over the largest inertia: deceleration towards a position limit
@@ -30,13 +30,14 @@ class SoftLimits:
     Walls: within `zone` of a position limit a spring V = k x²/2, x the way into the zone, and a damper. At the limit
     the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
 
-    Dampers: at speed v > 0 (and alike for v < 0) a joint may gain speed by at most r (v_s - v), r = 1 / τ. v_s is 0.7
-    of its velocity limit, and less towards the middle of a wall: v_s² ≤ 2 a d. The model says what law, walls, gravity,
-    Coriolis forces and the other joints give it. What is too much is taken away, but at most r v / (M⁻¹)_ii. So each
-    damper is -d(q, v, tau) v with 0 ≤ d ≤ r / (M⁻¹)_ii.
+    Dampers: at speed v > 0 (and alike for v < 0) a joint may gain speed by at most r (v_s - v), r = 1.2 / τ. v_s is
+    0.65 of its velocity limit, less towards the middle of a wall: v_s² ≤ 2 a d. The model says what law, walls,
+    gravity and the other joints give it. What is too much is taken away, by a damper -d(q, v, tau) v, with
+    0 ≤ d ≤ r / (M⁻¹)_ii + τ_max v_s / (0.65 v_max)²: at v_s it can take the law's whole torque τ_max.
 
-    Pushes are not known to it: against them a joint's damper begins at v_s. τ is 1.5 periods, and 2 ms or the age of
-    the sample. A damper on one inertia, whose torque is late by τ, is stable up to r = (π/2) / τ.
+    Pushes are not known to it: against them a joint's damper begins at v_s. q and v are medians of three samples, so
+    that a single wrong one does nothing. τ is 2.5 periods, and 2 ms or the age of the sample. A damper on one inertia,
+    whose torque is late by τ, is stable up to r = (π/2) / τ.
 
     Energy: the springs are the gradient of V, and all dampers only take power. So the arm's energy with ΣV never grows
     faster than law and pushes feed it, as long as the sum keeps the effort limits.
@@ -61,7 +62,9 @@ class SoftLimits:
         limits = model.limits
         self._joints, self._limits = robot.joints, limits
         self._none = self.torque = np.zeros(robot.n)
-        self._fixed_delay = 1.5 * robot.period
+        self._fixed_delay = 2.5 * robot.period
+        self._gravity_by_robot = robot.profile.gravity_by_robot
+        self.reset()
         least, most = _inertias(model)
         rate = self._rate(DELAY)
         bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
@@ -73,6 +76,7 @@ class SoftLimits:
         self._lower, self._upper = limits.lower + self.zone, limits.upper - self.zone
         self._speed = SPEED * limits.velocity
         self._braking = 2.0 * BRAKING * limits.effort / most
+        self._whole = limits.effort / self._speed**2
         near = np.maximum(self.zone, self._speed**2 / self._braking)
         half = np.where(bounded, np.maximum((upper - lower) / 2.0 - near, 1e-3), np.inf)
         self._middle, self._half = (upper + lower) / 2.0, half
@@ -82,27 +86,30 @@ class SoftLimits:
         self._place, self._room = self._none, -1.0
         self._joint, self._kind, self._shown = 0, "", -math.inf
 
-    def add(self, law: Array, holding: Array, state: RobotState, kin: RobotDynamics) -> Array:
-        """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none.
+    def reset(self) -> None:
+        """Forget the last samples."""
+        self._samples: tuple[RobotState, ...] = ()
+        self.torque = self._none
 
-        Args:
-            law: (n,) torques that would be sent.
-            holding: (n,) torques that hold the arm at rest.
-            state, kin: of the sample.
-        """
-        if state.age <= DELAY and (self._rests(state) or self._is_far(law, holding, state)):
+    def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
+        """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none."""
+        self._samples = (state, *self._samples[:2])
+        if self.torque is self._none and (self._rests(state) or self._is_far(law, state, kin)):
+            return law
+        q, v = _middle([each.q for each in self._samples]), _middle([each.v for each in self._samples])
+        rate, model = self._rate(state.age), kin.model
+        inverse = np.asarray(np.linalg.inv(model.mass(q)), dtype=float)
+        inertia = np.asarray(1.0 / inverse.diagonal())
+        walls = self._walls(q, v, rate * inertia)
+        bias = model.bias(q, v) - (model.bias(q, self._none) if self._gravity_by_robot else 0.0)
+        taken = self._taken(inverse.dot(law + walls - bias), inverse, rate, q, v)
+        torque = walls - np.sign(v) * taken
+        if not torque.any():
             self.torque = self._none
             return law
-        rate, inverse = self._rate(state.age), np.asarray(np.linalg.inv(kin.mass), dtype=float)
-        inertia = np.asarray(1.0 / inverse.diagonal())
-        walls = self._walls(state, rate * inertia)
-        acceleration = inverse.dot(law - holding + walls - kin.coriolis)
-        taken = self._taken(acceleration, inverse, inertia, rate, state)
-        self.torque = walls - np.sign(state.v) * taken
-        if not self.torque.any():
-            return law
-        self._keep_reason(walls, taken, state)
-        return np.asarray(law + self.torque)
+        self.torque = torque
+        self._keep_reason(walls, taken, q, state.time)
+        return np.asarray(law + torque)
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -119,10 +126,10 @@ class SoftLimits:
         limit = (limits.upper if self._kind == "upper" else limits.lower)[self._joint]
         return f"{name} is pushed back: its position limit is {limit:.3g} rad"
 
-    def _keep_reason(self, walls: Array, taken: Array, state: RobotState) -> None:
-        self._joint = int(np.abs(self.torque / self._limits.effort).argmax())
-        self._shown, velocity = state.time, taken[self._joint] > abs(walls[self._joint])
-        self._kind = "velocity" if velocity else "upper" if state.q[self._joint] > self._upper[self._joint] else "lower"
+    def _keep_reason(self, walls: Array, taken: Array, q: Array, time: float) -> None:
+        joint = int(np.abs(self.torque / self._limits.effort).argmax())
+        self._joint, self._shown, velocity = joint, time, taken[joint] > abs(walls[joint])
+        self._kind = "velocity" if velocity else "upper" if q[joint] > self._upper[joint] else "lower"
 
     def _rate(self, age: float) -> float:
         """Rate r [1/s] of the dampers, for samples of this age [s]."""
@@ -133,32 +140,33 @@ class SoftLimits:
         way = state.q - self._place
         return float(state.v.dot(state.v)) < self._slow and float(way.dot(way)) < self._room
 
-    def _is_far(self, law: Array, holding: Array, state: RobotState) -> bool:
+    def _is_far(self, law: Array, state: RobotState, kin: RobotDynamics) -> bool:
         """Whether the joints are slow, driven little, and away from position limits: the usual case, and cheap."""
         distance = np.abs(state.q - self._middle)
-        shares = np.concatenate((state.v * self._per_speed, (law - holding) * self._per_drive, distance / self._half))
+        drive = law if self._gravity_by_robot else law - kin.gravity
+        shares = np.concatenate((state.v * self._per_speed, drive * self._per_drive, distance / self._half))
         squares = shares * shares
-        if float(squares.dot(squares)) >= 1.0:  # below, each one is
+        if state.age > DELAY or float(squares.dot(squares)) >= 1.0:  # below, each share is
             return False
         self._place, self._room = state.q.copy(), float((self._half - distance).min()) ** 2
         return True
 
-    def _walls(self, state: RobotState, damping: Array) -> Array:
+    def _walls(self, q: Array, v: Array, damping: Array) -> Array:
         """Springs into the range, and dampers within their zones (n,) [N·m]."""
-        into = np.minimum(state.q - self._lower, 0.0) + np.maximum(state.q - self._upper, 0.0)
-        return np.where(into == 0.0, 0.0, -self.stiffness * into - 0.5 * damping * state.v)
+        into = np.minimum(q - self._lower, 0.0) + np.maximum(q - self._upper, 0.0)
+        return np.where(into == 0.0, 0.0, -self.stiffness * into - 0.5 * damping * v)
 
-    def _taken(self, acceleration: Array, inverse: Array, inertia: Array, rate: float, state: RobotState) -> Array:
+    def _taken(self, acceleration: Array, inverse: Array, rate: float, q: Array, v: Array) -> Array:
         """What the dampers take from each joint, against its motion (n,) [N·m].
 
         A joint's damper acts on the others, too, so they are found in turns (projected Gauss-Seidel).
         """
-        v, size = state.v, np.abs(state.v)
-        ahead = np.where(v > 0.0, self._upper - state.q, state.q - self._lower) + self.zone / 2.0
+        size, sign, inertia = np.abs(v), np.sign(v), 1.0 / inverse.diagonal()
+        ahead = np.where(v > 0.0, self._upper - q, q - self._lower) + self.zone / 2.0
         speed = np.minimum(np.sqrt(np.maximum(self._braking * ahead, 0.0)), self._speed)
-        sign = np.sign(v)
         gain, allowed = acceleration * sign, rate * (speed - size)
-        most, taken = rate * inertia * size, np.zeros(len(v))
+        most = (rate * inertia + self._whole * speed) * size
+        taken = np.zeros(len(v))
         coupling = sign[:, None] * inverse * sign
         for _ in range(TURNS):
             for i in np.flatnonzero((gain > allowed) | (taken > 0.0)).tolist():
@@ -168,10 +176,18 @@ class SoftLimits:
         return taken
 
 
+def _middle(values: list[Array]) -> Array:
+    """The median (n,) of three samples, so that a single wrong one does nothing; the first of fewer."""
+    if len(values) < 3:
+        return values[0]
+    a, b, c = values
+    return np.asarray(np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c)))
+
+
 def _inertias(model: RobotModel) -> tuple[Array, Array]:
     """The least inertia of each joint, the others free, and the largest, the others held (n,), over many postures."""
-    random = np.random.default_rng(0)
     lower, upper = np.maximum(model.limits.lower, -math.pi), np.minimum(model.limits.upper, math.pi)
-    masses = np.array([model.mass(random.uniform(lower, upper)) for _ in range(POSTURES)])
+    shares = np.array([np.random.default_rng(list(name.encode())).random(POSTURES) for name in model.joints]).T
+    masses = np.array([model.mass(q) for q in lower + shares * (upper - lower)])
     free = 1.0 / np.diagonal(np.linalg.inv(masses), axis1=1, axis2=2)
     return free.min(axis=0), np.diagonal(masses, axis1=1, axis2=2).max(axis=0)

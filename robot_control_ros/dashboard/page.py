@@ -147,7 +147,7 @@ class Page(WebPage):
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)
-            self._goals = GoalPanel(gui, link, thread, self._numbers, self.target.release)
+            self._goals = GoalPanel(gui, link, thread, self._numbers, self.target.release, self._model)
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.linalg import lapack
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.spatial import pose_error
 from ..core.types import Array
 from .model import RobotDynamics, RobotModel
@@ -17,6 +17,8 @@ SMALLEST = 0.08  # m, singular value below which the damping begins
 DAMPING = 0.04  # m, largest damping, at a singular value of 0
 TRACKING = 20.0  # 1/s, with which an error of the pose is taken back
 POSTURE = 2.0  # 1/s, with which the null space goes to the posture
+OTHER_STARTS = 10  # postures from which a pose is tried to be reached
+NEAR = 1e-3  # m, rad within which a pose counts as reached
 FREE = 1e-4  # m, damping where nothing is singular: makes the solve of an arm with fewer than six joints finite
 
 
@@ -109,3 +111,23 @@ def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = N
         q = np.clip(q + step, model.limits.lower, model.limits.upper)
     text = f"pose at {pose[:3, 3].round(4).tolist()} m can't be reached from {q0.round(3).tolist()} rad: "
     raise ConfigError(text + f"{size:.2g} (m, rad) are left", name="pose", value=size, bound=tolerance)
+
+
+def check_reach(name: str, model: RobotModel, pose: Array, q0: Array, axes: Array | None = None) -> None:
+    """Refuse a pose (4, 4) that :func:`solve_pose` reaches neither from q0 (n,) nor from other postures.
+
+    Raises:
+        ConfigError: says how far away the nearest one is that was found; `name` is what the user calls the pose.
+    """
+    random = np.random.default_rng(0)
+    lower, upper = np.maximum(model.limits.lower, -math.pi), np.minimum(model.limits.upper, math.pi)
+    nearest = math.inf
+    for start in (q0, *(random.uniform(lower, upper) for _ in range(OTHER_STARTS))):
+        try:
+            solve_pose(model, pose, start, axes, NEAR)
+        except ConfigError as error:
+            nearest = min(nearest, float(error.value))
+        else:
+            return
+    rule = f"must be within reach: the nearest pose found is {nearest:.2g} away (m and rad together)"
+    raise refused(name, pose[:3, 3].round(4).tolist(), rule, NEAR, unit="m")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ConfigError
+from ...robot.inverse_kinematics import check_reach
+from ...robot.model import RobotModel
 from ..link import Health, RobotLink
 from ..page_thread import PageThread
 from .numbers_panel import NumbersPanel
@@ -21,9 +23,16 @@ class GoalPanel:
     """Two lines of numbers and the buttons that send them. `started` is called in the page's thread before a motion."""
 
     def __init__(
-        self, gui: Any, link: RobotLink, thread: PageThread, numbers: NumbersPanel, started: Callable[[], None]
+        self,
+        gui: Any,
+        link: RobotLink,
+        thread: PageThread,
+        numbers: NumbersPanel,
+        started: Callable[[], None],
+        model: RobotModel,
     ) -> None:
         self._link, self._thread, self._numbers, self._started = link, thread, numbers, started
+        self._model = model
         self._refusals: str | None = None  # before the last goal; None if its end isn't awaited
         hint = "x, y, z, then roll, pitch, yaw or a quaternion x, y, z, w. Axes of the base, units of above."
         self._pose = gui.add_text("Pose goal", "", hint=hint)
@@ -61,6 +70,8 @@ class GoalPanel:
 
     def _pose_goal(self) -> Callable[[], None]:
         pose = self._numbers.units.pose(read_row("pose goal", self._pose.value, (6, 7)))
+        robot, q = self._link.robot, self._link.telemetry().q
+        check_reach("pose goal", self._model, pose, np.array(robot.home if q is None else q), np.array(robot.axes))
         return lambda: self._link.set_target_pose(pose)
 
     def _joint_goal(self) -> Callable[[], None]:
