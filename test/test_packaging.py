@@ -44,6 +44,7 @@ ROSDEP_KEYS = {
     "scipy": "python3-scipy",
     "setuptools": "python3-setuptools",
     "yaml": "python3-yaml",
+    "argcomplete": "python3-argcomplete",
 }
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
 EXTRAS_WITHOUT_KEY = {
