@@ -106,11 +106,20 @@ def test_a_law_that_gives_nan_is_in_the_log_sample_by_sample():
 
 
 @pytest.mark.sim
-def test_an_arm_that_runs_away_is_in_the_log():
+def test_an_arm_that_is_thrown_about_is_in_the_log():
     pytest.importorskip("mujoco")
     with pytest.warns(TroubleWarning, match="velocity limit"):
-        log = simulate(UR5, "impedance", TOO_STIFF, rate=125.0, duration=1.0)
+        log = simulate(UR5, "gravity_compensation", push=Push(force=(500.0, 0.0, 0.0)), duration=1.0)
     assert "velocity" in {each.kind for each in log.trouble}
+    assert log.soft_limited.any()
+
+
+@pytest.mark.sim
+def test_an_arm_that_shakes_is_in_the_log_and_keeps_its_velocity_limits():
+    pytest.importorskip("mujoco")
+    with pytest.warns(TroubleWarning, match="at a limit"):
+        log = simulate(UR5, "impedance", TOO_STIFF, rate=125.0, duration=1.0)
+    assert {each.kind for each in log.trouble} == {"saturated"}
     assert log.saturated.any()
     assert log.rate_limited.any()
     assert log.saturated.shape == log.rate_limited.shape == log.q.shape
@@ -138,12 +147,13 @@ def test_a_start_beyond_the_joint_limits_is_refused():
     ("arguments", "sentence"),
     [
         (["--law", BREAKS_DOWN], "the law gave values"),
-        (["--rate", "125", "--set", "stiffness=5000"], "left its velocity limit"),
+        (["--rate", "125", "--set", "stiffness=5000"], "its command is at a limit"),
+        (["--law", "gravity_compensation", "--push", "500", "0", "0"], "left its velocity limit"),
     ],
 )
 def test_the_command_says_what_went_wrong_and_fails(capsys, arguments, sentence):
     pytest.importorskip("mujoco")
-    assert main(["simulate", "--seconds", "1", *arguments]) == 1
+    assert main(["simulate", "--seconds", "2", *arguments]) == 1
     printed = capsys.readouterr()
     assert sentence in printed.err
     assert "position error" in printed.out
