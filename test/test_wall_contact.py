@@ -12,16 +12,14 @@ from scipy.optimize import brentq
 
 from robot_control_ros.cli.main import main
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.core.types import Reference, RobotState, Wrench
+from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.experiments.stability.cells import Cell, default_body, least_contact_damping
+from robot_control_ros.experiments.stability.press import DELAYS, LAWS, RATES, Pressed, press
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.wall_contact import RATIO, WALL, least_damping, least_mass, usual_lag
 from robot_control_ros.robot.configuration import load_robot, robot_names
-from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.delayed import DelayedPlant
 from robot_control_ros.simulation.in_process import simulate
-from robot_control_ros.simulation.mujoco_plant import SERVO_BANDWIDTH, MujocoPlant
-from robot_control_ros.simulation.scene import load_scene
+from robot_control_ros.simulation.mujoco_plant import SERVO_BANDWIDTH
 from robot_control_ros.simulation.trouble import GainsWarning
 
 LIGHT = {"mass": 2.0, "stiffness": 500.0, "damping_ratio": 1.0}  # B = 63 N·s/m
@@ -134,100 +132,73 @@ def test_a_simulation_warns_of_gains(capsys):
 
 # --- in simulation: 20 mm into a wall, at 0.1 m/s ---
 
-PRESS, SPEED, SETTLED, LAST = 0.02, 0.1, 2.0, 0.5  # m, m/s, s, s
-SPRING_GAP = 0.02  # m before the sprung wall
+LEAST_FORCE = 5.0  # N
+CONDITIONS = list(product(RATES, DELAYS))
+GENTLE = [law for law in LAWS if law != "joint_pid"]  # joint_pid has no compliance: safety stops it
 
 
-class Approach:
-    """Towards a wall, along x, and into it."""
-
-    def __init__(self, start, way):
-        self._start, self.end = start, way / SPEED
-
-    def sample(self, t):
-        pose, twist = self._start.copy(), np.zeros(6)
-        pose[0, 3] += SPEED * min(t, self.end)
-        twist[0] = SPEED if t < self.end else 0.0
-        return Reference(pose, twist, np.zeros(6))
-
-
-class Recorded:
-    """A simulated arm before a wall: MuJoCo's, or a spring [N/m]; the force at each physics step."""
-
-    def __init__(self, robot, wall):
-        self.forces, self._wall, self._tip = [], wall, robot.tip
-        self._plant = MujocoPlant(robot, rate=1000.0, scene=load_scene("wall"))
-        self._model = RobotModel.of(robot)
-        self._surface = None
-        if wall:
-            start = self._plant.start
-            self._plant = MujocoPlant(robot, rate=1000.0)
-            self._plant.reset(start)
-            self._surface = self._model.at(start).pose[0, 3] + SPRING_GAP
-
-    def open(self):
-        pass
-
-    def close(self):
-        pass
-
-    def write(self, command):
-        self._plant.write(command)
-
-    def read(self):
-        state = self._plant.read()
-        if not self._wall:
-            self.forces.append(np.linalg.norm(self._plant.contact_wrench()[:3]))
-            return state
-        force = self._wall * max(self._model.at(state.q).pose[0, 3] - self._surface, 0.0)
-        self._plant.push(self._tip, np.array([-force, 0.0, 0.0]), np.zeros(3))
-        self.forces.append(force)
-        return state
-
-
-def pressed(name, rate, delay, wall=0.0, gains=None):
-    """Forces (k,) at 1 kHz, and from which sample on they shall be at rest."""
-    robot = load_robot(name).at_rate(rate)
-    arm, loop = Recorded(robot, wall), ControlLoop(robot, "admittance", gains)
-    line = DelayedPlant(arm, 1000.0, rate=rate, delay=delay)
-    way = (SPRING_GAP if wall else 0.1) + PRESS
-    for cycle in range(round((way / SPEED + SETTLED + LAST) * rate)):
-        command = loop.tick(line.read())
-        if cycle == 0:
-            loop.motion.trajectory = Approach(loop.tip(), way)
-        line.write(command)
-    return np.array(arm.forces), round((way / SPEED + SETTLED) * 1000.0)
-
-
-def losses(force):
-    touches = force > 0.0
-    return int((touches[:-1] & ~touches[1:]).sum())
-
-
-def holds(force, settled):
-    rest = np.median(force[settled:])
-    return losses(force) <= 3 and rest > 5.0 and np.abs(force[settled:] - rest).max() <= 0.05 * rest
-
-
-CONDITIONS = list(product((500.0, 1000.0), (0.0, 0.004)))
+def presses(pressed):
+    return pressed.holds and pressed.rest > LEAST_FORCE
 
 
 @pytest.mark.sim
 def test_the_defaults_stay_in_contact_with_a_rigid_wall_where_light_gains_hammer():
     pytest.importorskip("mujoco")
-    assert holds(*pressed("ur5", 500.0, 0.004))
-    force, settled = pressed("ur5", 500.0, 0.004, gains=LIGHT)
-    assert not holds(force, settled)
-    assert losses(force) > 10
+    assert presses(press("ur5", "admittance", 500.0, 0.004))
+    pressed = press("ur5", "admittance", 500.0, 0.004, gains=LIGHT)
+    assert not pressed.holds
+    assert pressed.losses > 10
+    assert pressed.warning
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("name", "law"), [("ur5", "impedance"), ("gen3", "task_space_pd"), ("planar_two_link", "task_space_pd")]
+)
+def test_laws_of_torque_stay_in_contact_with_late_commands(name, law):
+    pytest.importorskip("mujoco")
+    assert presses(press(name, law, 500.0, 0.004))
+
+
+@pytest.mark.sim
+def test_too_much_damping_for_late_commands_shakes_at_the_wall():
+    pytest.importorskip("mujoco")
+    pressed = press("gen3", "task_space_pd", 500.0, 0.004, gains={"damping": [100.0] * 3 + [20.0] * 3})
+    assert not pressed.holds
+
+
+@pytest.mark.sim
+def test_a_law_that_does_not_give_way_is_stopped_and_says_why():
+    pytest.importorskip("mujoco")
+    assert "stands at" in press("ur5", "joint_pid", 500.0, 0.0).fault
+
+
+@pytest.mark.parametrize(("failing", "status"), [("", 0), ("impedance", 1)])
+def test_the_table_has_a_line_for_each_law_and_fails_where_nothing_was_said(failing, status, monkeypatch, capsys):
+    def pressed(name, law, rate, delay):
+        return Pressed(name, law, rate, delay, 9 if law == failing else 0, 10.0, 0.0, "", "")
+
+    monkeypatch.setattr("robot_control_ros.experiments.stability.press.press", pressed)
+    assert main(["stability", "--wall", "--robot", "gen3"]) == status
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[:2] for line in lines] == [["gen3", law] for law in LAWS for _ in CONDITIONS]
 
 
 @pytest.mark.long
 @pytest.mark.sim
-@pytest.mark.parametrize("wall", [0.0, WALL], ids=["rigid", "sprung"])
 @pytest.mark.parametrize(("rate", "delay"), CONDITIONS)
 @pytest.mark.parametrize("name", robot_names())
-def test_the_defaults_stay_in_contact(name, rate, delay, wall):
+def test_every_law_of_every_robot_stays_in_contact(name, rate, delay):
     pytest.importorskip("mujoco")
-    if name == "planar_two_link" and not wall:
-        pytest.skip("it touches the scene's wall with its link, before the sensor")
-    assert holds(*pressed(name, rate, delay, wall))
+    trials = [press(name, law, rate, delay) for law in GENTLE]
+    assert [trial for trial in trials if not trial.holds or trial.fault] == []
+    assert press(name, "joint_pid", rate, delay).fault
+
+
+@pytest.mark.long
+@pytest.mark.sim
+@pytest.mark.parametrize(("rate", "delay"), CONDITIONS)
+@pytest.mark.parametrize("name", robot_names())
+def test_the_defaults_stay_in_contact_with_a_spring(name, rate, delay):
+    pytest.importorskip("mujoco")
+    assert presses(press(name, "admittance", rate, delay, wall=WALL))

@@ -237,12 +237,15 @@ def _add_stability(commands: Any) -> None:
     text = "the largest stable stiffness by rate and delay; takes minutes"
     add = add_command(commands, "stability", text, _stability)
     add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+    add("--wall", action="store_true", help="instead: press every law into a wall, and print how the contact holds")
     _add_evidence_files(add, "stability")
 
 
 def _stability(options: argparse.Namespace) -> int:
-    from ..experiments.stability import stability
+    from ..experiments.stability import press_table, stability
 
+    if options.wall:
+        return press_table(options.robot)
     return stability(options.robot, options.output, options.page)
 
 

@@ -72,6 +72,7 @@ class JointPid(_Pid):
         Joint space. P [rad/rad], I [1/s], D [s]; the gains are dimensioned for steps of 5 ms.
     Assumptions:
         Joints with velocity servos whose bandwidth is well above P / T_u. `legacy` gets stiffer as dt gets shorter.
+        Nothing gives way in contact: against a wall the joints stand, and safety stops the arm.
     Source:
         CoppeliaSim, joint control callback: its PID script (legacy) and the engine's own controller (current).
         Anti-windup by conditional integration: K. J. Åström, T. Hägglund, Advanced PID Control, ISA 2006, section 3.5.

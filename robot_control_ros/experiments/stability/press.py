@@ -1,0 +1,180 @@
+"""20 mm into a wall, at 0.1 m/s: how often the contact is lost, and whether the force comes to rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...control.loop import ControlLoop
+from ...core.types import Array, Command, Reference, RobotState
+from ...robot.configuration import RobotConfig, load_robot, robot_names
+from ...robot.model import RobotModel
+from ...simulation.delayed import DelayedPlant
+from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
+from ...simulation.scene import load_scene
+
+LAWS = (
+    "admittance",
+    "impedance",
+    "task_space_pd",
+    "joint_impedance",
+    "position_domain_pd",
+    "joint_pid",
+    "joint_pid_effort",
+)
+RATES, DELAYS = (500.0, 1000.0), (0.0, 0.004)  # Hz, s
+PRESS, SPEED, SETTLED, LAST = 0.02, 0.1, 2.0, 0.5  # m, m/s, s, s
+FARTHEST = 0.3  # m, within which the wall must be
+SPRING_GAP = 0.02  # m before the sprung wall
+LOSSES, REMAINDER = 3, 0.05  # of contact, at most; of the force at rest
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """One law of one robot at a rate [Hz] and a delay [s], pressed into a wall.
+
+    Attributes:
+        losses: how often the arm left the wall.
+        rest: median of the force in the last half second [N]; 0 where the arm doesn't stay at the wall.
+        deviation: largest difference from it, from two seconds after the reference stopped, as a fraction of it.
+        warning: what the law said of its gains before.
+        fault: why safety stopped the arm; empty if it didn't.
+    """
+
+    robot: str
+    law: str
+    rate: float
+    delay: float
+    losses: int
+    rest: float
+    deviation: float
+    warning: str
+    fault: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the arm stayed at the wall, and the force came to rest."""
+        return self.losses <= LOSSES and self.rest > 0.0 and self.deviation <= REMAINDER
+
+
+def press_table(names: Sequence[str] = ()) -> int:
+    """Press each law of each robot into the wall, and print the rows as they come.
+
+    Returns the exit status: 1 if an arm neither holds nor says why.
+    """
+    print(f"{'robot':<17}{'law':<20}{'Hz':>5}{'ms':>4}{'losses':>8}{'rest N':>8}{'off %':>7}  told")
+    held = True
+    for row in product(names or robot_names(), LAWS, RATES, DELAYS):
+        pressed = press(*row)
+        held = held and (pressed.holds or bool(pressed.fault or pressed.warning))
+        _print(pressed)
+    return 0 if held else 1
+
+
+def press(
+    name: str, law: str, rate: float, delay: float, *, wall: float = 0.0, gains: Mapping[str, Any] | None = None
+) -> Pressed:
+    """Press a law, with the robot's defaults under `gains`, into the scene's wall, or into a spring `wall` [N/m]."""
+    robot = load_robot(name).at_rate(rate)
+    arm, loop = _ArmAtWall(robot, wall), ControlLoop(robot, law, gains)
+    fault = ""
+    for _ in _drive(loop, arm, delay):
+        fault = fault or loop.fault
+    force = np.array(arm.forces)
+    last = force[-round(LAST / PHYSICS_STEP) :]
+    rest = float(np.median(last))
+    deviation = float(np.abs(last - rest).max() / rest) if rest > 0.0 else math.inf
+    touches = force > 0.0
+    losses = int((touches[:-1] & ~touches[1:]).sum())
+    return Pressed(name, law, rate, delay, losses, rest, deviation, loop.running.warning, fault)
+
+
+def _drive(loop: ControlLoop, arm: _ArmAtWall, delay: float) -> Iterator[None]:
+    """Yield after each cycle."""
+    plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=loop.robot.profile.rate, delay=delay)
+    begin = True
+    while not arm.time > arm.stops + SETTLED + LAST:
+        command = loop.tick(plant.read())
+        if begin:
+            loop.motion.trajectory, begin = _Approach(loop.tip(), arm), False
+        plant.write(command)
+        yield
+
+
+class _ArmAtWall:
+    """A simulated arm before a wall: the scene's, or a spring [N/m] that touches the tip; forces at each physics step.
+
+    Attributes:
+        forces: of the wall on the whole arm [N].
+        stops: when the reference, on its way since 0, is PRESS beyond where the tip touched the wall [s].
+    """
+
+    def __init__(self, robot: RobotConfig, wall: float) -> None:
+        self.forces: list[float] = []
+        self.stops = FARTHEST / SPEED
+        self._wall, self._tip = wall, robot.tip
+        self._model = RobotModel.of(robot)
+        self._plant = MujocoPlant(robot, rate=1.0 / PHYSICS_STEP, scene=load_scene("wall"))
+        start = self._plant.start
+        if wall:
+            self._plant = MujocoPlant(robot, rate=1.0 / PHYSICS_STEP)
+            self._plant.reset(start)
+        self._start = float(self._model.at(start).pose[0, 3])
+        self._touched = False
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._plant.time
+
+    def open(self) -> None:
+        self._plant.open()
+
+    def close(self) -> None:
+        self._plant.close()
+
+    def write(self, command: Command) -> None:
+        self._plant.write(command)
+
+    def read(self) -> RobotState:
+        state = self._plant.read()
+        way = float(self._model.at(state.q).pose[0, 3]) - self._start
+        force = self._spring(way) if self._wall else self._contact()
+        if force > 0.0 and not self._touched:
+            self._touched, self.stops = True, (way + PRESS) / SPEED
+        self.forces.append(force)
+        return state
+
+    def _spring(self, way: float) -> float:
+        force = self._wall * max(way - SPRING_GAP, 0.0)
+        self._plant.push(self._tip, np.array([-force, 0.0, 0.0]), np.zeros(3))
+        return force
+
+    def _contact(self) -> float:
+        forces = [contact.wrench[:3] for contact in self._plant.contacts()]
+        return float(np.linalg.norm(np.sum(forces, axis=0))) if forces else 0.0
+
+
+class _Approach:
+    """Towards the wall, along x, and into it."""
+
+    def __init__(self, start: Array, arm: _ArmAtWall) -> None:
+        self._start, self._arm = start, arm
+
+    def sample(self, t: float) -> Reference:
+        pose, twist = self._start.copy(), np.zeros(6)
+        pose[0, 3] += SPEED * min(t, self._arm.stops)
+        twist[0] = SPEED if t < self._arm.stops else 0.0
+        return Reference(pose, twist, np.zeros(6))
+
+
+def _print(pressed: Pressed) -> None:
+    off = f"{100.0 * pressed.deviation:>7.1f}" if pressed.rest > 0.0 else f"{'-':>7}"
+    figures = f"{pressed.rate:>5g}{1e3 * pressed.delay:>4g}{pressed.losses:>8}{pressed.rest:>8.1f}{off}"
+    told = pressed.fault or pressed.warning or ("" if pressed.holds else "nothing")
+    print(f"{pressed.robot:<17}{pressed.law:<20}{figures}  {told}", flush=True)
