@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -66,7 +66,7 @@ def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
     counts = {"closed": Count(), "open": Count()}
     specs, config = SETUPS["sim"].make(robot=ROBOT).nodes(), load_robot(ROBOT)
     with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
-        _until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
+        wait_until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
         for _ in range(TURNS):
             for name, count in counts.items():
                 with _page([browser] * browsers if browser else [], spin) if name == "open" else _nothing() as messages:
@@ -101,38 +101,48 @@ def _nothing() -> Iterator[Any]:
 @contextmanager
 def _page(browsers: list[str], spin: Any) -> Iterator[Any]:
     """The page's node and those who look at it; yields the number of messages that have come to one."""
+    messages: Synchronized[int] = multiprocessing.Value("l", 0)
+    with open_page(spin) as port, connected(_count, port, messages), ExitStack() as stack:
+        for browser in browsers:
+            stack.enter_context(_browser(browser, port))
+        yield messages
+
+
+@contextmanager
+def open_page(spin: Any) -> Iterator[int]:
+    """The page's node; yields its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     spec = page(ROBOT, "sim")
     with Processes([replace(spec, parameters={**spec.parameters, "port": port})]):
-        _until(lambda: _listens(port), spin, "the page")
-        with ExitStack() as stack:
-            messages = stack.enter_context(_client(port))
-            for browser in browsers:
-                stack.enter_context(_browser(browser, port))
-            yield messages
+        wait_until(lambda: _listens(port), spin, "the page")
+        yield port
 
 
 @contextmanager
-def _client(port: int) -> Iterator[Any]:
-    messages: Synchronized[int] = multiprocessing.Value("l", 0)
-    process = multiprocessing.get_context("fork").Process(target=_take, args=(port, messages), daemon=True)
+def connected(act: Callable[..., None], port: int, *arguments: Any) -> Iterator[None]:
+    """A process that calls `act` with a websocket to the page, and the arguments."""
+    process = multiprocessing.get_context("fork").Process(target=_connect, args=(act, port, arguments), daemon=True)
     process.start()
     try:
-        yield messages
+        yield
     finally:
         process.kill()
         process.join()
 
 
-def _take(port: int, messages: Synchronized[int]) -> None:
+def _connect(act: Callable[..., None], port: int, arguments: tuple[Any, ...]) -> None:
     from websockets.sync.client import connect
 
     protocol: Any = f"viser-v{version('viser')}"
     with connect(_address(port).replace("http", "ws"), subprotocols=[protocol], max_size=None) as connection:
-        for _ in connection:
-            messages.value += 1
+        act(connection, *arguments)
+
+
+def _count(connection: Any, messages: Synchronized[int]) -> None:
+    for _ in connection:
+        messages.value += 1
 
 
 @contextmanager
@@ -161,7 +171,8 @@ def _listens(port: int) -> bool:
     return True
 
 
-def _until(condition: Any, spin: Any, what: str) -> None:
+def wait_until(condition: Any, spin: Any, what: str) -> None:
+    """Spin until the condition holds."""
     deadline = time.monotonic() + START_LIMIT
     while not condition():
         if time.monotonic() > deadline:

@@ -257,6 +257,7 @@ def _add_bench(commands: Any) -> None:
     )
     add("--no-ros", action="store_true", help="leave out what needs ROS")
     add("--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns")
+    add("--mutated", action="store_true", help="instead: what mutated messages to the page cost the controller")
     add("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
     add("--browsers", type=whole(1, 64), default=1, metavar="N", help="for --page: how many of them (1)")
 
@@ -270,6 +271,10 @@ def _bench(options: argparse.Namespace) -> int:
         _need_ros("bench --page")
         load: Any = import_module("bench.dashboard_load")
         return int(load.page_bench(options.seconds, options.browser, options.browsers))
+    if options.mutated:
+        _need_ros("bench --mutated")
+        hostile: Any = import_module("bench.mutated_load")
+        return int(hostile.mutated_bench(options.seconds))
     if not options.no_ros:
         _need_ros("bench without --no-ros")
     loop: Any = import_module("bench.control_loop")

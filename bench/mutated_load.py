@@ -1,0 +1,137 @@
+"""What a hostile browser costs the controller: its response with and without mutated messages, in turns."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import c_long
+from typing import Any
+
+import msgspec
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+
+from robot_control_ros.bringup import SETUPS, environment
+from robot_control_ros.bringup.processes import Processes
+from robot_control_ros.robot.configuration import load_robot
+
+from .dashboard_load import REPORTED, ROBOT, connected, open_page, wait_until
+
+TURNS = 4  # of each kind
+SETTLE = 5.0  # s after a change that don't count: the controller's times are those of its last 2000 cycles
+NICENESS = 19  # of the hostile browser, which would be on another machine
+ROTATION, POSITION = (1.0, 0.0, 0.0, 0.0), (0.5, 0.1, 0.4)
+P50, P99 = "response p50 [us]", "response p99 [us]"
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    float("nan"),
+    1e308,
+    -1,
+    2**63,
+    "",
+    "x" * 5000,
+    b"",
+    [],
+    [1, 2],
+    {},
+    {"value": []},
+    [[[[]]]],
+)
+KINDS: tuple[dict[str, Any], ...] = (
+    {"type": "ViewerCameraMessage", "wxyz": ROTATION, "position": POSITION, "fov": 0.8, "near": 0.01, "far": 1000.0},
+    {"type": "GuiUpdateMessage", "uuid": "", "updates": {"value": 1}},
+    {"type": "TransformControlsDragStartMessage", "name": "/target"},
+    {"type": "TransformControlsUpdateMessage", "name": "/target", "wxyz": ROTATION, "position": POSITION},
+    {"type": "TransformControlsDragEndMessage", "name": "/target"},
+    {"type": "FileTransferPart", "source_component_uuid": "a", "transfer_uuid": "b", "part": 0, "content": b"abc"},
+)
+
+
+def mutated_bench(seconds: float) -> int:
+    """Measure and print; returns the exit status.
+
+    A UR5 in the simulator follows a circle under impedance, and a client takes what the page sends. In every other turn
+    one more client sends mutated messages, as fast as the page reads them.
+
+    Args:
+        seconds: of each turn; four without and four with messages take turns.
+    """
+    os.environ.update(environment())
+    from robot_control_ros.nodes.common.entities import Entities
+    from robot_control_ros.nodes.common.running import spinning
+    from robot_control_ros.nodes.demo.operator import Operator
+
+    taken: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
+    sent, newest = multiprocessing.Value("l", 0, lock=False), [(np.nan, np.nan)]
+    specs, config = SETUPS["sim"].make(robot=ROBOT).nodes(), load_robot(ROBOT)
+    with Processes(specs) as processes, spinning(lambda: Operator(config, "impedance")) as (operator, spin):
+        Entities(operator).subscription(DiagnosticArray, "/diagnostics", lambda message: _keep(message, newest))
+        wait_until(lambda: operator.rate > 0.0, spin, "diagnostics of the controller")
+        with open_page(spin) as port, connected(_take, port):
+            for turn in range(2 * TURNS):
+                name = ("without", "with")[turn % 2]
+                with connected(_send, port, sent, turn) if name == "with" else _nobody():
+                    spin(SETTLE)
+                    for _ in range(max(1, round(seconds / REPORTED))):
+                        spin(REPORTED)
+                        taken[name].append(newest[0])
+                processes.check()
+                print(f"{name}: p99 {taken[name][-1][1]:.0f} us, {sent.value} messages so far", flush=True)
+    _print(taken, sent.value)
+    return 0
+
+
+def mutated(fields: dict[str, Any], chance: random.Random) -> bytes:
+    """A message of viser's client with something changed."""
+    kind, name = chance.randrange(6), chance.choice(list(fields))
+    if kind == 0:
+        fields = fields | {name: chance.choice(ODD)}
+    elif kind == 1:
+        fields = {each: value for each, value in fields.items() if each != name}
+    elif kind == 2:
+        fields = fields | {"removed": chance.choice(ODD)}
+    raw = msgspec.msgpack.encode(fields)
+    at = chance.randrange(len(raw))
+    if kind == 3:
+        return raw[:at]
+    if kind == 4:
+        return raw[:at] + bytes([chance.randrange(256)]) + raw[at + 1 :]
+    return b"\x91" * 3000 if kind == 5 else raw
+
+
+def _keep(message: DiagnosticArray, newest: list[tuple[float, float]]) -> None:
+    for status in message.status:
+        values = {item.key: item.value for item in status.values}
+        if P99 in values:
+            newest[0] = float(values[P50]), float(values[P99])
+
+
+@contextmanager
+def _nobody() -> Iterator[None]:
+    yield
+
+
+def _take(connection: Any) -> None:
+    for _ in connection:
+        pass
+
+
+def _send(connection: Any, sent: c_long, seed: int) -> None:
+    os.nice(NICENESS)
+    chance = random.Random(seed)
+    while True:
+        connection.send(mutated(chance.choice(KINDS), chance))
+        sent.value += 1
+
+
+def _print(taken: dict[str, list[tuple[float, float]]], sent: int) -> None:
+    print(f"\n{'messages':<10}{'response p50 us':>17}{'p99 us':>9}   median of the reports; {sent} messages in all")
+    medians = {name: np.median(values, axis=0) for name, values in taken.items()}
+    for name, (p50, p99) in medians.items():
+        print(f"{name:<10}{p50:>17.0f}{p99:>9.0f}")
+    ratios = medians["with"] / medians["without"]
+    print(f"with / without: p50 {ratios[0]:.2f}, p99 {ratios[1]:.2f}")
