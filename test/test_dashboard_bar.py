@@ -226,6 +226,7 @@ def test_a_killed_server_is_told_within_a_second_and_a_new_one_found(tmp_path):
     address = Access.of_user().address("127.0.0.1", port)
     with process(port) as child, opened(address) as browser:
         browser.wait(lambda: "active" in browser.evaluate(TEXT), "the state")
+        browser.wait(lambda: is_loaded(browser), "a page that answers at once")
         began = time.monotonic()
         child.kill()
         browser.wait(lambda: browser.evaluate(INERT), "a page that nobody can use")
@@ -261,6 +262,15 @@ def test_what_a_browser_sent_while_the_server_stood_still_is_no_command():
         assert {*lines} <= {"target 0.1\n"}
         child.kill()
         assert {*child.stdout} <= {"target 0.1\n"}
+
+
+def is_loaded(browser) -> bool:
+    """Whether the page answers at once, twenty times: while it makes its first picture it answers nobody."""
+    began = time.monotonic()
+    return (
+        all(browser.evaluate("!!document.querySelector('canvas')") for _ in range(20))
+        and time.monotonic() - began < 0.5
+    )
 
 
 def drag(viewer, x, begin=True):
