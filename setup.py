@@ -94,6 +94,7 @@ setup(
             "websockets>=11",  # the tests' own browser of the page, with what it unpacks,
             "zstandard",
             "pillow",  # and its pictures
+            "axe-core-python",  # axe-core, which looks for what a keyboard or a screen reader can't use
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.
             "setuptools>=61",

@@ -31,7 +31,7 @@ from .drive.drive import Drive, Machine
 from .drive.mechanics import Load, Mechanics, Rotors
 from .drive.objects import DriveSettings
 from .drive.servo import Motor, Servo
-from .errors import EmulatorError, FaultChannelError, NetworkError
+from .errors import EmulatorError, FaultChannelError, NetworkError, UnknownInterfaceError
 from .esc.sii import Identity
 from .faults.channel import inject
 from .faults.injection import DriveFaults, Faults
@@ -58,6 +58,7 @@ __all__ = [
     "Rotors",
     "Servo",
     "Slave",
+    "UnknownInterfaceError",
     "Witness",
     "drive_slave",
     "inject",

@@ -13,7 +13,7 @@ from .drive.drive import Drive, Machine
 from .drive.mechanics import Load, Rotors
 from .drive.objects import DriveSettings
 from .drive.servo import Motor
-from .errors import EmulatorError
+from .errors import EmulatorError, UnknownInterfaceError
 from .esc.sii import Identity
 from .faults.channel import inject
 from .network.veth import make_pair
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _inject(options) if options.inject else _serve(options)
     except EmulatorError as error:
         print(f"ethercat-emulator: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UnknownInterfaceError) else 1
 
 
 def _parser() -> argparse.ArgumentParser:

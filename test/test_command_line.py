@@ -1,7 +1,10 @@
 """The command line: each option refuses what it can't use, at once, in one line; each command in a hint exists."""
 
+import itertools
 import os
 import re
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from robot_control_ros.cli.main import command_parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
 FREE = {"--browser": "a program", "--browsers": "only with --page"}  # what nothing can be wrong with before it runs
-OUTSIDE = "ethercat emulate"  # its interface and its socket belong to the emulator
+OUTSIDE = "ethercat emulate"  # its socket belongs to the emulator
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
     "ethercat emulate": ["--interface", "lo"],
@@ -101,7 +104,7 @@ CASES = [
     for line, parser in COMMANDS.items()
     for action in parser.actions()
     if action.option_strings
-    if not (line == OUTSIDE and action.option_strings[0] in ("--interface", "--faults"))
+    if not (line == OUTSIDE and action.option_strings[0] == "--faults")
     for values in wrong_values(action)
 ]
 
@@ -122,6 +125,38 @@ def test_every_option_refuses_a_wrong_value_in_one_line(line, option, capsys, mo
     assert shown.err.startswith("robot_control")
     assert shown.err.count("\n") == 1
     assert "Traceback" not in shown.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("line", "option"), CASES)
+def test_a_wrong_value_is_refused_by_the_program_within_two_seconds(line, option, tmp_path):
+    """Of processor time, with all that Python loads; other work on the machine doesn't count."""
+    command = [sys.executable, "-m", "robot_control_ros.cli", *line.split(), *NEEDED.get(line, []), *option]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        said = process.stdout.read(), process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 2
+    assert said[0] == b""
+    assert said[1].count(b"\n") == 1
+    assert used.ru_utime + used.ru_stime <= 2.0
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("command", ["planar", "joint"])
+def test_a_page_says_a_taken_port_and_takes_the_next_free_one(command, tmp_path):
+    pytest.importorskip("viser")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = [sys.executable, "-m", "robot_control_ros.cli", command, "--port", str(port)]
+        with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as page:
+            try:
+                said = list(itertools.takewhile(lambda text: "http://" not in text, iter(page.stdout.readline, "")))
+                assert any(str(port) in text for text in said), said
+            finally:
+                page.terminate()
 
 
 @pytest.mark.parametrize("command", ["joint", "planar", "demo"])

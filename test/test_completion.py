@@ -1,6 +1,7 @@
 """What the shell is told when a user presses Tab, asked as the shells ask."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.simulation.scene import scene_names
 
-pytest.importorskip("argcomplete")
+argcomplete = pytest.importorskip("argcomplete")
 ASKED = "robot_control "
 
 
@@ -58,3 +59,22 @@ def test_files_are_offered_where_no_name_is_known(tmp_path):
 
 def test_for_a_robot_that_is_unknown_nothing_is_offered(tmp_path):
     assert offered(f"{ASKED}doctor --robot nonsense --profile ", "bash", tmp_path) == []
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_bash_completes_once_it_has_read_the_line_of_the_readme(tmp_path):
+    """The whole way, in a bash: the function that the shell gets, called as bash calls it when Tab is pressed."""
+    program = tmp_path / "robot_control"
+    program.write_text(f"#!{sys.executable}\nfrom robot_control_ros.cli.main import main\nraise SystemExit(main())\n")
+    program.chmod(0o755)
+    script = """eval "$CODE"
+        COMP_LINE="robot_control simulate --law joint_i" COMP_POINT=${#COMP_LINE} COMP_TYPE=9 COMP_KEY=9
+        COMP_WORDS=(robot_control simulate --law joint_i) COMP_CWORD=3
+        function=$(complete -p robot_control | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+        $function robot_control joint_i --law
+        printf '%s' "${COMPREPLY[*]}" """
+    code = argcomplete.shellcode(["robot_control"], shell="bash")  # what register-python-argcomplete prints
+    given = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "CODE": code}
+    command = ["bash", "--norc", "-c", script]
+    shown = subprocess.run(command, env=os.environ | given, capture_output=True, text=True, timeout=120)
+    assert shown.stdout.split() == ["joint_impedance"], shown.stderr

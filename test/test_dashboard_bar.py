@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from robot_control_ros.dashboard.planar.planar_page import PlanarPage
 
 pytestmark = pytest.mark.alone  # it draws in software, which takes both processors
 in_browser = pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
-AXE = os.environ.get("AXE_CORE", "")  # path of axe.min.js
+AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")  # path of axe.min.js, or the package that has it
 
 SIZES = [(320, 568), (390, 844), (640, 480), (844, 390), (1280, 720), (1920, 1080)]
 RUNNING = Health(True, 0.0, "active", diagnosis={"rate [Hz]": "499.6"})
@@ -163,9 +164,11 @@ def test_stop_is_the_first_that_tab_comes_to_and_enter_presses_it(page, link):
 
 def test_a_browser_that_only_looks_on_stops_the_robot_and_ends_a_drag(page, link):
     link.asked.clear()
+    page.target.drag.held = True
     with connect(page.look_address.replace("/?", "/bar?")) as viewer:
         viewer.send("stop")
         until(lambda: stops(link) == 1, "STOP")
+        until(lambda: not page.target.drag.held, "the end of a drag")
         viewer.send("go_home")
         viewer.send(b"\x00")
         viewer.send("stop")
@@ -285,15 +288,17 @@ def drag(viewer, x, begin=True):
 
 
 @in_browser
-@pytest.mark.skipif(not AXE, reason="needs axe-core: npm pack axe-core, and AXE_CORE=…/axe.min.js")
+@pytest.mark.skipif(AXE is None, reason="needs axe-core: the extra `test`, or AXE_CORE=…/axe.min.js of the npm package")
 @pytest.mark.parametrize("kind", [Page, JointPage, PlanarPage])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_axe_finds_nothing_serious(kind, width):
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (1280, "dark")])
+def test_axe_finds_nothing_serious(kind, width, scheme):
     made = kind(*([FakeLink()] if kind is Page else []), port=free_port())
     try:
         with opened(made.address, width, 800) as browser:
             browser.wait(lambda: browser.evaluate(NAMED), "names")
-            browser.evaluate(Path(AXE).read_text("utf-8") + ";1")
+            script = Path(AXE if isinstance(AXE, str) else AXE.origin).with_name("axe.min.js")
+            browser.evaluate(script.read_text("utf-8") + ";1")
+            browser.evaluate(f"document.documentElement.setAttribute('data-mantine-color-scheme', '{scheme}')")
             found = browser.evaluate(SERIOUS)
             assert found == [], "\n".join(found)
     finally:

@@ -330,7 +330,7 @@ def test_icube_writes_the_files_that_the_package_brings(run, tmp_path):
 
 
 def test_emulate_takes_the_emulators_options(run, capsys):
-    assert run("emulate", "--robot", "planar_two_link", "--interface", "nowhere0")[0] == 1
+    assert run("emulate", "--robot", "planar_two_link", "--interface", "nowhere0")[0] == 2
     with pytest.raises(SystemExit):
         main(["ethercat", "emulate", "--help"])
     assert "--faults SOCKET" in capsys.readouterr().out

@@ -66,7 +66,7 @@ def test_wrong_options_are_refused(arguments, message, capsys):
 
 
 def test_an_unknown_interface_is_named_with_those_that_exist(capsys):
-    assert main(["--interface", "nowhere0"]) == 1
+    assert main(["--interface", "nowhere0"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("ethercat-emulator: no network interface 'nowhere0'; interfaces: ")
     assert error.count("\n") == 1

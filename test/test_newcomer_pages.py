@@ -175,9 +175,10 @@ def test_a_cause_gives_a_message_that_the_page_explains(cause):
 NEWCOMER = ("concepts.md", "trouble.md", "before_touch.md", "coming_from.md")
 
 
-def found_in_pages(pattern):
-    pages = [read(name) for name in NEWCOMER if (ROOT / "docs" / name).exists()]
-    return sorted({match for page in pages for match in re.findall(pattern, page)})
+def found_in_texts(pattern):
+    """In the pages, and in what the programs say."""
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "robot_control_ros").rglob("*.py")]
+    return sorted({match for file in files for match in re.findall(pattern, file.read_text(encoding="utf-8"))})
 
 
 @pytest.mark.ros
@@ -189,8 +190,9 @@ def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(t
     from ros_support import Controller, FakeRobot, Ros
 
     node = "/controller"
-    parameters = found_in_pages(r"ros2 param set /controller ([\w.]+) (\"[^\"]*\"|[\w.]+)(?=`|\n)")
-    services = found_in_pages(r"ros2 service call (/controller/\w+) ")
+    parameters = found_in_texts(r"ros2 param set /controller ([\w.]+) (\"[^\"]*\"|[a-z0-9.]\w*(?:\.\d+)?)(?=`|\n)")
+    services = found_in_texts(r"ros2 service call (/(?:controller|{CONTROLLER})/\w+) ")
+    services = {name.replace("{CONTROLLER}", "controller") for name in services}
     assert len(parameters) > 8
     assert len(services) > 1
     with Ros(tmp_path) as ros:

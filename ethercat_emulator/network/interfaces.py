@@ -6,7 +6,7 @@ import fcntl
 import socket
 import struct
 
-from ..errors import NetworkError
+from ..errors import UnknownInterfaceError
 
 _GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914  # SIOCGIFFLAGS, SIOCSIFFLAGS
 _UP = 0x1  # IFF_UP
@@ -17,11 +17,11 @@ def check_interface(interface: str) -> None:
     """Check that an interface exists.
 
     Raises:
-        NetworkError: it doesn't; lists those that do.
+        UnknownInterfaceError: it doesn't; lists those that do.
     """
     known = sorted(name for _, name in socket.if_nameindex())
     if interface not in known:
-        raise NetworkError(
+        raise UnknownInterfaceError(
             f"no network interface {interface!r}; interfaces: {', '.join(known)}. A pair without hardware: "
             f"ip link add ecm type veth peer name {interface}; ip link set ecm up; ip link set {interface} up"
         )

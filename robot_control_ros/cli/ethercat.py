@@ -92,6 +92,16 @@ def _icube(options: argparse.Namespace) -> int:
 
 
 def _jitter(options: argparse.Namespace) -> int:
+    from ..ethercat.driver.network import check_interface
+
+    if bool(options.interface) == options.emulate:
+        raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both", name="--interface")
+    if options.interface:
+        check_interface(options.interface)
+    if options.law and not (options.emulate or options.enable_drives):
+        message = f"--law {options.law} enables the drives, and the arm may move: add --enable-drives once it is safe"
+        raise ConfigError(message, name="--law", value=options.law)
+
     from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair
 
     from ..ethercat.emulation.program import emulated_bus
@@ -100,11 +110,6 @@ def _jitter(options: argparse.Namespace) -> int:
     from ..ethercat.process.realtime import ANY, spare_processor
     from ..ethercat.tools.jitter import PROFILE, measure
 
-    if bool(options.interface) == options.emulate:
-        raise ConfigError("one of --interface INTERFACE and --emulate is needed, and not both", name="--interface")
-    if options.law and not (options.emulate or options.enable_drives):
-        message = f"--law {options.law} enables the drives, and the arm may move: add --enable-drives once it is safe"
-        raise ConfigError(message, name="--law", value=options.law)
     settings = BusSettings(
         interface=options.interface,
         topology=options.topology,

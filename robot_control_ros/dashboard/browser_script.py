@@ -19,7 +19,6 @@ document.body.append(area); area.select(); document.execCommand('copy'); area.re
 this.style.outline = '2px solid #2b8a3e'; setTimeout(() => this.style.outline = '', 700);"""
 # The library's labels and buttons, with a contrast of 4.5 or more on the light and on the dark panel.
 COLOURS = """<style>:root, [data-mantine-color-scheme] {
-  --mantine-color-dimmed: light-dark(#5c636a, #adb5bd) !important;
   --mantine-primary-color-filled: light-dark(#1864ab, #216ebe) !important }
 .mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
 [data-variant=outline] > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""

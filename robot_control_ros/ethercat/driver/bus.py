@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, missing_extra, refused
 from .al_status import AL_ERROR, OP, SAFEOP, Recovery
 from .drives import interpolation_writes
-from .network import check_free, has_carrier, interface_names, open_sockets, unblock
+from .network import check_free, check_interface, has_carrier, open_sockets, unblock
 from .pdo import RATED_TORQUE
 from .slave_access import SlaveAccess
 from .topology import DriveSlave, FoundSlave, Slave, Topology
@@ -55,10 +55,7 @@ class Master:
 
     def open(self) -> None:
         """Open the interface; a ConfigError where it isn't there or not permitted, or another master has it."""
-        known = interface_names()
-        if self.interface not in known:
-            message = f"no network interface {self.interface!r}; interfaces: {', '.join(known)}"
-            raise ConfigError(message, name="interface", value=self.interface, bound=tuple(known))
+        check_interface(self.interface)
         before = open_sockets()
         try:
             self._master.open(self.interface)

@@ -29,6 +29,14 @@ def interface_names() -> list[str]:
     return sorted(name for _, name in socket.if_nameindex())
 
 
+def check_interface(interface: str) -> None:
+    """Check that one exists; a ConfigError lists those that do."""
+    known = interface_names()
+    if interface not in known:
+        message = f"no network interface {interface!r}; interfaces: {', '.join(known)}"
+        raise ConfigError(message, name="interface", value=interface, bound=tuple(known))
+
+
 def has_carrier(interface: str) -> bool:
     """Whether one is up, and linked to another."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ethercat_emulator import EmulatorError, serve
+from ethercat_emulator import EmulatorError, UnknownInterfaceError, serve
+from ethercat_emulator.network.interfaces import check_interface
 
-from ...core.errors import HardwareFault, RobotControlError
+from ...core.errors import ConfigError, HardwareFault, RobotControlError
 from ...robot.configuration import load_robot
 from ...simulation.scene import load_scene
 from ..driver.topology import load_topology
@@ -32,11 +33,15 @@ def emulate(robot: str, interface: str, topology: str = "", faults: str = "", sc
     Args: see :func:`add_arguments`; an empty text is the default.
 
     Raises:
-        ConfigError: unknown robot, topology or scene; the topology isn't the robot's.
-        NetworkError: unknown interface, or no right to use it.
+        ConfigError: unknown interface, robot, topology or scene; the topology isn't the robot's.
+        NetworkError: no right to use the interface.
         FaultChannelError: no socket can be made for faults.
         HardwareFault: the physics diverged.
     """
+    try:
+        check_interface(interface)
+    except UnknownInterfaceError as error:
+        raise ConfigError(str(error), name="--interface", value=interface) from error
     config = load_robot(robot)
     arm = MujocoArm(config, load_scene(scene) if scene else None)
     bus = bus_of(load_topology(topology or config.name), config.joints, arm)

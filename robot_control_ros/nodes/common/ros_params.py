@@ -116,6 +116,9 @@ class TunedParameters:
         if parameter.name not in self._tuned:
             return parameter
         (tuning, spec), value = self._tuned[parameter.name], parameter.value
+        if isinstance(value, str) and not spec.choices:
+            with suppress(ValueError):  # `ros2 param set` sends [8, 8, 0.4] as text, because 8 and 0.4 are of two types
+                value = [float(each) for each in value.strip("[] ").split(",")]
         length = 1 if spec.choices else spec.lengths(tuning.joints)[-1]
         if length > 1 and isinstance(value, float):
             # also where it is out of bounds: ROS would refuse a single number with another message

@@ -130,8 +130,8 @@ class ControllerNode(LifecycleNode):
             if not self.has_parameter(parameter.name):
                 known = self.list_parameters([], 0).names
                 close = difflib.get_close_matches(parameter.name, known, n=3)
-                meant = f"did you mean {', '.join(close)}?" if close else "`ros2 param list` shows all"
-                reason = f"unknown parameter {parameter.name!r}; {meant}"
+                hint = f"did you mean {', '.join(close)}?" if close else f"parameters: {', '.join(sorted(known))}"
+                reason = f"unknown parameter {parameter.name!r}; {hint}"
                 return SetParametersResult(successful=False, reason=reason)
         changed = [each for each in parameter_list if each.value != self.get_parameter(each.name).value]
         return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
