@@ -80,7 +80,7 @@ class FollowingMonitor:
             return ""
         return (
             f"{self._robot.joints[joint]} stands at {q[joint]:.3f} rad under {commands[joint]:.3f} {UNITS[mode]} for "
-            f"{STANDING:g} s: must move; does its {mode.value} controller run?"
+            f"{STANDING:g} s: must move; does its {mode.value} controller run, and is its way free?"
         )
 
     def _is_near(self, mode: CommandMode, commands: list[float], q: list[float], kin: RobotDynamics) -> bool:
@@ -115,7 +115,7 @@ class FollowingMonitor:
         return (
             f"{self._robot.joints[joint]} doesn't follow: it is at {state.q[joint]:.3f} rad, commanded to "
             f"{last[joint]:.3f} rad: must be within {DEFLECTION:g} rad of its commands of the last "
-            f"{WINDOW:g} s; is the robot stopped?"
+            f"{WINDOW:g} s; is the robot stopped or blocked?"
         )
 
     def _standing(self, left: list[bool], commands: list[float], q: list[float]) -> int | None:
