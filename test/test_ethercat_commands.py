@@ -402,10 +402,10 @@ def test_jitter_prints_and_writes_what_was_measured(run, monkeypatch, tmp_path):
         "robot_control_ros.ethercat.tools.jitter.measure", lambda *_, **__: made(warnings=("memory isn't locked",))
     )
     files = ("--plot", str(tmp_path / "new" / "a.png"), "--json", str(tmp_path / "a.json"))
-    status, out, _ = run("jitter", "--interface", "eth9", "--seconds", "1", *files)
+    status, out, _ = run("jitter", "--interface", "lo", "--seconds", "1", *files)
     lines = out.splitlines()
     assert status == 0
-    assert lines[0] == "ur5 on eth9, 1000 Hz for 1 s; no law, drives disabled"
+    assert lines[0] == "ur5 on lo, 1000 Hz for 1 s; no law, drives disabled"
     assert lines[1:3] == ["  scheduling: ordinary", "  memory isn't locked"]
     assert lines[3].split() == ["[µs]", "p50", "p90", "p99", "p99.9", "max"]
     assert lines[4].split() == ["wake-up", "500", "820", "892", "899", "900"]
@@ -421,7 +421,7 @@ def test_drives_that_were_stopped_end_in_exit_status_1(run, monkeypatch):
     monkeypatch.setattr(
         "robot_control_ros.ethercat.tools.jitter.measure", lambda *_, **__: made(trouble="stopped: link down")
     )
-    status, out, _ = run("jitter", "--interface", "eth9")
+    status, out, _ = run("jitter", "--interface", "lo")
     assert status == 1
     assert "trouble: stopped: link down" in out
 

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
+from rclpy.parameter import Parameter, get_parameter_value, parameter_value_to_python
 from ros_support import Ros
 
 from robot_control_ros.core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, ParameterSet, choice, gain, plain_value
@@ -81,3 +82,27 @@ def test_the_default_is_that_of_the_robot(tuned):
     parameters.remove("awkward")
     (found,) = read_parameters("awkward", descriptors, [(8.0, 8.0, 8.0)]).values()
     assert (found.value, found.default) == ((8.0, 8.0, 8.0), (7.0, 7.0, 7.0))
+
+
+@pytest.mark.parametrize("text", ["[8, 9, 0.4]", "[8.0, 9.0, 0.4]"])
+def test_a_list_is_taken_as_the_shell_writes_it(tuned, text):
+    """`ros2 param set` makes a text of a list with whole and broken numbers."""
+    node, parameters = tuned
+    gains = ParameterSet(AwkwardGains, ROBOT.n, {})
+    parameters.add("awkward", gains, ROBOT.joints)
+    value = parameter_value_to_python(get_parameter_value(text))
+    (result,) = node.set_parameters([Parameter("awkward.offset", value=value)])
+    parameters.remove("awkward")
+    assert result.successful, result.reason
+    assert gains.target.offset.tolist() == [8.0, 9.0, 0.4]
+
+
+@pytest.mark.parametrize("text", ["stiff", "[8, 9, x]", ""])
+def test_a_text_that_is_no_list_is_refused(tuned, text):
+    node, parameters = tuned
+    gains = ParameterSet(AwkwardGains, ROBOT.n, {})
+    parameters.add("awkward", gains, ROBOT.joints)
+    (result,) = node.set_parameters([Parameter("awkward.offset", value=text)])
+    parameters.remove("awkward")
+    assert not result.successful
+    assert "offset" in result.reason
