@@ -176,7 +176,7 @@ def test_torques_that_hold_the_arm_are_well():
 @pytest.mark.parametrize(("entry", "other"), [("torque", "reversed_torque"), ("reversed_torque", "torque")])
 def test_torques_of_the_other_sign_are_an_error_that_names_the_entry(entry, other):
     robot = under(joint_effort=entry)
-    (found,) = judge_torques(robot, MODEL, at_rest(-GRAVITY))
+    (found,) = judge_torques(robot, MODEL, at_rest(GRAVITY if other == "torque" else -GRAVITY))
     assert found.level is ERROR
     assert found.advice == f"Set joint_effort: {other} in profile sim"
 
@@ -187,7 +187,7 @@ def test_the_sign_is_told_in_spite_of_friction():
     assert judge_torques(UR5, MODEL, at_rest(friction - GRAVITY))[0].level is ERROR
 
 
-@pytest.mark.parametrize("effort", [np.zeros(6), 2.0 * GRAVITY, GRAVITY + 30.0])
+@pytest.mark.parametrize("effort", [2.0 * GRAVITY, GRAVITY + 30.0])
 def test_efforts_that_hold_no_weight_are_told(effort):
     (found,) = judge_torques(UR5, MODEL, at_rest(effort))
     assert found.level is WARNING
@@ -200,10 +200,30 @@ def test_missing_efforts_are_told():
     assert found.advice == "Set joint_effort: none in profile sim"
 
 
-def test_nothing_is_said_of_a_robot_that_moves_nor_of_motor_currents_nor_of_an_arm_without_weight():
+@pytest.mark.parametrize(
+    ("effort", "kind"),
+    [(np.zeros(6), "none"), (GRAVITY / 9.0, "current"), (0.03 * GRAVITY, "torque_without_gravity")],
+)
+def test_another_kind_of_effort_is_a_warning_that_names_the_entry(effort, kind):
+    (found,) = judge_torques(UR5, MODEL, at_rest(effort))
+    assert (found.level, found.advice) == (WARNING, f"Set joint_effort: {kind} in profile sim")
+    if kind != "none":
+        (found,) = judge_torques(under(joint_effort=kind), MODEL, at_rest(effort))
+        assert found.level is OK
+
+
+def test_a_wrong_torque_constant_is_told():
+    assert (
+        judge_torques(under(joint_effort="current", torque_constant=(9.0,) * 6), MODEL, at_rest(GRAVITY / 9.0))[0].level
+        is OK
+    )
+    (found,) = judge_torques(under(joint_effort="current", torque_constant=(4.0,) * 6), MODEL, at_rest(GRAVITY / 9.0))
+    assert (found.level, found.advice) == (WARNING, "Check torque_constant in profile sim")
+
+
+def test_nothing_is_said_of_a_robot_that_moves_nor_of_an_arm_without_weight():
     moving = [*at_rest(-GRAVITY), *at_rest(-GRAVITY, 1, v=0.1)]
     assert judge_torques(UR5, MODEL, moving) == []
-    assert judge_torques(under("real"), MODEL, at_rest(-GRAVITY)) == []
     upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
     assert np.linalg.norm(MODEL.at(upright).gravity) < 2.0
     assert judge_torques(UR5, MODEL, [RobotState(0.0, upright, np.zeros(6), np.zeros(6))]) == []
@@ -214,7 +234,7 @@ def test_the_sign_of_the_gen3_s_profile_is_that_of_the_vendor_s_torques():
     robot = load_robot("gen3", "real")
     model = RobotModel.of(robot)
     sent = -model.at(np.array(robot.home)).gravity
-    states = [RobotState(0.0, np.array(robot.home), np.zeros(7), robot.profile.effort_sign * sent)]
+    states = [RobotState(0.0, np.array(robot.home), np.zeros(7), sent)]
     (found,) = judge_torques(robot, model, states)
     assert found.level is OK
 

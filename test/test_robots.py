@@ -16,6 +16,7 @@ from robot_control_ros.core.types import CommandMode
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.robot.profile import JOINT_EFFORTS
 
 URDF = """<robot name="pendulum">
   <link name="root"/>
@@ -229,7 +230,7 @@ BAD = [  # the entry, what stands there, and the error's name, value and bound
     ("profiles.sim.limits", {"position": [1.0]}, "limits", "position", ("effort", "velocity")),
     ("profiles.sim.limits", {"effort": [1.0, 2.0]}, "limits", [1.0, 2.0], 1),
     ("profiles.sim.limits", {"effort": [0.0]}, "limits", 0.0, POSITIVE),
-    ("profiles.sim.joint_effort", "A", "joint_effort", "A", ("torque", "reversed_torque", "none")),
+    ("profiles.sim.joint_effort", "A", "joint_effort", "A", tuple(JOINT_EFFORTS)),
     ("profiles.sim.notes", "one", "notes", "one", None),
     ("safe_damping", [-1.0], "safe_damping", -1.0, POSITIVE),
     ("law_gains", None, "law_gains", None, None),

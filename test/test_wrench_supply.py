@@ -125,7 +125,7 @@ def test_an_estimate_is_offered_where_the_pipeline_takes_it(kind):
     robot = load_robot("ur5", "ethercat")
     robot = replace(robot, profile=replace(robot.profile, joint_effort=kind))
     law = RunningLaw(robot, "admittance")
-    measured = not math.isnan(robot.profile.effort_sign)
+    measured = robot.profile.measures_torque
     assert ("joint_effort" in str(refusal(law))) is measured
     assert ("joint_effort" in missing_wrench(law, "no wrench has arrived")) is measured
     if measured:

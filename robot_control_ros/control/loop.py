@@ -75,7 +75,7 @@ class ControlLoop:
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
         self._singular_damping = SingularDamping(robot)
-        self.wrench = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign))
+        self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
         self.workspace = Workspace(robot.profile.workspace)
         self._late_samples = LateSamples(robot)
         self.times = CycleTimes(robot.period)

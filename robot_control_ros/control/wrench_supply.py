@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ..core.errors import ConfigError
 from ..laws import law_names
 from ..laws.running_law import RunningLaw
@@ -39,7 +37,7 @@ def ways_out(robot: RobotConfig) -> str:
 
 def estimate(robot: RobotConfig) -> str:
     """How to estimate the wrench from the joint torques; empty where the robot doesn't measure them."""
-    return "" if math.isnan(robot.profile.effort_sign) else ", or set wrench.source to joint_effort"
+    return ", or set wrench.source to joint_effort" if robot.profile.measures_torque else ""
 
 
 def laws_without_wrench(robot: RobotConfig) -> tuple[str, ...]:

@@ -11,13 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import unknown
 from ..core.gains import JOINT
-from ..core.types import CommandMode
+from ..core.types import Array, CommandMode
 from .files import extended
 from .schema import SOME, entry
 
-JOINT_EFFORTS = {"torque": 1.0, "reversed_torque": -1.0, "none": math.nan}
+JOINT_EFFORTS = {
+    "torque": 1.0,
+    "reversed_torque": -1.0,
+    "torque_without_gravity": 1.0,
+    "current": 1.0,
+    "none": math.nan,
+}
 CONTROLLERS = {mode: f"forward_{mode.value}_controller" for mode in CommandMode}
 
 
@@ -48,7 +56,14 @@ class HardwareProfile:
     joint_effort: str = entry(
         "torque",
         choices=JOINT_EFFORTS,
-        doc="What the efforts of joint states are; `none` for motor currents and the like.",
+        doc="What the efforts of joint states are. A `current` [A] needs `torque_constant`, or else gives no torque.",
+    )
+    torque_constant: tuple[float, ...] = entry(
+        (),
+        size=JOINT,
+        above=0.0,
+        unit="N·m/A",
+        doc="Joint torque per ampere, gear included, where `joint_effort` is `current`; empty where it is unknown.",
     )
     running_topic: str = entry(
         "",
@@ -108,9 +123,16 @@ class HardwareProfile:
         return tuple(name for name, own in by_robot.items() if own)
 
     @property
-    def effort_sign(self) -> float:
-        """Factor for the efforts of joint states: 1, -1, or NaN if they are not torques."""
+    def effort_factor(self) -> float | Array:
+        """From the efforts of joint states to torques: one factor or (n,); NaN where they give no torque."""
+        if self.joint_effort == "current":
+            return np.array(self.torque_constant) if self.torque_constant else math.nan
         return JOINT_EFFORTS[self.joint_effort]
+
+    @property
+    def measures_torque(self) -> bool:
+        """Whether joint states give the joint torques."""
+        return not np.isnan(self.effort_factor).any()
 
 
 def extended_profile(profiles: Mapping[str, Any], name: str) -> Any:

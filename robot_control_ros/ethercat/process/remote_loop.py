@@ -129,7 +129,7 @@ class RemoteWrench:
 
     def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
         self._call = connection.call
-        self.settings = WrenchPipeline(robot.profile.wrench, not math.isnan(robot.profile.effort_sign)).settings
+        self.settings = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque).settings
         self.reason = ""
 
     def zero(self) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -86,8 +87,8 @@ class LoopMonitor:
         else:
             self._log.info(f"{law} begins where the robot is: its commands are executed")
 
-    def message(self) -> DiagnosticArray:
-        """The present diagnosis; rates are those since the last call."""
+    def message(self, more: Mapping[str, str]) -> DiagnosticArray:
+        """The present diagnosis; rates are those since the last call. `more` are further values, where not empty."""
         now = time.monotonic()
         passed, speed = self._passed(now)
         rate = (self._latencies.count - self._counted) / passed
@@ -95,7 +96,8 @@ class LoopMonitor:
         level, text = self._judge(rate, now)
         status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
-        status.values = [KeyValue(key=key, value=value) for key, value in self._values(rate, speed).items()]
+        values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         return array

@@ -25,6 +25,7 @@ from ..common.system_check import check_conflicting_publishers, check_controller
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
 from .diagnostics import LoopMonitor
+from .effort_check import EffortCheck
 from .follow_joint_trajectory import FollowJointTrajectory
 from .payload_services import PayloadServices
 from .state_input import StateInput
@@ -73,6 +74,7 @@ class ControllerRuntime:
         self._input = StateInput(loop.robot, loop.model, self._clock)
         self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
+        self._effort_check = EffortCheck(loop.robot, loop.model)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
         self._entities = Entities(node)
@@ -244,7 +246,9 @@ class ControllerRuntime:
             conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
             if conflicting:
                 self._monitor.refuse(ConfigError(describe(conflicting)))
-        self._diagnostics.publish(self._monitor.message())
+        if warning := self._effort_check.look(self._input.sent if self.active else None):
+            self._node.get_logger().warning(warning)
+        self._diagnostics.publish(self._monitor.message({"effort": self._effort_check.text}))
 
     def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """While the controller is active: report what can't be used, and go on."""

@@ -9,7 +9,7 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
 from ...core.errors import ConfigError
-from ...core.types import RobotState, Wrench
+from ...core.types import Array, RobotState, Wrench
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.wrench import check_wrench
@@ -23,14 +23,21 @@ class StateInput:
     """Reads joint states, and adds the last wrench to them.
 
     Args:
-        robot: its profile has the sign of efforts, and how long joint states may stay the same.
+        robot: its profile says what efforts are, and how long joint states may stay the same.
         model: has the frames that a wrench may come in.
         clock: gives the present time, by the clock of the stamps [s].
+
+    Attributes:
+        sent: the last joint state as it was sent, its efforts in the driver's unit; None before the first.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
         self._profile, self._model, self._clock = robot.profile, model, clock
         self._reader = WireReader(JointStateReader(robot.joints))
+        self._factor = robot.profile.effort_factor
+        self._as_sent = robot.profile.joint_effort == "torque"
+        self._lacks_gravity = robot.profile.joint_effort == "torque_without_gravity"
+        self.sent: RobotState | None = None
         self._wrench: Wrench | None = None
         self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
 
@@ -53,12 +60,18 @@ class StateInput:
         if wrench is not None and wrench.time is None:
             # As old as it is since the first joint state after it: the sensor's clock may be another.
             wrench = self._wrench = replace(wrench, time=state.time)
-        sign = self._profile.effort_sign
-        effort = state.effort if sign == 1.0 else sign * state.effort
+        self.sent = state
+        effort = state.effort if self._as_sent else self._torque(state)
         age = self._clock() - state.time
         if not 0.0 < age < MAX_AGE:
             age = 0.0
         return RobotState(state.time, state.q, state.v, effort, wrench, age=age)
+
+    def _torque(self, state: RobotState) -> Array:
+        """The whole joint torques (n,) [N·m]; NaN where they aren't known."""
+        if self._lacks_gravity:
+            return np.asarray(state.effort + self._model.at(state.q).gravity)
+        return np.asarray(self._factor * state.effort)
 
     def on_wrench(self, message: WrenchStamped) -> None:
         """Take a wrench over.

@@ -10,13 +10,13 @@ import numpy as np
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...sensing.joint_effort import judge_effort
 from ..common.findings import Finding, error, ok, warning
 
 MAX_AGE = 0.05  # s that a stamp may be old, or ahead, when its message arrives
 ANOTHER_TIME = 1e7  # s: stamps that are further off are no wall time
 RATE_TOLERANCE = 0.1  # fraction of the nominal rate
 AT_REST = 0.02  # rad/s
-MIN_GRAVITY = 2.0  # N·m, from which on the sign of a torque can be judged
 MAX_FREE_FORCE = 5.0  # N of force in free space, beyond which a tare is needed
 
 
@@ -92,28 +92,27 @@ def judge_joints(robot: RobotConfig, names: Sequence[str]) -> Finding:
 
 
 def judge_torques(robot: RobotConfig, model: RobotModel, states: Sequence[RobotState]) -> list[Finding]:
-    """Whether measured torques, of a robot at rest, are those that hold its weight, in sign and size.
-
-    Efforts are taken with the profile's sign; nothing is found of a robot that moves.
-    """
-    if robot.profile.joint_effort == "none" or any(np.abs(state.v).max() > AT_REST for state in states):
+    """Whether efforts, as they were sent, are what the profile says; nothing is found of a robot that moves."""
+    profile = robot.profile
+    if any(np.abs(state.v).max() > AT_REST for state in states):
         return []
     effort = np.mean([state.effort for state in states], axis=0)
+    where = f"in profile {robot.profile_name}"
     if not np.isfinite(effort).all():
-        return [warning("joint states: no effort", f"Set joint_effort: none in profile {robot.profile_name}")]
-    gravity = model.at(states[-1].q).gravity
-    if np.linalg.norm(gravity) < MIN_GRAVITY:
+        missing = warning("joint states: no effort", f"Set joint_effort: none {where}")
+        return [] if profile.joint_effort == "none" else [missing]
+    found = judge_effort(profile, effort, model.at(states[-1].q).gravity)
+    if found is None or (profile.joint_effort == "none" and found.kind in ("none", "")):
         return []
-    same, reversed_ = np.linalg.norm(effort - gravity), np.linalg.norm(effort + gravity)
-    size = f"{_numbers(effort)} N·m measured, {_numbers(gravity)} N·m of gravity in the model"
-    if reversed_ < 0.5 * same:
-        other = "torque" if robot.profile.joint_effort == "reversed_torque" else "reversed_torque"
-        remedy = f"Set joint_effort: {other} in profile {robot.profile_name}"
-        return [error(f"joint efforts have the wrong sign: {size}", remedy)]
-    if same > 0.5 * np.linalg.norm(gravity):
+    if found.expected or profile.joint_effort == "none":
+        return [ok(found.text)]
+    if found.kind == profile.joint_effort:
+        return [warning(found.text, f"Check torque_constant {where}")]
+    if not found.kind:
         remedy = "Are they torques? What is mounted must be in the description; or set joint_effort: none"
-        return [warning(f"joint efforts don't hold the weight: {size}", remedy)]
-    return [ok(f"joint efforts hold the weight: {size}")]
+        return [warning(found.text, remedy)]
+    opposite = {found.kind, profile.joint_effort} == {"torque", "reversed_torque"}
+    return [(error if opposite else warning)(found.text, f"Set joint_effort: {found.kind} {where}")]
 
 
 def judge_wrench_frame(robot: RobotConfig, model: RobotModel, frame: str) -> Finding:
@@ -142,7 +141,3 @@ def _rate(what: str, samples: Samples, simulated: bool) -> tuple[str, float]:
         speed = float(gaps.sum() / samples.gaps(False).sum())
         text += f", of a simulation at {speed:.2f} times real time"
     return text, rate
-
-
-def _numbers(values: Array) -> str:
-    return "[" + ", ".join(f"{value:.1f}" for value in values) + "]"

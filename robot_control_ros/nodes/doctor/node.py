@@ -6,7 +6,6 @@ import importlib.util
 import os
 import resource
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +110,7 @@ class Doctor(Node):
         findings = [examination.judge_joints(robot, names), clock]
         if clock.level is not Level.ERROR:
             findings.append(examination.judge_rate("joint states", samples, profile.rate, profile.simulated_time))
-        states = [replace(state, effort=profile.effort_sign * state.effort) for _, state in heard]
-        return findings + examination.judge_torques(robot, self._model, states)
+        return findings + examination.judge_torques(robot, self._model, [state for _, state in heard])
 
     def _silent(self, topic: str, text: str) -> list[Finding]:
         """Somebody publishes, but nothing comes; where nobody does, check_system has found that."""
