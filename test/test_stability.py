@@ -18,9 +18,9 @@ from robot_control_ros.experiments.stability.cells import (
     TRANSLATION,
     WALL,
     Cell,
-    largest_stable,
     virtual_damping,
 )
+from robot_control_ros.laws.stiffness_bound import largest_stable
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.delayed import DelayedPlant

@@ -136,6 +136,21 @@ class Impedance:
             terms["posture"] = self._posture_torque(state, kin, reference, gains)
         return Command(self.mode, total(terms))
 
+    @staticmethod
+    def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
+        """See :class:`~.law.ControlLaw`; C(q, q̇) is of second order."""
+        axes = gains.axes
+        mobility = jacobian.dot(np.linalg.solve(mass, jacobian.T))
+        inertia = np.diag(axes * gains.inertia * axes)
+        share = np.eye(6) - inertia.dot(np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility))
+        spring, damper = np.diag(axes * gains.stiffness * axes), _designed_damping(gains, mass, jacobian)
+        stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
+        if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
+            rows = axes[:, None] * jacobian
+            null = np.column_stack([project(unit, rows, mass, 1.0 - axes**2) for unit in np.eye(len(mass))])
+            stiffness, damping = stiffness + gains.posture_stiffness * null, damping + gains.posture_damping * null
+        return stiffness, damping
+
     def _adopt(self, gains: Gains) -> None:
         """What depends on the gains alone."""
         axes = gains.axes
@@ -146,12 +161,7 @@ class Impedance:
 
     def _design_damping(self, kin: RobotDynamics, gains: Gains) -> None:
         """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity."""
-        axes = gains.axes
-        damping = np.diag(gains.damping)
-        if gains.damping_ratio.any():
-            _, solved, _ = lapack.dposv(kin.mass, kin.jacobian.T)
-            damping += _critical_damping(self._stiffness, kin.jacobian.dot(solved), axes, gains.damping_ratio)
-        self._damping = axes[:, None] * damping * axes
+        self._damping = _designed_damping(gains, kin.mass, kin.jacobian)
         self._damping_age = 0.0
 
     @staticmethod
@@ -176,6 +186,17 @@ class Impedance:
         away = kin.model.wrap(posture - state.q)
         torque = gains.posture_stiffness * away - gains.posture_damping * state.v
         return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
+
+
+def _designed_damping(gains: Impedance.Gains, mass: Array, jacobian: Array) -> Array:
+    """D (6, 6) at a posture."""
+    axes = gains.axes
+    damping = np.diag(gains.damping)
+    if gains.damping_ratio.any():
+        _, solved, _ = lapack.dposv(mass, jacobian.T)
+        stiffness = axes * gains.stiffness * axes
+        damping += _critical_damping(stiffness, jacobian.dot(solved), axes, gains.damping_ratio)
+    return np.asarray(axes[:, None] * damping * axes)
 
 
 def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Array) -> Array:

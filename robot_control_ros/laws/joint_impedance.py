@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ..core.gains import JOINT, gain
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
@@ -61,6 +63,11 @@ class JointImpedance:
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
+
+    @staticmethod
+    def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
+        """See :class:`~.law.ControlLaw`."""
+        return np.diag(gains.stiffness), np.diag(joint_damping(gains, mass.diagonal()))
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is remembered."""

@@ -82,6 +82,12 @@ class TaskSpacePD:
         self._adopted: object = None
         self._rotation_error = rotation_log
 
+    @staticmethod
+    def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
+        """See :class:`~.law.ControlLaw`."""
+        stiffness, damping = (jacobian.T.dot(each).dot(jacobian) for each in (gains.stiffness, gains.damping))
+        return stiffness, damping + np.diag(gains.joint_damping)
+
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is remembered."""
 

@@ -41,6 +41,12 @@ class HardwareProfile:
         doc="True where 0 N·m holds the arm. The law's own compensation is then off and can't be switched on: twice "
         "compensated, the arm would rise."
     )
+    delay: float = entry(
+        0.0,
+        lower=0.0,
+        unit="s",
+        doc="From a sample to the effect of its command; 0 stands for two periods. It bounds the stiffness.",
+    )
     extends: str = entry("", doc="Another profile of the file; this one says only what differs.")
     friction_by_robot: bool = entry(False, doc="True where the robot compensates its friction.")
     description: str = entry("", doc="The system, for people.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from ...core.gains import ParameterSet
 from ...core.types import Array
 from ...laws.admittance import Admittance
 from ...laws.running_law import RunningLaw
+from ...laws.stiffness_bound import largest_stable
 from ...laws.wall_contact import least_damping
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
@@ -20,7 +20,6 @@ from .trials import CONTACT, contact_is_stable, impedance_is_stable
 RATES = (125.0, 250.0, 500.0, 1000.0)  # Hz
 DELAYS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016)  # s
 OFFSET = 0.4  # rad from home, of every joint, in the postures other than home
-STEP, TOLERANCE = 4.0, 0.1  # ratio of the scan from below, and of the bracket at its end, less 1
 SOFT = (500.0, 20.0)  # N/m, N·m/rad: of the part that isn't measured
 
 # Of ẍ + 2 ω ẋ + ω² x = 0 whose spring and damper act τ late: |2 ω s + ω²| = |s²| at s = i u ω, u² = 2 + √5, where the
@@ -107,26 +106,6 @@ def measure(name: str, rate: float, delay: float) -> Cell:
     half_of_both = held(translation / 2.0, rotation / 2.0)
     wall = largest_stable(against, WALL.lowest, WALL.highest)
     return Cell(name, rate, delay, translation, rotation, half_of_both, wall)
-
-
-def largest_stable(stable: Callable[[float], bool], lowest: float, highest: float) -> float:
-    """The largest stable value that was tried below the first failure, from `lowest` > 0 to `highest`.
-
-    The range is scanned from below in factors of STEP, then bisected between the last stable value and the first
-    failure, until their ratio is within 1 + TOLERANCE. An unstable island narrower than a step can be missed. The
-    result is 0 where `lowest` isn't stable, and `highest` where all tried values are.
-    """
-    good, bad = 0.0, lowest
-    while stable(bad):
-        good, bad = bad, min(STEP * bad, highest)
-        if good >= highest:
-            return highest
-    if good == 0.0:
-        return 0.0
-    while bad > (1.0 + TOLERANCE) * good:
-        middle = math.sqrt(good * bad)
-        good, bad = (middle, bad) if stable(middle) else (good, middle)
-    return good
 
 
 def lightest(robot: RobotConfig) -> tuple[float, float]:

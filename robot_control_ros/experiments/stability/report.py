@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.types import Array
+from ...laws import stiffness_bound
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from ...simulation.mujoco_plant import PHYSICS_STEP
@@ -38,6 +39,7 @@ def page_text(cells: Sequence[Cell], figure: Path) -> str:
             both=sum(cell.half_of_both for cell in cells),
             count=len(cells),
             search=search,
+            scan=stiffness_bound,
             trials=trials,
             physics_rate=1.0 / PHYSICS_STEP,
             press_mm=1e3 * trials.PRESS,
