@@ -9,7 +9,7 @@ from arms import random_arm
 
 from robot_control_ros.core.types import JointSpaceReference, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.laws.stiffness_bound import STIFFEST, SampledArm, largest_stable, running_delay, stiffness_bound
+from robot_control_ros.laws.stiffness_bound import STIFFEST, SampledArm, running_delay, stiffness_bound
 
 LAWS = ("impedance", "joint_impedance", "task_space_pd")
 STEP = 5e-4  # s of the simulation
@@ -59,7 +59,11 @@ def test_a_fraction_of_a_period_lies_between_whole_ones(rng):
     period, damping = 0.002, 1.0
     limits = []
     for delay in np.linspace(0.5, 4.0, 15) * period:
-        stable = [value for value in np.geomspace(1e-4, 1e-1, 400) if is_stable(one_inertia(value, period, delay), 0.0, damping)]
+        stable = [
+            value
+            for value in np.geomspace(1e-4, 1e-1, 400)
+            if is_stable(one_inertia(value, period, delay), 0.0, damping)
+        ]
         limits.append(min(stable))
     assert (np.diff(limits) >= 0.0).all()
 

@@ -8,9 +8,9 @@ acts from t_k + τ on, until the next one does. With τ = d T + r, 0 ≤ r < T, 
 
     x_{k+1} = Φ(T) x_k + Φ(T - r) Γ(r) tau_{k-d-1} + Γ(T - r) tau_{k-d},   x = [δq; q̇].
 
-The loop, with the torques under way as states, is stable where no eigenvalue is larger than 1. For one inertia that gives
-D T / M < 2 sin(π / (2 (2 d + 1))) without a spring, and for d = 0 also D > K T / 2 (J. E. Colgate, G. Schenkel, Passivity
-of a class of sampled-data systems, J. Robotic Systems 14(1), 1997).
+The loop, with the torques under way as states, is stable where no eigenvalue is larger than 1. For one inertia that
+gives D T / M < 2 sin(π / (2 (2 d + 1))) without a spring. For d = 0 a spring needs D > K T / 2, the condition of
+J. E. Colgate, G. Schenkel, Passivity of a class of sampled-data systems, J. Robotic Systems 14(1), 1997.
 
 M has the rotors' inertia; B is viscous friction. Coulomb friction is left out: it stops small oscillations only. Rigid
 joints, exact velocities, and drives that give the commanded torque: so the bounds are upper ones.
@@ -55,7 +55,11 @@ class SampledArm:
         rest = max(delay - self._whole * period, 0.0)
         inverse = np.linalg.inv(mass)
         flow = np.zeros((3 * n, 3 * n))
-        flow[:n, n : 2 * n], flow[n : 2 * n, n : 2 * n], flow[n : 2 * n, 2 * n :] = np.eye(n), -inverse * friction, inverse
+        flow[:n, n : 2 * n], flow[n : 2 * n, n : 2 * n], flow[n : 2 * n, 2 * n :] = (
+            np.eye(n),
+            -inverse * friction,
+            inverse,
+        )
         before, after = expm(rest * flow), expm((period - rest) * flow)
         motion, state, torque = after[: 2 * n, : 2 * n], slice(0, 2 * n), slice(2 * n, None)
         self._free, self._old = motion.dot(before[state, state]), motion.dot(before[state, torque])
