@@ -10,7 +10,7 @@ from typing import Any
 from ...core.errors import ConfigError
 from ...laws import law_names
 from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
-from ..markup import GREEN, RED, note
+from ..markup import GREEN, GREY, RED, note
 from ..page_thread import PageThread
 from . import gains_file
 from .law_panel import LawPanel
@@ -41,6 +41,7 @@ class GainsPanel:
         thread.connect(gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset)
         self._equation = LawPanel(gui)
         self._first = gui.add_folder(None)
+        self._bounds = gui.add_html("")
         with gui.add_folder("More gains, wrench, files", expand_by_default=False):
             self._per_axis = gui.add_checkbox("Per axis", False, hint="A slider for each axis or joint.")
             self._rest = gui.add_folder(None)
@@ -69,6 +70,7 @@ class GainsPanel:
                 handle.value = shown(self._parameters[name], control)
             handle.disabled = not answers
         self._law.disabled = not answers
+        self._bounds.content = describe_bounds(self._parameters, self._link.health().diagnosis)
 
     def _draw_law(self, law: str) -> None:
         options = tuple(dict.fromkeys((*self._laws, law))) if law else ("…",)
@@ -167,6 +169,12 @@ class GainsPanel:
     def _refuse_file(self, name: str, message: str) -> None:
         """It stays beside the button until the next file."""
         self._file.content = note(f"{name} is refused: {message}. Nothing of it was taken over.", RED)
+
+
+def describe_bounds(parameters: Mapping[str, Parameter], diagnosis: Mapping[str, str]) -> str:
+    """What the controller says of the gains that the arm bears at this posture, a line for each; may be empty."""
+    found = ((name, diagnosis.get(f"bound of {name}", "")) for name in parameters)
+    return "".join(note(f"{name.replace('_', ' ').capitalize()} here: {text}.", GREY) for name, text in found if text)
 
 
 def _touched(handle: Any, duration: float = TOUCHED) -> bool:

@@ -87,13 +87,18 @@ class LoopMonitor:
         else:
             self._log.info(f"{law} begins where the robot is: its commands are executed")
 
-    def message(self, more: Mapping[str, str]) -> DiagnosticArray:
-        """The present diagnosis; rates are those since the last call. `more` are further values, where not empty."""
+    def message(self, more: Mapping[str, str], warning: str) -> DiagnosticArray:
+        """The present diagnosis; rates are those since the last call.
+
+        Args:
+            more: further values, where not empty.
+            warning: of the gains, told where nothing is worse; or empty.
+        """
         now = time.monotonic()
         passed, speed = self._passed(now)
         rate = (self._latencies.count - self._counted) / passed
         self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
-        level, text = self._judge(rate, now)
+        level, text = self._judge(rate, now, warning)
         status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
         values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
@@ -114,7 +119,7 @@ class LoopMonitor:
         simulated = self._stamp - self._stamp_since
         return (simulated, simulated / wall) if simulated > 0.0 else (wall, 0.0)
 
-    def _judge(self, rate: float, now: float) -> tuple[bytes, str]:
+    def _judge(self, rate: float, now: float, warning: str) -> tuple[bytes, str]:
         nominal = self._loop.robot.profile.rate
         if now - self._refused_at < RECENT:
             return DiagnosticStatus.ERROR, self._refusal
@@ -124,8 +129,8 @@ class LoopMonitor:
             return DiagnosticStatus.WARN, "no joint states"
         if self._rest_reason:
             return DiagnosticStatus.WARN, f"the law rests: {self._rest_reason}"
-        if self._loop.warning:
-            return DiagnosticStatus.WARN, self._loop.warning
+        if warning := self._loop.warning or warning:
+            return DiagnosticStatus.WARN, warning
         if rate < 0.9 * nominal:
             return DiagnosticStatus.WARN, f"{rate:.0f} Hz where {nominal:.0f} Hz are nominal"
         return DiagnosticStatus.OK, "running"

@@ -27,6 +27,7 @@ from .commands import CommandPublishers
 from .diagnostics import LoopMonitor
 from .effort_check import EffortCheck
 from .follow_joint_trajectory import FollowJointTrajectory
+from .gain_monitor import GainMonitor
 from .payload_services import PayloadServices
 from .state_input import StateInput
 from .targets import Targets
@@ -75,6 +76,7 @@ class ControllerRuntime:
         self._monitor = LoopMonitor(node, loop, self._simulated)
         self._payload = PayloadServices(node, loop)
         self._effort_check = EffortCheck(loop.robot, loop.model)
+        self._gains = GainMonitor(loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = False
         self._entities = Entities(node)
@@ -176,6 +178,7 @@ class ControllerRuntime:
         """Take the topics back."""
         self.deactivate()
         self._entities.close()
+        self._gains.close()
         self._loop.close()
 
     def _on_joint_state(self, message: bytes) -> None:
@@ -246,9 +249,11 @@ class ControllerRuntime:
             conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
             if conflicting:
                 self._monitor.refuse(ConfigError(describe(conflicting)))
-        if warning := self._effort_check.look(self._input.sent if self.active else None):
-            self._node.get_logger().warning(warning)
-        self._diagnostics.publish(self._monitor.message({"effort": self._effort_check.text}))
+        if self.active:
+            for warning in filter(None, (self._effort_check.look(self._input.sent), self._gains.look())):
+                self._node.get_logger().warning(warning)
+        values = {"effort": self._effort_check.text} | self._gains.values()
+        self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
 
     def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """While the controller is active: report what can't be used, and go on."""

@@ -1,0 +1,84 @@
+"""What the gains of a law may be at a posture, and whether they are beyond it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..core.gains import AXES, gain_specs
+from ..core.types import Array
+from ..laws.contact_bound import contact_bound
+from ..laws.running_law import RunningLaw
+from ..laws.stiffness_bound import StiffnessBound, running_delay, stiffness_bound
+from ..laws.wall_contact import WALL
+from ..robot.model import RobotDynamics
+
+
+@dataclass(frozen=True)
+class GainReport:
+    """The bounds of a law's gains at a posture.
+
+    Attributes:
+        bounds: by gain, its bound; empty for a law without any.
+        warning: which gain is beyond; empty where none is.
+    """
+
+    bounds: Mapping[str, str]
+    warning: str
+
+
+def gain_report(running: RunningLaw, kin: RobotDynamics, load: float = 0.0) -> GainReport:
+    """The bounds of the gains that a law goes to. It takes milliseconds: not for a control cycle.
+
+    Args:
+        running: the law on its robot.
+        kin: at the posture; its mass is read.
+        load: mass beyond the sensor [kg].
+    """
+    stiffness = stiffness_bound(running, kin)
+    if stiffness is not None:
+        return _of_stiffness(running, stiffness)
+    return _of_contact(running, kin, load)
+
+
+def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
+    (spec,) = (each for each in gain_specs(type(bound.gains)) if each.name == "stiffness")
+    bounds = {"stiffness": f"at most {_numbers(bound.values)} {spec.unit}, each beside the others as they are"}
+    if bound.factor >= 1.0:
+        return GainReport(bounds, "")
+    rule = (
+        f"its stiffness must be at most {bound.factor:.2g} times as high" if bound.factor else "its damping is too high"
+    )
+    return GainReport(bounds, f"{running.name}: unstable at this posture, {_describe_timing(running)}: {rule}")
+
+
+def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float) -> GainReport:
+    walled, free = contact_bound(running, kin, load=load), contact_bound(running, kin, wall=0.0, load=load)
+    if walled is None or free is None:
+        return GainReport({}, "")
+    gains = running.gains.target
+    bounds = {
+        "mass": f"at least {_numbers(walled.mass)} kg against {WALL:g} N/m, {_numbers(free.mass)} kg free",
+        "damping": f"with the ratio's, at least {_numbers(walled.damping)} N·s/m against {WALL:g} N/m, "
+        f"{_numbers(free.damping)} N·s/m free",
+    }
+    for bound, where in ((free, "free"), (walled, f"against {WALL:g} N/m")):
+        light = (
+            (gains.moved_axes[:3] > 0.0) & (gains.mass[:3] < bound.mass) & (gains.virtual_damping[:3] < bound.damping)
+        )
+        if light.any():
+            axes = ", ".join(axis for axis, each in zip(AXES, light, strict=False) if each)
+            least = f"{_numbers(bound.mass)} kg, or damping {_numbers(bound.damping)} N·s/m"
+            rule = f"along {axes}; mass must be at least {least}"
+            return GainReport(bounds, f"{running.name}: unstable {where}, {_describe_timing(running)}, {rule}")
+    return GainReport(bounds, "")
+
+
+def _describe_timing(running: RunningLaw) -> str:
+    return f"with commands {1e3 * running_delay(running):.3g} ms late at {running.robot.profile.rate:g} Hz"
+
+
+def _numbers(values: Array) -> str:
+    """Two digits of each; once where all are alike."""
+    texts = [f"{value:.2g}" if value < 100.0 else f"{float(f'{value:.2g}'):.0f}" for value in values.tolist()]
+    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)

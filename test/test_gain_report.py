@@ -1,0 +1,122 @@
+"""What is said of gains beside their bounds: by the report, the command, the page and the controller's monitor."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_control_ros.control.gain_report import gain_report
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.types import RobotState
+from robot_control_ros.dashboard.gains.gains_panel import describe_bounds
+from robot_control_ros.dashboard.link import Parameter
+from robot_control_ros.experiments.stability import gain_table
+from robot_control_ros.laws import law_names
+from robot_control_ros.laws.contact_bound import contact_bound
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.laws.stiffness_bound import stiffness_bound
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.model import RobotModel
+
+UR5E = load_robot("ur5e")
+HOME = RobotModel.of(UR5E).at(np.array(UR5E.home))
+
+
+def with_delay(delay):
+    return replace(UR5E, profile=replace(UR5E.profile, delay=delay))
+
+
+@pytest.mark.parametrize("law", ["impedance", "joint_impedance", "task_space_pd"])
+def test_stiffness_beyond_the_factor_is_told_and_below_it_isn_t(law):
+    robot = with_delay(0.02)
+    gains = RunningLaw(robot, law).gains.target
+    diagonal = gains.stiffness.diagonal() if gains.stiffness.ndim == 2 else gains.stiffness
+    values = {} if law != "task_space_pd" else {"damping": [20.0] * 3 + [1.0] * 3}
+    factor = stiffness_bound(RunningLaw(robot, law, values), HOME).factor
+    for times, told in ((0.8, False), (1.5, True)):
+        stiffness = (times * factor * diagonal).tolist()
+        running = RunningLaw(robot, law, values | {"stiffness": stiffness})
+        report = gain_report(running, HOME)
+        assert bool(report.warning) is told
+        assert (law in report.warning) is told
+        assert (
+            running.gains.target.stiffness.tolist()
+            == RunningLaw(robot, law, {"stiffness": stiffness}).gains.target.stiffness.tolist()
+        )
+
+
+def test_damping_that_is_unstable_alone_is_told():
+    values = {"damping": [2000.0] * 3 + [500.0] * 3, "stiffness": 0.0}
+    assert gain_report(RunningLaw(UR5E, "task_space_pd", values), HOME).warning
+
+
+def test_a_body_that_is_too_light_for_a_wall_is_told():
+    least = contact_bound(RunningLaw(UR5E, "admittance"), HOME).mass.min()
+    for times, told in ((0.5, True), (3.0, False)):
+        values = {"mass": [times * least] * 3 + [0.1] * 3}
+        assert bool(gain_report(RunningLaw(UR5E, "admittance", values), HOME).warning) is told
+
+
+def test_axes_that_give_no_way_are_not_told():
+    values = {"mass": [0.1] * 6, "selected_axes": [0, 0, 0, 1, 1, 1]}
+    assert not gain_report(RunningLaw(UR5E, "admittance", values), HOME).warning
+
+
+def test_a_law_without_bounds_says_nothing():
+    report = gain_report(RunningLaw(UR5E, "gravity_compensation"), HOME)
+    assert (report.bounds, report.warning) == ({}, "")
+
+
+@pytest.mark.parametrize("robot", robot_names())
+def test_the_robots_own_gains_are_within_their_bounds(robot, capsys):
+    assert gain_table([robot], "sim") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[1] for line in lines} == {"impedance", "joint_impedance", "task_space_pd", "admittance"} & set(
+        law_names()
+    )
+
+
+def test_the_page_shows_the_bounds_of_the_gains_that_it_has():
+    parameters = {name: Parameter(name, 1.0, 1.0) for name in ("stiffness", "damping_ratio")}
+    shown = describe_bounds(parameters, {"bound of stiffness": "at most 7 N/m", "bound of mass": "at least 3 kg"})
+    assert "at most 7 N/m" in shown
+    assert "at least 3 kg" not in shown
+    assert not describe_bounds(parameters, {})
+
+
+# --- the controller ---
+
+
+def looked(monitor, seconds=10.0):
+    """All that the monitor said until it had computed."""
+    said, end = [], time.monotonic() + seconds
+    while time.monotonic() < end and not any(said):
+        said.append(monitor.look())
+    return "".join(said)
+
+
+@pytest.mark.ros
+def test_the_controller_computes_anew_after_a_change_of_gains_and_warns_once():
+    pytest.importorskip("rclpy")
+    from robot_control_ros.nodes.controller.gain_monitor import GainMonitor
+
+    loop = ControlLoop(with_delay(0.02), "impedance")
+    loop.tick(RobotState(0.0, np.array(UR5E.home), np.zeros(6), np.zeros(6)))
+    monitor = GainMonitor(loop)
+    assert not looked(monitor, 1.0)
+    assert set(monitor.values()) == {"bound of stiffness"}
+    loop.running.gains.change(loop.running.gains.check({"stiffness": [500.0] * 3 + [5000.0] * 3}))
+    assert looked(monitor) == monitor.report.warning != ""
+    assert not looked(monitor, 0.2)
+    monitor.close()
+
+
+@pytest.mark.ros
+def test_before_the_first_state_the_controller_says_nothing():
+    pytest.importorskip("rclpy")
+    from robot_control_ros.nodes.controller.gain_monitor import GainMonitor
+
+    monitor = GainMonitor(ControlLoop(UR5E, "impedance"))
+    assert (monitor.look(), monitor.values()) == ("", {})
+    monitor.close()
