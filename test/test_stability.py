@@ -14,13 +14,12 @@ from robot_control_ros.experiments.stability.cells import (
     CRITICAL,
     QUANTITIES,
     ROTATION,
-    TOLERANCE,
     TRANSLATION,
     WALL,
     Cell,
     virtual_damping,
 )
-from robot_control_ros.laws.stiffness_bound import largest_stable
+from robot_control_ros.laws.stiffness_bound import TOLERANCE, largest_stable
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.delayed import DelayedPlant
