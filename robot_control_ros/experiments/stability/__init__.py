@@ -14,7 +14,7 @@ from ...core.errors import ConfigError
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
-from .gains import gain_table
+from .gain_table import gain_table
 from .press import press_table
 from .report import draw, page_text
 
