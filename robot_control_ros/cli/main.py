@@ -238,8 +238,8 @@ def _add_stability(commands: Any) -> None:
     add = add_command(commands, "stability", text, _stability)
     add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
     add("--wall", action="store_true", help="instead: press every law into a wall, and print how the contact holds")
-    add("--gains", action="store_true", help="instead: compute how stiff and how light each law may be, at home")
-    add("--profile", default="sim", help="whose rate and delay count, with --gains (sim)")
+    text = "instead: compute how stiff and how light each law may be at home, by rate and delay of a profile (sim)"
+    add("--gains", nargs="?", const="sim", default="", metavar="PROFILE", help=text)
     _add_evidence_files(add, "stability")
 
 
@@ -247,7 +247,7 @@ def _stability(options: argparse.Namespace) -> int:
     from ..experiments.stability import gain_table, press_table, stability
 
     if options.gains:
-        return gain_table(options.robot, options.profile)
+        return gain_table(options.robot, options.gains)
     if options.wall:
         return press_table(options.robot)
     return stability(options.robot, options.output, options.page)
