@@ -8,8 +8,15 @@ from typing import ClassVar
 from ..core.gains import JOINT, gain
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
+from .friction_compensation import (
+    FrictionCompensation,
+    friction_bound_gain,
+    friction_by_wrench_gain,
+    friction_gain,
+    friction_width_gain,
+)
 from .law import register
-from .terms import friction_gain, gravity_gain, gravity_torque, total
+from .terms import gravity_gain, gravity_torque, total
 
 
 @register("gravity_compensation")
@@ -17,7 +24,8 @@ class GravityCompensation:
     """Hold the arm against its own weight, and damp it.
 
     Law:
-        tau = s_g g(q) - D q̇ + s_f friction(q̇)
+        tau = s_g g(q) - D q̇ + u_f
+        u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
     Closed loop:
         M(q) q̈ + C(q, q̇) q̇ + (D + B) q̇ = tau_ext, with B the joints' own friction left over: a passive arm with
         kinetic energy only, d/dt (q̇ᵀ M q̇ / 2) = -q̇ᵀ (D + B) q̇ + q̇ᵀ tau_ext.
@@ -37,17 +45,20 @@ class GravityCompensation:
         )
         gravity: float = gravity_gain()
         friction: float = friction_gain()
+        friction_bound: Array = friction_bound_gain()
+        friction_width: float = friction_width_gain()
+        friction_by_wrench: float = friction_by_wrench_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
+        self._friction = FrictionCompensation()
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Nothing is remembered."""
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         self.terms = terms = {"gravity": gravity_torque(gains, kin), "damping": -gains.damping * state.v}
-        if gains.friction > 0.0:
-            terms["friction"] = gains.friction * kin.friction
+        self._friction.add(terms, gains, state, kin)
         return Command(self.mode, total(terms))

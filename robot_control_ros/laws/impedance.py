@@ -13,8 +13,15 @@ from ..core.gains import TASK, gain
 from ..core.spatial import pose_error_and_map
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
+from .friction_compensation import (
+    FrictionCompensation,
+    friction_bound_gain,
+    friction_by_wrench_gain,
+    friction_gain,
+    friction_width_gain,
+)
 from .law import register
-from .terms import damping_gain, damping_ratio_gain, friction_gain, gravity_gain, gravity_torque, total
+from .terms import damping_gain, damping_ratio_gain, gravity_gain, gravity_torque, total
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
@@ -27,12 +34,13 @@ class Impedance:
 
     Law:
         tau = J_eᵀ K e + Jᵀ [D (v_ref - v) + M (a_ref - a) + w_ref]
-              + s_c C(q, q̇) q̇ + s_g g(q) + s_f friction(q̇) + Nᵀ [k_n (q_n - q) - d_n q̇]
+              + s_c C(q, q̇) q̇ + s_g g(q) + u_f + Nᵀ [k_n (q_n - q) - d_n q̇]
         e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
         D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
         gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹.
         M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
         solved together with tau, so that nothing is differentiated.
+        u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
         An axis whose entry in `axes` is 0 is free: it has neither spring, damper nor inertia. (Where one or two of the
         three rotations are free, the exact gradient leaves them a part of at most |e| |K e| / 2, second order in e.)
     Closed loop:
@@ -77,6 +85,9 @@ class Impedance:
         coriolis: float = gain(False, doc="Compensate Coriolis and centrifugal torques.")
         gravity: float = gravity_gain()
         friction: float = friction_gain()
+        friction_bound: Array = friction_bound_gain()
+        friction_width: float = friction_width_gain()
+        friction_by_wrench: float = friction_by_wrench_gain()
         posture_stiffness: float = gain(
             0.0,
             unit="N·m/rad",
@@ -91,6 +102,7 @@ class Impedance:
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
+        self._friction = FrictionCompensation()
         self._posture = np.zeros(0)
         self._stiffness = np.zeros(6)
         self._damping = np.zeros((6, 6))
@@ -128,12 +140,11 @@ class Impedance:
             terms["feedforward"] = jacobian_t.dot(reference.wrench)
         if gains.coriolis > 0.0:
             terms["coriolis"] = gains.coriolis * kin.coriolis
-        if gains.friction > 0.0:
-            terms["friction"] = gains.friction * kin.friction
         if self._adds_inertia:
             terms["inertia"] = jacobian_t.dot(self._inertia_force(state, kin, reference, gains, spring + damper))
         if self._holds_posture:
             terms["posture"] = self._posture_torque(state, kin, reference, gains)
+        self._friction.add(terms, gains, state, kin)
         return Command(self.mode, total(terms))
 
     @staticmethod

@@ -10,11 +10,17 @@ import numpy as np
 from ..core.gains import JOINT, gain
 from ..core.types import Array, Command, CommandMode, JointSpaceReference, Reference, RobotState
 from ..robot.model import RobotDynamics
+from .friction_compensation import (
+    FrictionCompensation,
+    friction_bound_gain,
+    friction_by_wrench_gain,
+    friction_gain,
+    friction_width_gain,
+)
 from .law import register
 from .terms import (
     damping_gain,
     damping_ratio_gain,
-    friction_gain,
     gravity_gain,
     gravity_torque,
     joint_damping,
@@ -28,7 +34,8 @@ class JointImpedance:
     """Spring and damper in each joint, about a motion that the model feeds forward (PD+).
 
     Law:
-        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + s_f friction(q̇);  e = q_ref - q, ė = v_ref - q̇.
+        tau = K e + D ė + s_ff [M(q) a_ref + C(q, q̇) v_ref] + s_g g(q) + u_f;  e = q_ref - q, ė = v_ref - q̇.
+        u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
         A cyclic joint goes the short way round: e = ((q_ref - q + π) mod 2π) - π.
         D = D_0 + 2 ζ √(K M_ii(q)): each joint has the damping ratio ζ while the others stand still.
         M and C are taken at the measured state and applied to the reference's motion, which is what the proof below
@@ -57,12 +64,16 @@ class JointImpedance:
         feedforward: float = gain(True, doc="Feed forward the inertial and Coriolis torques of the reference's motion.")
         gravity: float = gravity_gain()
         friction: float = friction_gain()
+        friction_bound: Array = friction_bound_gain()
+        friction_width: float = friction_width_gain()
+        friction_by_wrench: float = friction_by_wrench_gain()
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
     reference: ClassVar[type[Reference]] = JointSpaceReference
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
+        self._friction = FrictionCompensation()
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -86,6 +97,5 @@ class JointImpedance:
             forwards = model.inverse_dynamics(state.q, state.v + v, 2.0 * a)
             backwards = model.inverse_dynamics(state.q, state.v - v, -2.0 * a)
             terms["feedforward"] = gains.feedforward * (forwards - backwards) / 4.0
-        if gains.friction > 0.0:
-            terms["friction"] = gains.friction * kin.friction
+        self._friction.add(terms, gains, state, kin)
         return Command(self.mode, total(terms))

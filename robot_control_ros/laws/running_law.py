@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import refused
 from ..core.gains import ParameterSet, gain_specs
 from ..core.types import CommandMode, JointSpaceReference, Reference
@@ -17,7 +19,7 @@ class RunningLaw:
     """One law with its gains on one robot.
 
     The gains begin with the law's defaults; over them what the robot makes necessary (its `axes`; an `output` that it
-    takes; `gravity` and `friction` off where it compensates them itself); over them the robot's
+    takes; `gravity`, `friction` and `friction_bound` off where it compensates them itself); over them the robot's
     ``law_gains``; over them `values`.
 
     Args:
@@ -89,14 +91,22 @@ class RunningLaw:
             offered = [output for output in specs["output"].choices if output in robot.profile.commands]
             if offered:
                 defaults["output"] = offered[0]
+        if "friction_by_wrench" in specs and robot.profile.wrench.get("source") == "joint_effort":
+            defaults["friction_by_wrench"] = False
         defaults.update(robot.law_gains.get(self.name, {}))
-        defaults.update({name: False for name in robot.profile.compensated_by_robot if name in specs})
+        defaults.update({name: off for name, off in self._left_to_robot().items() if name in specs})
         return defaults
 
     def _validate(self, gains: Any) -> None:
         robot = self.robot
         robot.check_mode(command_mode(self.law, gains), self.name)
-        for name in robot.profile.compensated_by_robot:
-            if getattr(gains, name, 0.0) > 0.0:
-                rule = f"must be false: {robot.title} compensates {name} itself"
-                raise refused(name, True, rule, False)
+        for name, off in self._left_to_robot().items():
+            value = np.asarray(getattr(gains, name, 0.0))
+            if value.any():
+                rule = f"must be {str(off).lower()}: {robot.title} compensates {name.partition('_')[0]} itself"
+                raise refused(name, True if off is False else value, rule, off)
+
+    def _left_to_robot(self) -> dict[str, bool | float]:
+        """The gains, by name, of what the robot compensates itself, and their values that compensate nothing."""
+        off: dict[str, bool | float] = {name: False for name in self.robot.profile.compensated_by_robot}
+        return off | ({"friction_bound": 0.0} if "friction" in off else {})

@@ -38,11 +38,6 @@ def gravity_gain() -> Any:
     return gain(True, doc="Compensate gravity; off where the robot does it itself.")
 
 
-def friction_gain() -> Any:
-    """Switch of the friction compensation."""
-    return gain(False, doc="Compensate the modelled joint friction.")
-
-
 def gravity_torque(gains: Any, kin: RobotDynamics) -> Array:
     """The gravity torque (n,) as far as the gain `gravity` switches it on."""
     return kin.gravity if gains.gravity == 1.0 else np.asarray(gains.gravity * kin.gravity)

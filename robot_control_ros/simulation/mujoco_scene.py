@@ -18,7 +18,8 @@ from .scene import Contact, Scene, SceneObject, Shape
 _PREFIX = "scene/"  # no link of a description is called so
 _AXES = np.eye(3)
 LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
-_LOCK = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get
+_STIFF = (0.002, 1.0), (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solref, solimp as stiff as MuJoCo's constraints get
+_LOCK = dict(zip(("solref", "solimp"), _STIFF, strict=True))
 _COMPILER = (
     '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
 )
@@ -86,7 +87,14 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None
     for name in robot.joints:
         joint = spec.joint(name)
         joint.armature += scene.joints.rotor_inertia
-        joint.frictionloss += scene.joints.friction
+        if scene.joints.friction > 0.0:
+            _add_friction(joint, scene.joints.friction)
+
+
+def _add_friction(joint: Any, torque: float) -> None:
+    """Dry friction [N·m] on top of a joint's own, stiff: MuJoCo's default lets a joint creep that friction holds."""
+    joint.frictionloss += torque
+    joint.solref_friction, joint.solimp_friction = _STIFF
 
 
 def is_link(body: str) -> bool:

@@ -1,0 +1,88 @@
+"""Compensation of joint friction: a term that every effort law can have, and its gains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.gains import JOINT, gain
+from ..core.types import Array, RobotState
+from ..robot.model import RobotDynamics
+
+DRIVING_TERMS = ("stiffness", "feedforward", "posture")  # what moves an arm at rest, besides gravity and contacts
+
+
+def friction_gain() -> Any:
+    """Switch of the compensation by velocity."""
+    return gain(False, doc="Compensate the description's joint friction, by velocity: nothing at rest.")
+
+
+def friction_bound_gain() -> Any:
+    """Bound of the compensation at rest."""
+    doc = "Compensate dry friction at rest, by no more than this; keep it below the identified friction. 0 is off."
+    return gain(0.0, size=JOINT, unit="N·m", upper=100.0, doc=doc)
+
+
+def friction_width_gain() -> Any:
+    """How steeply the compensation at rest grows."""
+    doc = "Residual torque at which the compensation reaches friction_bound; less is steeper and amplifies noise."
+    return gain(0.5, unit="N·m", lower=0.05, upper=20.0, doc=doc)
+
+
+def friction_by_wrench_gain() -> Any:
+    """Whether the compensation tells a push from friction."""
+    doc = "Count the measured wrench, so that a push moves the arm; switch it off where joint efforts give the wrench."
+    return gain(True, doc=doc)
+
+
+class FrictionCompensation:
+    """A bounded torque in the direction in which the arm would move without friction.
+
+    Law:
+        u = c sat(s / s_0), |u_i| <= c_i;  s = tau_s + s_w Jᵀ w_ext, sat(x) = min(max(x, -1), 1)
+        s is the torque that is left over at rest: tau_s of springs and feed-forward, w_ext measured. c is
+        `friction_bound`, s_0 `friction_width`, s_w `friction_by_wrench`. There is no state: nothing winds up.
+        With the switch `friction`, the description's b q̇ and f tanh(q̇ / 0.01 rad/s) are added to u. Then the dry part
+        keeps within ±max(c, s_f f).
+    Closed loop:
+        The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <= c_i |q̇_i|
+        <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise and
+        history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
+    Frames and units:
+        Joint space [N·m]; the wrench in base axes about the tip origin, exerted on the robot.
+    Assumptions:
+        c is at most the smallest friction, of the warm and unloaded arm. Without a wrench a push and friction look the
+        same: then the arm resists a push by up to c in each joint. So it does to a push above the sensor. The wrench is
+        a sensor's: one from joint efforts contains u.
+    Source:
+        Bound: B. Armstrong-Hélouvry, P. Dupont, C. Canudas de Wit, A survey of models, analysis tools and compensation
+        methods for the control of machines with friction, Automatica 30(7), 1994. Passivity as above.
+    """
+
+    def __init__(self) -> None:
+        self._adopted: object = None
+        self._bounded = False
+
+    def add(self, terms: dict[str, Array], gains: Any, state: RobotState, kin: RobotDynamics) -> None:
+        """Add the term `friction` (n,) to the others [N·m], where it is on; `terms` are complete without it."""
+        if gains is not self._adopted:
+            self._adopted, self._bounded = gains, bool(gains.friction_bound.any())
+        if self._bounded:
+            residual = sum((terms[name] for name in DRIVING_TERMS if name in terms), np.zeros(kin.model.n))
+            if state.wrench_on_tip is not None and gains.friction_by_wrench > 0.0:
+                residual = residual + gains.friction_by_wrench * kin.jacobian.T.dot(state.wrench_on_tip)
+            terms["friction"] = _compensation(gains, kin, residual)
+        elif gains.friction > 0.0:
+            terms["friction"] = gains.friction * kin.friction
+
+
+def _compensation(gains: Any, kin: RobotDynamics, residual: Array) -> Array:
+    bound = gains.friction_bound
+    torque = bound * np.minimum(np.maximum(residual / gains.friction_width, -1.0), 1.0)
+    if gains.friction > 0.0:
+        viscous = gains.friction * kin.model.viscous_friction * kin.v
+        limit = np.maximum(bound, gains.friction * kin.model.dry_friction)
+        dry = torque + gains.friction * kin.friction - viscous
+        torque = viscous + np.minimum(np.maximum(dry, -limit), limit)
+    return np.asarray(torque)
