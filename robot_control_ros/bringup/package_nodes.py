@@ -93,7 +93,8 @@ def simulation(given: Given) -> System:
     """Simulator, watchdog and controller of one robot.
 
     Raises:
-        ConfigError: unknown robot, law, scene, imperfections or file, or a law whose commands the simulator doesn't take.
+        ConfigError: unknown robot, law, scene, imperfections or file, or a law whose commands the simulator doesn't
+            take.
     """
     rate = number("rate", given["rate"])
     return stages([simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)])

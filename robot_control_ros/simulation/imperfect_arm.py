@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from .imperfections import Imperfections, per_joint
 
@@ -29,7 +30,7 @@ def add_imperfections(mujoco: Any, spec: Any, robot: RobotConfig, given: Imperfe
     tip = spec.body(robot.tip)
     if given.model.payload_mass > 0.0:
         inertial = {"mass": given.model.payload_mass, "inertia": _POINT, "explicitinertial": True}
-        tip.add_body(name=_PAYLOAD, pos=given.model.payload_centre, **inertial)
+        tip.add_body(name=_PAYLOAD, ipos=given.model.payload_centre, **inertial)
     if given.stiffness:
         for name, stiffness in zip(robot.joints, per_joint(given.stiffness, robot.n).tolist(), strict=True):
             motor = spec.joint(name)
@@ -71,6 +72,14 @@ def _carriers(model: Any, robot: RobotConfig) -> dict[int, int]:
         elif parent in found and model.body(body).name != _PAYLOAD:
             found[body] = found[parent]
     return found
+
+
+def servo_bandwidth(mass: Array, rotors: Array, step: float) -> float:
+    """What servos of elastic joints bear [rad/s]: within a step they move rotors (n,) alone, not the arm's mass (n, n).
+
+    With 2 w M of damping on a rotor J, a step h is stable for 2 w h M / J < 2; half of that.
+    """
+    return float(0.5 / (step * np.abs(np.linalg.eigvals(mass / rotors[:, None])).max()))
 
 
 def settle(mujoco: Any, model: Any, data: Any, robot: RobotConfig) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, refused
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.files import config_names, read_config
@@ -150,7 +150,7 @@ class Imperfections:
     trips: TripLimits = entry(TripLimits(), doc="Where the arm stops by itself.")
 
     def check(self, robot: RobotConfig) -> None:
-        """Refuse lists that aren't as long as the robot has joints.
+        """Refuse lists that aren't as long as the robot has joints, and elastic joints without rotors.
 
         Raises:
             ConfigError: names the imperfections, the entry, the robot and its joints.
@@ -161,6 +161,10 @@ class Imperfections:
                 rule = f"must have 1 for all, or {robot.n}: {robot.name} has the joints {', '.join(robot.joints)}"
                 way = f"others: {', '.join(imperfection_names())}, or a path ending in .yaml"
                 raise ConfigError(f"{place}; {rule}; {way}", name=key, value=values, bound=robot.n)
+        rotors = self.rotor_inertia or robot.rotor_inertia
+        if self.stiffness and not min(rotors) > 0.0:
+            rule = "must be above 0 kg·m² for each joint: a motor on an elastic gear needs inertia of its own"
+            raise refused("rotor_inertia", list(rotors), rule, 0.0, where=f"imperfections {self.name}: ")
 
 
 def per_joint(values: tuple[float, ...], n: int) -> Array:

@@ -13,7 +13,7 @@ from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
-from .imperfect_arm import set_imperfections, settle
+from .imperfect_arm import servo_bandwidth, set_imperfections, settle
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_robot import MujocoRobot
@@ -99,6 +99,9 @@ class MujocoPlant:
         self.data = self._mujoco.MjData(self.model)
         self._arm = MujocoRobot(self._mujoco, self.model, self.data, robot)
         self._v_index = self._arm.v_index
+        if self._elastic:
+            mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[self._v_index]
+            bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[self._v_index] += (scene or _EMPTY).joints.damping
         self._objects = SceneState(self._mujoco, self.model, self.data, robot, scene or _EMPTY)
         self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law)
