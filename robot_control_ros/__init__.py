@@ -21,6 +21,8 @@ Simulate:
     MujocoPlant     a simulated robot, step by step
     Scene           objects around the robot: a ball, a table, a wall
     load_scene, scene_names
+    Imperfections   what a real arm has and an ideal one lacks: noise, delay, friction, trips
+    load_imperfections
 
 Choose a robot:
     load_robot      a robot's configuration, by name or from a YAML file
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from .robot.configuration import RobotConfig, load_robot, robot_names
     from .robot.model import RobotDynamics, RobotModel
     from .robot.profile import HardwareProfile
+    from .simulation.imperfections import Imperfections, load_imperfections
     from .simulation.in_process import Push, simulate
     from .simulation.log import Log
     from .simulation.mujoco_plant import MujocoPlant
@@ -107,6 +110,7 @@ else:
         "robot.configuration": "RobotConfig load_robot robot_names",
         "robot.model": "RobotDynamics RobotModel",
         "robot.profile": "HardwareProfile",
+        "simulation.imperfections": "Imperfections load_imperfections",
         "simulation.in_process": "Push simulate",
         "simulation.log": "Log",
         "simulation.mujoco_plant": "MujocoPlant",
@@ -140,6 +144,7 @@ __all__ = [
     "HardwareFault",
     "HardwareProfile",
     "Hold",
+    "Imperfections",
     "JointSpaceReference",
     "Log",
     "ModelError",
@@ -161,6 +166,7 @@ __all__ = [
     "gain",
     "law_class",
     "law_names",
+    "load_imperfections",
     "load_robot",
     "load_scene",
     "make_gains",

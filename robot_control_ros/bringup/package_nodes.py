@@ -8,6 +8,7 @@ from ..control.wrench_supply import check_wrench_supply
 from ..core.errors import refused
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, load_robot
+from ..simulation.imperfections import load_imperfections
 from ..simulation.scene import load_scene
 from .parameter_files import gain_parameters, number, parameter_file, portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
@@ -17,6 +18,9 @@ SHARED = ("robot", "profile", "rate", "use_sim_time")  # parameters that the wat
 DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
 RATE = Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's.")
 SCENE = Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing.")
+IMPERFECTIONS = Argument(
+    "imperfections", "", "Of the simulated arm: a name, or the path of a YAML file; empty for an ideal arm."
+)
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
 CONTROL = (
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
@@ -89,25 +93,29 @@ def simulation(given: Given) -> System:
     """Simulator, watchdog and controller of one robot.
 
     Raises:
-        ConfigError: unknown robot, law, scene or file, or a law whose commands the simulator doesn't take.
+        ConfigError: unknown robot, law, scene, imperfections or file, or a law whose commands the simulator doesn't
+            take.
     """
     rate = number("rate", given["rate"])
     return stages([simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)])
 
 
 def simulator(given: Given, remappings: Mapping[str, str] | None = None, **parameters: Value) -> NodeSpec:
-    """The simulator of one robot; `given` has robot, rate and scene.
+    """The simulator of one robot; `given` has robot, rate, scene and imperfections.
 
     Raises:
-        ConfigError: unknown scene, or a rate that is no number.
+        ConfigError: unknown scene or imperfections, or those of another robot; a rate that is no number.
     """
-    scene = given["scene"]
+    scene, imperfections = given["scene"], given["imperfections"]
     if scene:
         load_scene(scene)
+    if imperfections:
+        load_imperfections(imperfections).check(load_robot(given["robot"]))
     values: dict[str, Value] = {
         "robot": portable(given["robot"]),
         "rate": number("rate", given["rate"]),
         "scene": portable(scene),
+        "imperfections": portable(imperfections),
         **parameters,
     }
     return NodeSpec("simulator", "simulator", values, remappings=remappings or {})
@@ -120,6 +128,7 @@ SIMULATION = Setup(
         Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
         RATE,
         SCENE,
+        IMPERFECTIONS,
     ),
     simulation,
 )

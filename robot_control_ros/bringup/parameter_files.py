@@ -65,7 +65,7 @@ def _by_full_name(entries: Mapping[str, Any], prefix: str = "") -> dict[str, Any
 
 
 def portable(name: str) -> str:
-    """A robot's or scene's name as it is, a path made absolute: nodes may run elsewhere."""
+    """A name as it is, a path made absolute: nodes may run elsewhere."""
     return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
 
 

@@ -14,7 +14,7 @@ from ..core.types import CommandMode
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
 from ..robot.profile import CONTROLLERS
-from .package_nodes import CONTROL, RATE, ROBOT, SCENE, SWITCH, active, control, running_law, simulator
+from .package_nodes import CONTROL, IMPERFECTIONS, RATE, ROBOT, SCENE, SWITCH, active, control, running_law, simulator
 from .parameter_files import node_parameters, parameter_file
 from .system import Argument, Given, NodeSpec, Part, Setup, System, Value, Xacro, stages
 
@@ -85,7 +85,7 @@ def behind(given: Given) -> System:
     All of it keeps wall time: the manager's cycle would otherwise be that of /clock.
 
     Raises:
-        ConfigError: unknown robot, scene or file.
+        ConfigError: unknown robot, scene, imperfections or file.
     """
     config, controller = load_robot(given["robot"]), given["controller"]
     driving = "forward_command_controller" if controller.startswith("forward_") else controller
@@ -229,6 +229,7 @@ BEHIND = Setup(
         Argument("controller", "joint_trajectory_controller", "What drives the simulator.", tuple(DRIVING)),
         CONTROLLERS_FILE,
         SCENE,
+        IMPERFECTIONS,
         RATE,
     ),
     behind,

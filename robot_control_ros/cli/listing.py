@@ -1,4 +1,4 @@
-"""`robot_control list`: robots, laws, scenes, profiles and topics, a line each, with what goes together."""
+"""`robot_control list`: robots, laws, scenes and so on, a line each, with what goes together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..laws import law_class, law_names
 from ..nodes.topics import TOPICS
 from ..robot.configuration import load_robot, robot_names
 from ..robot.files import config_names, read_extended
+from ..simulation.imperfections import imperfection_names, load_imperfections
 from ..simulation.scene import load_scene
 
 Rows = Iterator[tuple[str, str]]
@@ -46,6 +47,11 @@ def _scenes() -> Rows:
         yield name, load_scene(name).description
 
 
+def _imperfections() -> Rows:
+    for name in imperfection_names():
+        yield name, load_imperfections(name).description
+
+
 def _profiles() -> Rows:
     laws = {name: command_modes(law_class(name)) for name in law_names()}
     for robot in robot_names():
@@ -65,6 +71,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "robots": _robots,
     "laws": _laws,
     "scenes": _scenes,
+    "imperfections": _imperfections,
     "profiles": _profiles,
     "topics": _topics,
 }

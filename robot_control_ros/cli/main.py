@@ -19,6 +19,7 @@ from .completion import complete
 from .ethercat import add_ethercat
 from .options import (
     FINITE,
+    IMPERFECTIONS,
     LAW,
     NOT_NEGATIVE,
     OUTPUT_FILE,
@@ -91,6 +92,7 @@ def _add_demo(commands: Any) -> None:
     add("--law", **LAW)
     add("--gains", default="", metavar="FILE", help="ROS parameter file")
     add("--scene", **SCENE)
+    add("--imperfections", **IMPERFECTIONS)
     text = "instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
@@ -111,6 +113,7 @@ def _demo(options: argparse.Namespace) -> int:
         seconds=options.seconds,
         output=options.output,
         scene=options.scene,
+        imperfections=options.imperfections,
         browser=not options.no_page,
         page_parameters={"host": options.host, "port": options.port, "open_browser": options.open},
     )
@@ -122,6 +125,7 @@ def _add_simulate(commands: Any) -> None:
     add("--law", **LAW)
     add("--seconds", type=POSITIVE, default=10.0, help="length (default: 10)")
     add("--scene", **SCENE)
+    add("--imperfections", **IMPERFECTIONS)
     add("--rate", type=POSITIVE, default=1000.0, help="of control, in Hz (default: 1000)")
     text = "a gain: one number, numbers with commas, true, false or a word; may be repeated"
     add("--set", action="append", default=[], metavar="GAIN=VALUE", help=text)
@@ -152,6 +156,7 @@ def _simulate(options: argparse.Namespace) -> int:
             push,
             rate=options.rate,
             scene=options.scene or None,
+            imperfections=options.imperfections or None,
         )
     spent = time.perf_counter() - began
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
@@ -289,7 +294,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _add_list(commands: Any) -> None:
-    text = "robots, laws, scenes, profiles and topics, and which go together"
+    text = "robots, laws, scenes, imperfections, profiles and topics, and which go together"
     commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=_list)
 
 
@@ -348,7 +353,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _add_docs(commands: Any) -> None:
     add = add_command(commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs)
     add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
-    add("--entries", metavar="KIND", help="entries of a robot, profile, scene, drive or topology")
+    add("--entries", metavar="KIND", help="entries of a robot, profile, scene, imperfections, drive or topology")
     add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import get_args, get_origin
 
@@ -17,12 +18,19 @@ from ..robot.json_schema import json_schema
 from ..robot.profile import HardwareProfile
 from ..robot.schema import REQUIRED, EntrySpec, file_entries
 from ..sensing.wrench import WrenchPipeline, WrenchSettings
+from ..simulation.imperfections import Imperfections
 from ..simulation.scene import Scene
 from .listing import command_modes
 
 _SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: "6x6 (or its diagonal)"}
 
-FILES = {"robot": RobotConfig, "scene": Scene, "drive": DriveConfig, "topology": Topology}
+FILES = {
+    "robot": RobotConfig,
+    "scene": Scene,
+    "imperfections": Imperfections,
+    "drive": DriveConfig,
+    "topology": Topology,
+}
 TABLES = {**FILES, "profile": HardwareProfile}
 
 
@@ -43,8 +51,16 @@ def write_schemas(folder: Path) -> None:
 
 def entries_table(kind: str) -> str:
     """The table of the entries of one of TABLES."""
-    rows = [_entry_row(spec) for spec in file_entries(TABLES[kind])]
+    rows = _entry_rows(TABLES[kind])
     return "\n".join(["| entry | default | unit | range | |", "|---|---|---|---|---|", *rows, ""])
+
+
+def _entry_rows(cls: type, group: str = "") -> Iterator[str]:
+    """A row for each entry; those of a mapping within the file follow it as `group.entry`."""
+    for spec in file_entries(cls):
+        yield _entry_row(replace(spec, key=group + spec.key))
+        if is_dataclass(spec.of) and isinstance(spec.of, type):
+            yield from _entry_rows(spec.of, f"{group}{spec.key}.")
 
 
 def _entry_row(spec: EntrySpec) -> str:

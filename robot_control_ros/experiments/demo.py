@@ -33,13 +33,14 @@ def demo(
     seconds: float | None = None,
     output: str = ".",
     scene: str = "",
+    imperfections: str = "",
     browser: bool = True,
     page_parameters: Mapping[str, Any] | None = None,
 ) -> int:
     """Run it; returns the exit status.
 
     Args:
-        robot, law, gains, scene: see :data:`robot_control_ros.bringup.SETUPS`.
+        robot, law, gains, scene, imperfections: see :data:`robot_control_ros.bringup.SETUPS`.
         live: show the live line.
         seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
         output: folder for the plot and the CSV file that are written without the page.
@@ -55,10 +56,13 @@ def demo(
     _check_options(seconds, browser, page_parameters)
     os.environ.update(environment())
     config = load_robot(robot)
-    specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene).nodes()
+    given = {"gains": gains, "scene": scene, "imperfections": imperfections}
+    specs = SETUPS["sim"].make(robot=robot, law=law, **given).nodes()
     from ..nodes.common.running import spinning
 
-    title = f"{config.name} under {law}" + (f", scene {scene}" if scene else "")
+    title = f"{config.name} under {law}" + "".join(
+        f", {name} {value}" for name, value in (("scene", scene), ("imperfections", imperfections)) if value
+    )
     _print_start(config, law)
     with (
         Processes(specs) as processes,

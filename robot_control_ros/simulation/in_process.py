@@ -20,6 +20,8 @@ from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
+from .imperfect_plant import ImperfectPlant
+from .imperfections import Imperfections, load_imperfections
 from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
@@ -78,6 +80,7 @@ def simulate(
     joint_law: str | None = None,
     joint_law_gains: Mapping[str, Any] | None = None,
     physics_step: float = PHYSICS_STEP,
+    imperfections: str | Imperfections | None = None,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -92,24 +95,30 @@ def simulate(
         scene: what stands around the robot: name, path of a YAML file, or a scene.
         intervene: called with the plant before each sample, for example to move objects.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
+        imperfections: of the arm and its line: name, path of a YAML file, or the imperfections; None for an ideal arm.
 
     Returns:
-        The log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
+        The log, one sample per control cycle, as the controller sees it. What went wrong is its `trouble`, and a
+        TroubleWarning.
 
     Raises:
         ConfigError, ModelError: see ControlLoop and MujocoPlant; a duration that isn't above 0, `q0` beyond limits,
             an argument of another type, a push after the end.
-        HardwareFault: the physics diverged.
+        HardwareFault: the physics diverged, or the arm tripped.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     _check_arguments(duration, push, reference)
-    plant = MujocoPlant(config, urdf=urdf, rate=rate, **drives)
+    given = load_imperfections(imperfections) if isinstance(imperfections, str) else imperfections
+    if given is not None:
+        given.check(config)
+    arm = MujocoPlant(config, urdf=urdf, rate=rate, imperfections=given, **drives)
+    plant = arm if given is None else ImperfectPlant(arm, config, given)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(loop, q0))
-    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, plant, config, push, intervene))
-    log = Log.of(config.joints, loop.running.mode, [_sample(plant, loop, *each) for each in cycles], loop.model.limits)
+    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, arm, config, push, intervene))
+    log = Log.of(config.joints, loop.running.mode, [_sample(arm, loop, *each) for each in cycles], loop.model.limits)
     warn_of(log.trouble, loop.running.warning)
     return log
 

@@ -13,6 +13,8 @@ from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
+from .imperfect_arm import servo_bandwidth, set_imperfections, settle
+from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_robot import MujocoRobot
 from .mujoco_scene import SceneState, compile_model
@@ -48,11 +50,13 @@ class MujocoPlant:
         joint_law: name of a law, or ``package.module:Class``.
         joint_law_gains: its gains by name.
         physics_step: [s], at most: a period is made of as few equal steps as that allows.
+        imperfections: of the arm's physics; those of sensors and line are :class:`.imperfect_plant.ImperfectPlant`'s.
 
     Attributes:
         scene: as given.
         start: joint angles (n,) that :meth:`reset` goes back to [rad].
         model, data: MuJoCo's own, to look at.
+        substeps: physics steps of a period.
 
     Raises:
         ConfigError: MuJoCo is not installed; a rate or step that isn't above 0; the joint law is refused; the start of
@@ -71,6 +75,7 @@ class MujocoPlant:
         joint_law: str | None = None,
         joint_law_gains: Mapping[str, Any] | None = None,
         physics_step: float = PHYSICS_STEP,
+        imperfections: Imperfections | None = None,
     ) -> None:
         rate = robot.profile.rate if rate is None else rate
         for name, value, unit in (("rate", rate, "Hz"), ("physics_step", physics_step, "s")):
@@ -83,14 +88,20 @@ class MujocoPlant:
         self.start = np.array(robot.home)
         if scene is not None and scene.start is not None:
             self.start = solve_pose(model, scene.start, self.start, np.array(robot.axes))
-        self._substeps = math.ceil(1.0 / (rate * physics_step) - 1e-9)
-        step = 1.0 / (rate * self._substeps)
+        self.substeps = math.ceil(1.0 / (rate * physics_step) - 1e-9)
+        step = 1.0 / (rate * self.substeps)
         bandwidth = min(SERVO_BANDWIDTH, 0.5 / step)
         law = None if joint_law is None else JointLaw(robot, model, joint_law, joint_law_gains, step)
-        self.model = compile_model(self._mujoco, robot, text, step, scene or _EMPTY)
+        self.model = compile_model(self._mujoco, robot, text, step, scene or _EMPTY, imperfections)
+        if imperfections is not None:
+            set_imperfections(self._mujoco, self.model, robot, imperfections)
+        self._elastic = imperfections is not None and bool(imperfections.stiffness)
         self.data = self._mujoco.MjData(self.model)
         self._arm = MujocoRobot(self._mujoco, self.model, self.data, robot)
         self._v_index = self._arm.v_index
+        if self._elastic:
+            mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[self._v_index]
+            bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[self._v_index] += (scene or _EMPTY).joints.damping
         self._objects = SceneState(self._mujoco, self.model, self.data, robot, scene or _EMPTY)
         self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law)
@@ -112,6 +123,8 @@ class MujocoPlant:
         self.data.qpos[self._arm.q_index] = self.start if q is None else q
         self._arm.release()
         self._mujoco.mj_forward(self.model, self.data)
+        if self._elastic:
+            settle(self._mujoco, self.model, self.data, self._robot)
         self._motors.hold()
         self._effort = self._motors.torque()
         self.data.qfrc_applied[self._v_index] = self._effort  # so that the first sample is that of a held robot
@@ -136,18 +149,23 @@ class MujocoPlant:
         self._advance_next = True
         return self.sample()
 
-    def advance(self) -> None:
-        """Advance the physics by one control period under the last command."""
+    def advance(self, steps: int | None = None) -> None:
+        """Advance the physics under the last command by one control period, or by so many of its steps.
+
+        Raises:
+            HardwareFault: the physics diverged.
+        """
+        steps = self.substeps if steps is None else steps
         mujoco, model, data = self._mujoco, self.model, self.data
         total = np.zeros(self._robot.n)
-        for _ in range(self._substeps):
+        for _ in range(steps):
             mujoco.mj_step1(model, data)  # inertia and bias of the present state, for the motors
             self._arm.apply_pushes()
             torque = self._motors.torque()
             data.qfrc_applied[self._v_index] = torque
             total += torque
             mujoco.mj_step2(model, data)
-        self._effort = total / self._substeps
+        self._effort = total / steps
         self._check()
 
     def drive(self, torque: Array, locked: Sequence[bool], dt: float) -> None:
@@ -174,7 +192,7 @@ class MujocoPlant:
     def sample(self) -> RobotState:
         """The present state; time stands still."""
         data = self.data
-        sensed = -data.sensordata  # MuJoCo gives what the parent exerts on the child
+        sensed = -data.sensordata[:6]  # MuJoCo gives what the parent exerts on the child
         wrench = Wrench(sensed[0:3], sensed[3:6], self._robot.wrench_frame)
         return RobotState(data.time, self._arm.q, self._arm.v, self.effort, wrench)
 
@@ -182,8 +200,16 @@ class MujocoPlant:
         """Take a command; it acts from the next physics step on.
 
         Raises:
-            ConfigError: wrong size or numbers that aren't finite, or no positions for a joint law; the last command
-                stays.
+            ConfigError: see :meth:`check`; the last command stays.
+        """
+        self.check(command)
+        self._motors.take(command)
+
+    def check(self, command: Command) -> None:
+        """Refuse a command that the joints can't take.
+
+        Raises:
+            ConfigError: wrong size or numbers that aren't finite, or no positions for a joint law.
         """
         n, law = self._robot.n, self._motors.joint_law
         if law is not None and command.mode is not CommandMode.POSITION:
@@ -192,7 +218,6 @@ class MujocoPlant:
             if values is not None and (values.shape != (n,) or not np.isfinite(values).all()):
                 rule = f"must be {n} finite numbers, one per joint"
                 raise refused(f"{command.mode.value} command", values, rule, n)
-        self._motors.take(command)
 
     def push(self, link: str, force: Array, torque: Array) -> None:
         """Apply a force [N] and torque [N·m] (3,) each, in base axes, at a link's origin, until changed; zeros end it.

@@ -13,19 +13,21 @@ from ..core.errors import ConfigError, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from .imperfect_arm import STIFF, add_imperfections
+from .imperfections import Imperfections
 from .scene import Contact, Scene, SceneObject, Shape
 
 _PREFIX = "scene/"  # no link of a description is called so
 _AXES = np.eye(3)
 LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
-_STIFF = (0.002, 1.0), (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solref, solimp as stiff as MuJoCo's constraints get
-_LOCK = dict(zip(("solref", "solimp"), _STIFF, strict=True))
 _COMPILER = (
     '<mujoco><compiler strippath="false" fusestatic="false" discardvisual="true" balanceinertia="false"/></mujoco>'
 )
 
 
-def compile_model(mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene: Scene) -> Any:
+def compile_model(
+    mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene: Scene, imperfections: Imperfections | None = None
+) -> Any:
     """MuJoCo's model of a description (`urdf`, its text) within a scene, with a sensor at the robot's wrench frame.
 
     Joints that the configuration doesn't name are fixed. The physics has steps of `step` [s].
@@ -42,7 +44,7 @@ def compile_model(mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene
         for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
             spec.joint(name).armature = inertia
             kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
-            spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **_LOCK)
+            spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **STIFF)
         for geom in spec.geoms:
             if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
                 spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
@@ -58,6 +60,8 @@ def compile_model(mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene
         for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
             spec.add_sensor(name=f"wrench_{int(kind)}", type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrench")
         spec.option.timestep = step
+        if imperfections is not None:
+            add_imperfections(mujoco, spec, robot, imperfections)
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         return spec.compile()
@@ -94,7 +98,7 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None
 def _add_friction(joint: Any, torque: float) -> None:
     """Dry friction [N·m] on top of a joint's own, stiff: MuJoCo's default lets a joint creep that friction holds."""
     joint.frictionloss += torque
-    joint.solref_friction, joint.solimp_friction = _STIFF
+    joint.solref_friction, joint.solimp_friction = STIFF["solref"], STIFF["solimp"]
 
 
 def is_link(body: str) -> bool:

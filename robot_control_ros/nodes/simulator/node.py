@@ -23,6 +23,8 @@ from std_srvs.srv import SetBool
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from ...core.types import Command, CommandMode
 from ...robot.configuration import load_robot, robot_names
+from ...simulation.imperfect_plant import ImperfectPlant
+from ...simulation.imperfections import imperfection_names, load_imperfections
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene, scene_names
 from ..common.entities import Entities
@@ -43,6 +45,7 @@ _PARAMETERS = {
     "profile": ("sim", "Hardware profile of the robot's file; it gives the rate."),
     "pacing": ("realtime", "realtime, or lockstep: one period per command."),
     "scene": ("", "What stands around the robot: a name ({scenes}), the path of a YAML file, or nothing."),
+    "imperfections": ("", "Of arm, sensors and line: a name ({imperfections}), the path of a YAML file, or nothing."),
     "joint_law": ("", "Law within the drives, called at every physics step: a name, package.module:Class, or none."),
     "paused": (False, "Begin paused."),
     "realtime_priority": (0, PRIORITY_TEXT.format(priority=PRIORITY)),
@@ -68,6 +71,7 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator")
         names = {"robots": ", ".join(robot_names()), "scenes": ", ".join(scene_names())}
+        names["imperfections"] = ", ".join(imperfection_names())
         self._chosen = chosen = declare(self, _PARAMETERS, _NUMBERS, names)
         robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
         rate, pacing = robot.profile.rate, chosen["pacing"]
@@ -75,16 +79,21 @@ class SimulatorNode(Node):
             raise refused("pacing", pacing, f"must be one of: {', '.join(PACINGS)}", PACINGS)
         self._lockstep = pacing == "lockstep"
         self._robot, self._period = robot, 1.0 / rate
-        self._plant = MujocoPlant(
+        given = load_imperfections(chosen["imperfections"]) if chosen["imperfections"] else None
+        if given is not None:
+            given.check(robot)
+        self._arm = MujocoPlant(
             robot,
             command_timeout=chosen["command_timeout"],
             scene=load_scene(chosen["scene"]) if chosen["scene"] else None,
             joint_law=chosen["joint_law"] or None,
             physics_step=chosen["physics_step"],
+            imperfections=given,
         )
+        self._plant = self._arm if given is None else ImperfectPlant(self._arm, robot, given)
         self._stamps = LaggingClock(self._period, chosen["repeated_stamps"])
         self._paused = bool(chosen["paused"])
-        self._pushes = LinkPushes(self._plant)
+        self._pushes = LinkPushes(self._arm)
         self._begun_anew = False  # nothing published since the reset: a command still answers what was before
         self._entities = Entities(self)
         self._make_outputs(rate)
@@ -107,9 +116,9 @@ class SimulatorNode(Node):
         self._joint_states = entities.publisher(JointState, "joint_states")
         self._wrenches = entities.publisher(WrenchStamped, "/force_torque_sensor_broadcaster/wrench")
         self._clocks = entities.publisher(Clock, "/clock")
-        scene = self._plant.scene
+        scene = self._arm.scene
         self._scene_topics = (
-            None if scene is None else SceneTopics(entities, self._plant, robot, scene, self._report_errors, rate)
+            None if scene is None else SceneTopics(entities, self._arm, robot, scene, self._report_errors, rate)
         )
         description = entities.publisher(String, "robot_description", LATCHED_QOS)
         description.publish(String(data=robot.urdf()))
@@ -165,7 +174,7 @@ class SimulatorNode(Node):
     def _publish(self) -> None:
         self._last_step, self._begun_anew = time.monotonic(), False
         state = self._plant.sample()
-        now, stamped = to_stamp(state.time), self._stamps.stamp(state.time)
+        now, stamped = to_stamp(self._plant.time), self._stamps.stamp(state.time)
         if self._published % self._clock_every == 0:
             self._clocks.publish(Clock(clock=now))
         self._published += 1

@@ -1,0 +1,226 @@
+"""What lies between a simulated arm and its controller: delay, jitter, loss, noise, quantisation, drift, trips."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from ..core.errors import HardwareFault
+from ..core.types import Array, Command, CommandMode, RobotState, Wrench
+from ..robot.configuration import RobotConfig
+from ..robot.schema import entry_specs
+from .imperfect_arm import MOMENTUM, TIP_VELOCITY
+from .imperfections import CommandLine, Imperfections, StateLine, TripLimits, per_joint
+from .mujoco_plant import MujocoPlant
+
+
+class ImperfectPlant:
+    """A simulated arm with the sensors, the line and the trips of a real one.
+
+    The arm moves on by physics steps. Delays are rounded to them; stamps are exact. A command refused is refused when
+    it is written. All random numbers come from one generator, which :meth:`reset` seeds anew.
+
+    Args:
+        arm: made with the same imperfections, which change its physics.
+        robot: its configuration.
+        imperfections: what is imperfect.
+
+    Raises:
+        ConfigError: imperfections of an arm with another number of joints.
+    """
+
+    def __init__(self, arm: MujocoPlant, robot: RobotConfig, imperfections: Imperfections) -> None:
+        imperfections.check(robot)
+        given, n = imperfections, robot.n
+        self._arm, self._n, self._given = arm, n, given
+        self._step = arm.model.opt.timestep
+        self._filter = given.velocity.delay / (given.velocity.delay + self._step)  # delays slow motion by `delay`
+        noise, wrench = given.noise, given.wrench
+        joints = (noise.position, noise.velocity, noise.effort)
+        self._noise = np.concatenate([*(per_joint(each, n) for each in joints), [noise.force] * 3, [noise.torque] * 3])
+        self._steps = [per_joint(each, n) for each in (given.steps.position, given.steps.velocity, given.steps.effort)]
+        self._offset = np.array(wrench.force_offset + wrench.torque_offset)
+        self._drift = np.array(wrench.force_drift + wrench.torque_drift)
+        self._effort_offset = per_joint(given.effort_offset, n)
+        self._load = given.friction.load
+        self._dofs = np.array([arm.model.joint(name).dofadr[0] for name in robot.joints])
+        self._coulomb = arm.model.dof_frictionloss[self._dofs]
+        self._trips = Trips(arm, robot, given.trips)
+        self.reset()
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self._arm.time
+
+    def reset(self, q: Array | None = None) -> None:
+        """Begin anew, see :meth:`MujocoPlant.reset`; the first sample is there at once, and nothing is under way."""
+        self._arm.reset(q)
+        self._random = np.random.default_rng(self._given.seed)
+        self._count = 0
+        self._commands: deque[tuple[int, Command]] = deque()
+        self._samples: deque[tuple[int, RobotState]] = deque()
+        self._torque = np.zeros(self._n)
+        start = self._arm.sample()
+        self._v = start.v
+        self._state = self._measured(start, start.effort)
+        self._acting: Command | None = None
+        self._advance_next = False
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Hold the joints where they are; what is under way is lost."""
+        self._commands.clear()
+        self._acting = None
+        self._arm.close()
+
+    def read(self) -> RobotState:
+        """The next sample that arrives (the first time: the first).
+
+        Raises:
+            HardwareFault: a trip, or the physics diverged.
+        """
+        if self._advance_next:
+            self.advance()
+        self._advance_next = True
+        return self.sample()
+
+    def sample(self) -> RobotState:
+        """The last sample that arrived; time stands still."""
+        return self._state
+
+    def advance(self) -> None:
+        """Advance the physics until the next sample arrives.
+
+        Raises:
+            HardwareFault: a trip, which names the limit, the value and the bound; the joints are then held. Or the
+                physics diverged.
+        """
+        while not (self._samples and self._samples[0][0] <= self._count):
+            self._advance_arm()
+        self._state = self._samples.popleft()[1]
+
+    def write(self, command: Command) -> None:
+        """Send a command on its way.
+
+        Raises:
+            ConfigError: see :meth:`MujocoPlant.write`; the last command stays.
+        """
+        self._arm.check(command)
+        line = self._given.commands
+        if self._is_lost(line):
+            return
+        late = command.mode is not CommandMode.EFFORT and line.position_delay > 0.0
+        self._commands.append(
+            (self._arrival(line, line.position_delay if late else line.delay, self._commands), command)
+        )
+
+    def _is_lost(self, line: StateLine | CommandLine) -> bool:
+        return bool(self._random.random() < line.lost)
+
+    def _arrival(
+        self, line: StateLine, delay: float, under_way: deque[tuple[int, Command]] | deque[tuple[int, RobotState]]
+    ) -> int:
+        """The physics step, counted from the reset, at which what is sent now arrives."""
+        due = self._count + round((delay + line.jitter * self._random.random()) / self._step)
+        return max(due, under_way[-1][0]) if under_way else due
+
+    def _advance_arm(self) -> None:
+        while self._commands and self._commands[0][0] <= self._count:
+            self._acting = self._commands.popleft()[1]
+            self._arm.write(self._acting)
+        if self._load:
+            self._arm.model.dof_frictionloss[self._dofs] = self._coulomb + self._load * np.abs(self._arm.effort)
+        self._arm.advance(1)
+        self._count += 1
+        true = self._arm.sample()
+        self._torque += true.effort
+        self._v = true.v + self._filter * (self._v - true.v)
+        if self._count % self._arm.substeps == 0:
+            self._end_period(true)
+
+    def _end_period(self, true: RobotState) -> None:
+        torque = self._torque / self._arm.substeps
+        self._torque[:] = 0.0
+        try:
+            self._trips.check(true, self._acting)
+        except HardwareFault:
+            self.close()
+            raise
+        if not self._is_lost(self._given.states):
+            due = self._arrival(self._given.states, self._given.states.delay, self._samples)
+            self._samples.append((due, self._measured(true, torque)))
+
+    def _measured(self, true: RobotState, torque: Array) -> RobotState:
+        """What the sensors say: of positions, filtered velocities and mean torques (n,)."""
+        n = self._n
+        noise = self._noise * self._random.standard_normal(3 * n + 6)
+        velocity = self._v + noise[n : 2 * n]
+        velocity = np.where(np.abs(velocity) < self._given.velocity.zero_below, 0.0, velocity)
+        values = (true.q + noise[:n], velocity, torque + self._effort_offset + noise[2 * n : 3 * n])
+        q, v, effort = (_rounded(*each) for each in zip(values, self._steps, strict=True))
+        assert true.wrench is not None
+        wrench = np.concatenate((true.wrench.force, true.wrench.torque))
+        wrench += self._offset + true.time * self._drift + noise[3 * n :]
+        return RobotState(true.time, q, v, effort, Wrench(wrench[:3], wrench[3:], true.wrench.frame))
+
+
+def _rounded(values: Array, steps: Array) -> Array:
+    """Whole multiples of the steps; where a step is 0, the values as they are."""
+    safe = np.where(steps > 0.0, steps, 1.0)
+    return np.where(steps > 0.0, np.round(values / safe) * safe, values)
+
+
+class Trips:
+    """The limits at which an arm stops by itself; those that are 0 cost nothing."""
+
+    def __init__(self, arm: MujocoPlant, robot: RobotConfig, limits: TripLimits) -> None:
+        self._robot, self._data = robot, arm.data
+        sensors = [arm.model.sensor(name) for name in (TIP_VELOCITY, MOMENTUM)]
+        self._tip, self._centre = (slice(int(each.adr[0]), int(each.adr[0]) + 3) for each in sensors)
+        self._mass = float(arm.model.body_subtreemass[int(sensors[1].objid[0])])
+        measures: dict[str, Callable[[RobotState, Command | None], Array]] = {
+            "joint_velocity": lambda state, _: np.abs(state.v),
+            "tip_velocity": lambda _, __: self._length(self._tip),
+            "force": lambda state, _: np.array([0.0 if state.wrench is None else np.linalg.norm(state.wrench.force)]),
+            "power": lambda state, _: np.abs([state.effort @ state.v]),
+            "momentum": lambda _, __: self._mass * self._length(self._centre),
+            "following_error": self._following_error,
+        }
+        self._limits = []
+        for spec in entry_specs(TripLimits):
+            values = np.atleast_1d(getattr(limits, spec.name))
+            if values.any():
+                bound = np.where(values > 0.0, values, np.inf)
+                self._limits.append((spec, measures[spec.name], bound))
+
+    def check(self, state: RobotState, command: Command | None) -> None:
+        """Stop where a limit is passed.
+
+        Args:
+            state: the arm's true one.
+            command: that acts; None where the joints are held.
+
+        Raises:
+            HardwareFault: its name, value and bound are those of the limit.
+        """
+        for spec, measure, bound in self._limits:
+            values = measure(state, command)
+            if (values > bound).any():
+                worst = int(np.argmax(values / bound))
+                value, limit = float(values[worst]), float(np.broadcast_to(bound, values.shape)[worst])
+                where = f" of {self._robot.joints[worst]}" if len(values) > 1 else ""
+                text = f"trip: {spec.name}{where} = {value:.4g} {spec.unit}, limit {limit:g} {spec.unit}"
+                raise HardwareFault(f"{text}, at t = {state.time:.3f} s", name=spec.name, value=value, bound=limit)
+
+    def _length(self, sensor: slice) -> Array:
+        return np.array([np.linalg.norm(self._data.sensordata[sensor])])
+
+    def _following_error(self, state: RobotState, command: Command | None) -> Array:
+        if command is None or command.mode is not CommandMode.POSITION:
+            return np.zeros(1)
+        return np.asarray(np.abs(command.values - state.q))
