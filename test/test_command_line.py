@@ -25,7 +25,7 @@ NEEDED = {
     "ethercat icube": ["--output", "made"],
 }
 NAMES = ("--robot", "--law", "--scene", "--topology", "--profile", "--entries", "--interface", "--host", "--callback")
-NAMES += ("--gains", "--set", "--base", "--tip")
+NAMES += ("--gains", "--set", "--base", "--tip", "--measured", "--imperfections")
 FILES = ("--csv", "--plot", "--json", "--page", "--output", "--schemas", "--faults")
 UNUSABLE = "nonsense.invalid"
 

@@ -1,5 +1,6 @@
 """What is said of gains beside their bounds: by the report, the command, the page and the controller's monitor."""
 
+import re
 import time
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 
 from robot_control_ros.control.gain_report import gain_report
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
 from robot_control_ros.dashboard.gains.gains_panel import describe_bounds
 from robot_control_ros.dashboard.link import Parameter
@@ -87,13 +89,42 @@ def test_the_page_shows_the_bounds_of_the_gains_that_it_has():
 
 # --- the controller ---
 
+def bounds(text, gain):
+    """The numbers in the line of a law's gain."""
+    (line,) = (each for each in text.splitlines() if gain in each)
+    return np.array([float(each) for each in re.search(r"at (?:most|least) ([\d., ]+) ", line)[1].split(",")])
 
-def looked(monitor, seconds=10.0):
-    """All that the monitor said until it had computed."""
-    said, end = [], time.monotonic() + seconds
-    while time.monotonic() < end and not any(said):
-        said.append(monitor.look())
-    return "".join(said)
+
+def test_the_table_takes_delay_and_rotors_of_a_file(tmp_path, capsys):
+    file = tmp_path / "arm.yaml"
+    found = []
+    for late, heavy in ((0.002, 0.1), (0.02, 0.1), (0.02, 1.0)):
+        file.write_text(f"commands: {{ delay: {late} }}\nrotor_inertia: [{heavy}]\n")
+        gain_table(["ur5e"], "sim", str(file))
+        found.append(capsys.readouterr().out)
+    masses = [bounds(text, "admittance mass") for text in found[:2]]
+    assert (masses[0] < masses[1]).all()
+    wrists = [bounds(text, "joint_impedance stiffness")[3:] for text in found]
+    assert (wrists[1] < wrists[0]).all()
+    assert (wrists[1] < wrists[2]).all()
+
+
+def test_the_table_refuses_the_file_of_an_arm_with_other_joints(tmp_path):
+    file = tmp_path / "arm.yaml"
+    file.write_text("rotor_inertia: [1.0, 1.0]\n")
+    with pytest.raises(ConfigError) as refusal:
+        gain_table(["ur5e"], "sim", str(file))
+    assert refusal.value.name == "rotor_inertia"
+
+
+def look_until(monitor, done, limit=60.0):
+    """All that the monitor says until something has happened."""
+    said, end = [], time.monotonic() + limit
+    while not done(said):
+        assert time.monotonic() < end, said
+        said = [*said, *filter(None, [monitor.look()])]
+        time.sleep(0.001)
+    return said
 
 
 @pytest.mark.ros
@@ -104,11 +135,12 @@ def test_the_controller_computes_anew_after_a_change_of_gains_and_warns_once():
     loop = ControlLoop(with_delay(0.02), "impedance")
     loop.tick(RobotState(0.0, np.array(UR5E.home), np.zeros(6), np.zeros(6)))
     monitor = GainMonitor(loop)
-    assert not looked(monitor, 1.0)
+    assert not look_until(monitor, lambda _: monitor.values())
     assert set(monitor.values()) == {"bound of stiffness"}
     loop.running.gains.change(loop.running.gains.check({"stiffness": [500.0] * 3 + [5000.0] * 3}))
-    assert looked(monitor) == monitor.report.warning != ""
-    assert not looked(monitor, 0.2)
+    (said,) = look_until(monitor, lambda said: said)
+    assert said == monitor.report.warning
+    assert not any(monitor.look() for _ in range(100))
     monitor.close()
 
 

@@ -245,14 +245,16 @@ def _add_stability(commands: Any) -> None:
     add("--wall", action="store_true", help="instead: press every law into a wall, and print how the contact holds")
     text = "instead: compute how stiff and how light each law may be at home, by rate and delay of a profile (sim)"
     add("--gains", nargs="?", const="sim", default="", metavar="PROFILE", help=text)
+    text = "the same, with delay, friction and rotor inertia of a file of imperfections (a name or a path)"
+    add("--measured", default="", metavar="FILE", help=text)
     _add_evidence_files(add, "stability")
 
 
 def _stability(options: argparse.Namespace) -> int:
     from ..experiments.stability import gain_table, press_table, stability
 
-    if options.gains:
-        return gain_table(options.robot, options.gains)
+    if options.gains or options.measured:
+        return gain_table(options.robot, options.gains or "sim", options.measured)
     if options.wall:
         return press_table(options.robot)
     return stability(options.robot, options.output, options.page)

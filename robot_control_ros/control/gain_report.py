@@ -27,15 +27,18 @@ class GainReport:
     warning: str
 
 
-def gain_report(running: RunningLaw, kin: RobotDynamics, load: float = 0.0) -> GainReport:
+def gain_report(
+    running: RunningLaw, kin: RobotDynamics, load: float = 0.0, friction: Array | None = None
+) -> GainReport:
     """The bounds of the gains that a law goes to. It takes milliseconds: not for a control cycle.
 
     Args:
         running: the law on its robot.
         kin: at the posture; its mass is read.
         load: mass beyond the sensor [kg].
+        friction: (n,) viscous [N·m·s/rad], see :func:`~..laws.stiffness_bound.stiffness_bound`.
     """
-    stiffness = stiffness_bound(running, kin)
+    stiffness = stiffness_bound(running, kin, friction=friction)
     if stiffness is not None:
         return _of_stiffness(running, stiffness)
     return _of_contact(running, kin, load)

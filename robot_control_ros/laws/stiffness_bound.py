@@ -130,20 +130,26 @@ class StiffnessBound:
         return self.arm.growth(*self.law.joint_gains(gains, self.mass, self.jacobian)) <= MAX_GROWTH
 
 
-def stiffness_bound(running: RunningLaw, kin: RobotDynamics, delay: float | None = None) -> StiffnessBound | None:
+def stiffness_bound(
+    running: RunningLaw, kin: RobotDynamics, delay: float | None = None, friction: Array | None = None
+) -> StiffnessBound | None:
     """The bound of a law with the gains that it goes to; None of a law without `joint_gains`.
 
     Args:
         running: the law on its robot, whose rate counts.
         kin: at the posture; its mass has the rotors' inertia.
         delay: from a sample to the effect of its command [s]; None takes the profile's.
+        friction: (n,) viscous, that the law feels [N·m·s/rad]; None takes the description's, less what is compensated.
     """
     if not hasattr(running.law, "joint_gains"):
         return None
     period = running.robot.period
     late = running_delay(running) if delay is None else delay
-    felt = 0.0 if running.robot.profile.friction_by_robot else 1.0 - getattr(running.gains.target, "friction", 0.0)
-    arm = SampledArm(kin.mass, felt * kin.model.viscous_friction, period, late)
+    if friction is None:
+        by_robot = running.robot.profile.friction_by_robot
+        felt = 0.0 if by_robot else 1.0 - getattr(running.gains.target, "friction", 0.0)
+        friction = felt * kin.model.viscous_friction
+    arm = SampledArm(kin.mass, friction, period, late)
     return StiffnessBound(type(running.law), running.gains.target, kin.mass, kin.jacobian, arm)
 
 
