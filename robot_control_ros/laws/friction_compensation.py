@@ -47,8 +47,8 @@ class FrictionCompensation:
         keeps within ±max(c, s_f f).
     Closed loop:
         The arm with its friction stays passive, because u takes no more than friction has: u_i q̇_i <= c_i |q̇_i|
-        <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise and
-        history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
+        <= f_i |q̇_i| for the true dry friction f_i >= c_i. That needs the bound alone, and holds for any delay, noise
+        and history of s. At rest, |s_i| <= s_0 f_i / (c_i + s_0) where c_i > 0 and f_i < c_i + s_0; else f_i - c_i.
     Frames and units:
         Joint space [N·m]; the wrench in base axes about the tip origin, exerted on the robot.
     Assumptions:

@@ -108,5 +108,5 @@ class RunningLaw:
 
     def _left_to_robot(self) -> dict[str, bool | float]:
         """The gains, by name, of what the robot compensates itself, and their values that compensate nothing."""
-        off: dict[str, bool | float] = {name: False for name in self.robot.profile.compensated_by_robot}
+        off: dict[str, bool | float] = dict.fromkeys(self.robot.profile.compensated_by_robot, False)
         return off | ({"friction_bound": 0.0} if "friction" in off else {})

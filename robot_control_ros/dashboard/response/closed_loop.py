@@ -43,7 +43,7 @@ def closed_loop(
     try:
         known = {spec.name for spec in gain_specs(law_class(law).Gains)}
         values = {name: gains[name] for name in gains if name in known}
-        running = RunningLaw(robot, law, values | {name: 0 for name in known & {"friction", "friction_bound"}})
+        running = RunningLaw(robot, law, values | dict.fromkeys(known & {"friction", "friction_bound"}, 0))
     except RobotControlError as error:
         raise ConfigError(f"law {law} can't run on this page: {error}", name="law", value=law) from error
     if isinstance(running.law, Admittance):
