@@ -313,6 +313,8 @@ def test_a_robot_that_there_is_not_is_refused(name, robot, words):
     [
         ("sim", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
         ("sim", {"scene": "nowhere.yaml"}, "scene 'nowhere.yaml': no such file"),
+        ("sim", {"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e"),
+        ("sim", {"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ("sim", {"rate": "fast"}, "rate = 'fast': must be a number"),
         ("mock", {"law": "impedance"}, "law impedance commands effort, but .* takes only: position, velocity. Mock"),
         ("gazebo", {"law": "admittance"}, "takes only: effort. Start Gazebo with interface:=position"),
@@ -397,7 +399,7 @@ def test_topics_of_the_profile_are_those_of_controller_and_watchdog(tmp_path):
 def test_a_simulation_is_a_simulator_a_watchdog_and_a_controller_of_one_robot():
     system = made("sim")
     assert order(system) == [["simulator", "watchdog", "controller"]]
-    given = {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": ""}
+    given = {"robot": "ur5", "pacing": "realtime", "rate": 0.0, "scene": "", "imperfections": ""}
     assert system.node("simulator") == NodeSpec("simulator", "simulator", given)
     shared = {"robot": "ur5", "profile": "sim", "use_sim_time": True}
     assert system.node("watchdog") == NodeSpec("watchdog", "watchdog", shared)
@@ -406,8 +408,9 @@ def test_a_simulation_is_a_simulator_a_watchdog_and_a_controller_of_one_robot():
 
 
 def test_arguments_reach_the_nodes():
-    system = made("sim", law="gravity_compensation", pacing="lockstep", rate="250", scene="ball")
-    given = {"robot": "ur5", "pacing": "lockstep", "rate": 250.0, "scene": "ball"}
+    chosen = {"scene": "ball", "imperfections": "like_ur5"}
+    system = made("sim", law="gravity_compensation", pacing="lockstep", rate="250", **chosen)
+    given = {"robot": "ur5", "pacing": "lockstep", "rate": 250.0, **chosen}
     assert system.node("simulator").parameters == given
     assert system.node("controller").parameters["law"] == "gravity_compensation"
     assert [system.node(name).parameters["rate"] for name in ("watchdog", "controller")] == [250.0, 250.0]
@@ -623,7 +626,7 @@ def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
         [f"spawn_{driving}"],
     ]
     simulator = system.node("simulator")
-    assert simulator.parameters == {"robot": "ur5", "rate": 250.0, "scene": "ball"}
+    assert simulator.parameters == {"robot": "ur5", "rate": 250.0, "scene": "ball", "imperfections": ""}
     assert simulator.remappings == {
         "joint_states": "/robot/joint_states",
         "joint_commands": "/robot/joint_commands",

@@ -10,6 +10,7 @@ import pytest
 
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.simulation.imperfections import imperfection_names
 from robot_control_ros.simulation.scene import scene_names
 
 argcomplete = pytest.importorskip("argcomplete")
@@ -38,6 +39,7 @@ def test_commands_are_offered_in_each_shell(shell, tmp_path):
         ("simulate --robot ", robot_names()),
         ("simulate --law ", law_names()),
         ("demo --scene ", scene_names()),
+        ("simulate --imperfections ", imperfection_names()),
         ("ethercat jitter --robot ", robot_names()),
         ("doctor --robot gen3 --profile ", ["gz", "gz_position", "mock", "real", "sim"]),
         ("demo --law joint_i", ["joint_impedance"]),

@@ -16,7 +16,13 @@ def listed(capsys, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"), [("robots", robot_names), ("laws", law_names), ("scenes", lambda: config_names("scenes"))]
+    ("kind", "names"),
+    [
+        ("robots", robot_names),
+        ("laws", law_names),
+        ("scenes", lambda: config_names("scenes")),
+        ("imperfections", lambda: config_names("imperfections")),
+    ],
 )
 def test_each_name_has_a_line(kind, names, capsys):
     assert [line.split()[0] for line in listed(capsys, kind)] == names()

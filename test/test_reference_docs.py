@@ -13,7 +13,11 @@ from robot_control_ros.laws import law_class, law_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "laws.md"
-FILES = [path for folder in ("robots", "scenes", "ethercat") for path in (ROOT / "config" / folder).rglob("*.yaml")]
+FILES = [
+    path
+    for folder in ("robots", "scenes", "imperfections", "ethercat")
+    for path in (ROOT / "config" / folder).rglob("*.yaml")
+]
 
 
 def test_the_page_of_the_laws_is_up_to_date():
@@ -52,9 +56,10 @@ def test_every_section_of_the_page_is_what_its_law_alone_gives():
 
 
 def test_the_tables_of_entries_are_up_to_date():
-    guide = (ROOT / "docs" / "adding_a_robot.md").read_text(encoding="utf-8")
-    for kind in ("robot", "profile"):
-        assert entries_table(kind) in guide, f"run: robot_control docs --entries {kind}, and put it into the guide"
+    pages = {"robot": "adding_a_robot", "profile": "adding_a_robot", "imperfections": "imperfections"}
+    for kind, name in pages.items():
+        page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        assert entries_table(kind) in page, f"run: robot_control docs --entries {kind}, and put it into {name}.md"
 
 
 def test_the_schemas_are_up_to_date(tmp_path):
@@ -66,7 +71,7 @@ def test_the_schemas_are_up_to_date(tmp_path):
 
 def test_a_table_of_an_unknown_kind_lists_the_kinds(capsys):
     assert main(["docs", "--entries", "law"]) != 0
-    assert "must be one of: robot, scene, drive, topology, profile" in capsys.readouterr().err
+    assert "must be one of: robot, scene, imperfections, drive, topology, profile" in capsys.readouterr().err
 
 
 def problems(schema, value, root, where=""):
@@ -127,6 +132,7 @@ def test_a_file_of_the_package_names_its_schema_and_fits_it(path):
         ("robot", "extends: ur5\nprofiles: { sim: { rate: 0 } }", "profiles/sim"),
         ("robot", "name: mine", "nothing fits"),
         ("scene", "objects: { a: { shape: cube } }", "'cube' is not"),
+        ("imperfections", "states: { lost: 1 }", "nothing"),
         ("topology", "slaves: []", "0 values"),
         ("topology", "slaves: [{ joint: a, drive: cia402 }]", "nothing fits"),
         ("drive", "description: none", "rx is missing"),

@@ -651,6 +651,32 @@ def test_a_joint_law_of_a_simulator_takes_positions_only(new_ros):
     simulator.ros.until(lambda: words in simulator.child.err, words, lambda: simulator.send("effort", HOME))
 
 
+# --- imperfections ---
+
+
+def test_an_imperfect_simulator_sends_noisy_samples_late_and_loses_some(new_ros, tmp_path):
+    std, delay = 1e-3, 0.02
+    path = tmp_path / "noisy.yaml"
+    path.write_text(f"{{ noise: {{ position: {std} }}, states: {{ delay: {delay}, lost: 0.2 }} }}", encoding="utf-8")
+    simulator = make_simulator(new_ros, imperfections=str(path), clock_rate=500)
+    new_ros.until(lambda: len(simulator.states) > 300, "300 joint states")
+    simulator.pause()
+    noise = np.array([position(state) for state in simulator.states.messages]) - HOME
+    assert noise.std() == pytest.approx(std, rel=0.1)
+    stamps = np.array([seconds(state.header.stamp) for state in simulator.states.messages])
+    assert set(np.round(np.diff(stamps) / PERIOD)) > {1.0, 2.0}
+    assert seconds(simulator.clocks.last.clock) - stamps[-1] == pytest.approx(delay, abs=PERIOD)
+
+
+def test_a_trip_is_said_and_pauses(new_ros, tmp_path):
+    path = tmp_path / "careful.yaml"
+    path.write_text("trips: { joint_velocity: 0.1 }", encoding="utf-8")
+    simulator = make_simulator(new_ros, imperfections=str(path))
+    words = f"trip: joint_velocity of {ROBOT.joints[0]}"
+    send = [0.5, *[0.0] * (ROBOT.n - 1)]
+    new_ros.until(lambda: words in simulator.child.err, words, lambda: simulator.send("velocity", send))
+
+
 # --- parameters and the end ---
 
 
@@ -679,6 +705,8 @@ def test_the_rate_of_the_clock_can_be_chosen(new_ros):
         ({"pacing": "nonsense"}, "pacing = 'nonsense': must be one of: realtime, lockstep"),
         ({"rate": -1.0}, "rate"),
         ({"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, block, table, wall"),
+        ({"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e"),
+        ({"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),
         ({"physics_step": 1.0}, "physics_step = 1: must be a number within [1e-05, 0.02]"),
     ],

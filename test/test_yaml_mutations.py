@@ -20,6 +20,7 @@ from robot_control_ros.ethercat.driver.drives import interpolation_writes, load_
 from robot_control_ros.ethercat.driver.topology import load_topology
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
+from robot_control_ros.simulation.imperfections import load_imperfections
 from robot_control_ros.simulation.scene import load_scene
 
 FEW, ALL = 80, 2000  # files of each kind
@@ -189,6 +190,11 @@ KINDS = {  # the files, what is changed in them, and what reads them
     "robot": (["robots/ur5.yaml", "robots/gen3.yaml", "robots/planar_two_link.yaml"], None, use_robot),
     "profile": (["robots/ur5.yaml"], "profiles", use_profile),
     "scene": (["scenes/ball.yaml", "scenes/block.yaml", "scenes/table.yaml"], None, lambda path: load_scene(str(path))),
+    "imperfections": (
+        ["imperfections/like_ur5.yaml", "imperfections/like_gen3.yaml"],
+        None,
+        lambda path: load_imperfections(str(path)),
+    ),
     "drives": (["ethercat/drives/cia402.yaml", "ethercat/drives/maxon_epos4.yaml"], None, use_drive),
     "topology": (["ethercat/ur5.yaml", "ethercat/planar_two_link.yaml"], None, use_topology),
 }
@@ -238,7 +244,7 @@ def test_ten_thousand_changed_files_are_read_or_refused_by_us(kind, tmp_path):
 def test_what_is_hardly_yaml_is_refused_by_us(kind, text, tmp_path):
     path = tmp_path / "odd.yaml"
     path.write_text(text)
-    assert ours(KINDS[kind][2], path) == (kind == "scene" and text == "{}")  # an empty scene
+    assert ours(KINDS[kind][2], path) == (kind in ("scene", "imperfections") and text == "{}")  # all left out
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -247,7 +253,8 @@ def test_what_is_hardly_yaml_is_refused_by_us(kind, text, tmp_path):
 )
 def test_a_path_that_leads_nowhere_is_refused_by_us(kind, name):
     if kind != "drives":
-        load = {"robot": load_robot, "profile": load_robot, "scene": load_scene, "topology": load_topology}[kind]
+        known = {"robot": load_robot, "profile": load_robot, "scene": load_scene, "topology": load_topology}
+        load = (known | {"imperfections": load_imperfections})[kind]
         with pytest.raises(RobotControlError):
             load(name)
 

@@ -1,15 +1,18 @@
-"""Friction of the joints of an arm, as data: laws and simulations read the same."""
+"""Friction of a robot's joints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .schema import SOME, entry
+from ..core.gains import JOINT
+from .schema import entry
 
 
 @dataclass(frozen=True)
 class JointFriction:
-    """What friction takes from each joint: coulomb sign(v) + viscous v. One value for all joints, or one per joint."""
+    """What friction takes from each joint: (coulomb + viscous |q̇|) sign(q̇)."""
 
-    coulomb: tuple[float, ...] = entry((0.0,), size=SOME, lower=0.0, unit="N·m", doc="Coulomb friction.")
-    viscous: tuple[float, ...] = entry((0.0,), size=SOME, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
+    coulomb: tuple[float, ...] = entry(0.0, size=JOINT, lower=0.0, unit="N·m", doc="Dry friction of each joint.")
+    viscous: tuple[float, ...] = entry(
+        0.0, size=JOINT, lower=0.0, unit="N·m·s/rad", doc="Viscous friction of each joint."
+    )

@@ -51,7 +51,8 @@ def set_imperfections(mujoco: Any, model: Any, robot: RobotConfig, given: Imperf
     dofs = np.array([model.joint(name).dofadr[0] for name in robot.joints])
     model.dof_frictionloss[dofs] += per_joint(given.friction.coulomb, n)
     model.dof_damping[dofs] += per_joint(given.friction.viscous, n)
-    model.dof_solref[dofs], model.dof_solimp[dofs] = STIFF["solref"], STIFF["solimp"]
+    if any(given.friction.coulomb) or given.friction.load > 0.0:  # the description's own stays as it is elsewhere
+        model.dof_solref[dofs], model.dof_solimp[dofs] = STIFF["solref"], STIFF["solimp"]
     if given.rotor_inertia:
         model.dof_armature[dofs] += per_joint(given.rotor_inertia, n) - np.array(robot.rotor_inertia)
     factor = 1.0 + per_joint(given.model.mass, n)

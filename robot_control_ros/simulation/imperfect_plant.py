@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.schema import entry_specs
 from .imperfect_arm import MOMENTUM, TIP_VELOCITY
-from .imperfections import CommandLine, Imperfections, StateLine, TripLimits, per_joint
+from .imperfections import Imperfections, StateLine, TripLimits, per_joint
 from .mujoco_plant import MujocoPlant
 
 
@@ -114,19 +115,16 @@ class ImperfectPlant:
         line = self._given.commands
         if self._is_lost(line):
             return
-        late = command.mode is not CommandMode.EFFORT and line.position_delay > 0.0
-        self._commands.append(
-            (self._arrival(line, line.position_delay if late else line.delay, self._commands), command)
-        )
+        own = command.mode is not CommandMode.EFFORT and line.position_delay > 0.0
+        delay = line.position_delay if own else line.delay
+        self._commands.append((self._arrival(line, delay, self._commands), command))
 
-    def _is_lost(self, line: StateLine | CommandLine) -> bool:
+    def _is_lost(self, line: StateLine) -> bool:
         return bool(self._random.random() < line.lost)
 
-    def _arrival(
-        self, line: StateLine, delay: float, under_way: deque[tuple[int, Command]] | deque[tuple[int, RobotState]]
-    ) -> int:
+    def _arrival(self, line: StateLine, delay: float, under_way: Sequence[tuple[int, Any]]) -> int:
         """The physics step, counted from the reset, at which what is sent now arrives."""
-        due = self._count + round((delay + line.jitter * self._random.random()) / self._step)
+        due: int = self._count + round((delay + line.jitter * self._random.random()) / self._step)
         return max(due, under_way[-1][0]) if under_way else due
 
     def _advance_arm(self) -> None:

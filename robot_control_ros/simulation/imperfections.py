@@ -38,7 +38,11 @@ class CommandLine(StateLine):
 
     delay: float = entry(0.0, lower=0.0, upper=1.0, unit="s", doc="From a command to its effect.")
     position_delay: float = entry(
-        0.0, lower=0.0, upper=1.0, unit="s", doc="In place of `delay` for position and velocity commands; 0: `delay`."
+        0.0,
+        lower=0.0,
+        upper=1.0,
+        unit="s",
+        doc="In place of `delay` for position and velocity commands; 0 takes `delay`.",
     )
 
 
@@ -74,6 +78,8 @@ class VelocityFilter:
 class LoadedFriction(JointFriction):
     """Friction that grows with the torque of the motor."""
 
+    coulomb: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Dry friction, stiff at rest.")
+    viscous: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
     load: float = entry(
         0.0, lower=0.0, upper=0.9, doc="Fraction of the motor's torque that is added to the Coulomb friction."
     )
@@ -87,7 +93,7 @@ class ModelErrors:
         _NONE,
         size=SOME,
         above=-1.0,
-        doc="Relative error of mass and inertia of what each joint's link carries: 0.05 is 5 % heavier than modelled.",
+        doc="Relative error of the links' masses and inertias, by joint. 0.05: 5 % heavier than modelled.",
     )
     payload_mass: float = entry(0.0, lower=0.0, unit="kg", doc="A point mass on the tip.")
     payload_centre: tuple[float, ...] = entry(_AXES, size=3, unit="m", doc="Where it is, in the tip.")
@@ -173,7 +179,8 @@ def per_joint(values: tuple[float, ...], n: int) -> Array:
 
 
 def _joint_lists(group: Any, prefix: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
-    for spec in entry_specs(type(group)):
+    cls: Any = type(group)
+    for spec in entry_specs(cls):
         value = getattr(group, spec.name)
         if is_dataclass(value):
             yield from _joint_lists(value, f"{prefix}{spec.key}.")
