@@ -89,6 +89,7 @@ def test_the_page_shows_the_bounds_of_the_gains_that_it_has():
 
 # --- the controller ---
 
+
 def bounds(text, gain):
     """The numbers in the line of a law's gain."""
     (line,) = (each for each in text.splitlines() if gain in each)
