@@ -132,7 +132,7 @@ def test_a_file_of_the_package_names_its_schema_and_fits_it(path):
         ("robot", "extends: ur5\nprofiles: { sim: { rate: 0 } }", "profiles/sim"),
         ("robot", "name: mine", "nothing fits"),
         ("scene", "objects: { a: { shape: cube } }", "'cube' is not"),
-        ("imperfections", "states: { lost: 1 }", "nothing"),
+        ("imperfections", "states: { late: 1 }", "unknown late"),
         ("topology", "slaves: []", "0 values"),
         ("topology", "slaves: [{ joint: a, drive: cia402 }]", "nothing fits"),
         ("drive", "description: none", "rx is missing"),

@@ -56,13 +56,9 @@ def demo(
     _check_options(seconds, browser, page_parameters)
     os.environ.update(environment())
     config = load_robot(robot)
-    given = {"gains": gains, "scene": scene, "imperfections": imperfections}
-    specs = SETUPS["sim"].make(robot=robot, law=law, **given).nodes()
+    specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene, imperfections=imperfections).nodes()
     from ..nodes.common.running import spinning
 
-    title = f"{config.name} under {law}" + "".join(
-        f", {name} {value}" for name, value in (("scene", scene), ("imperfections", imperfections)) if value
-    )
     _print_start(config, law)
     with (
         Processes(specs) as processes,
@@ -76,8 +72,12 @@ def demo(
         except KeyboardInterrupt:
             print("\nstopped")
     if not browser and operator.samples:
-        _report(operator, operator.log(), title, Path(output))
+        _report(operator, _title(config.name, law, scene, imperfections), Path(output))
     return 0
+
+
+def _title(robot: str, law: str, scene: str, imperfections: str) -> str:
+    return ", ".join(filter(None, (f"{robot} under {law}", scene and f"scene {scene}", imperfections)))
 
 
 def _print_start(config: RobotConfig, law: str) -> None:
@@ -136,7 +136,8 @@ def force_text(wrench: Any) -> str:
     return "no sensor" if np.isnan(wrench).any() else f"force {np.linalg.norm(wrench[:3]):5.1f} N"
 
 
-def _report(operator: Any, log: Log, title: str, folder: Path) -> None:
+def _report(operator: Any, title: str, folder: Path) -> None:
+    log: Log = operator.log()
     error = np.linalg.norm(log.pose_error[:, :3], axis=1) * 1e3
     pushed = operator.pushed(log)
     last_push = np.maximum.accumulate(np.where(pushed, log.t, -np.inf))

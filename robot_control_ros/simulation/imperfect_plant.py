@@ -13,7 +13,7 @@ from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.schema import entry_specs
 from .imperfect_arm import MOMENTUM, TIP_VELOCITY
-from .imperfections import Imperfections, StateLine, TripLimits, per_joint
+from .imperfections import Imperfections, StateLine, TripLimits, load_imperfections, per_joint
 from .mujoco_plant import MujocoPlant
 
 
@@ -26,14 +26,10 @@ class ImperfectPlant:
     Args:
         arm: made with the same imperfections, which change its physics.
         robot: its configuration.
-        imperfections: what is imperfect.
-
-    Raises:
-        ConfigError: imperfections of an arm with another number of joints.
+        imperfections: what is imperfect; checked for the robot.
     """
 
     def __init__(self, arm: MujocoPlant, robot: RobotConfig, imperfections: Imperfections) -> None:
-        imperfections.check(robot)
         given, n = imperfections, robot.n
         self._arm, self._n, self._given = arm, n, given
         self._step = arm.model.opt.timestep
@@ -165,6 +161,26 @@ class ImperfectPlant:
         wrench = np.concatenate((true.wrench.force, true.wrench.torque))
         wrench += self._offset + true.time * self._drift + noise[3 * n :]
         return RobotState(true.time, q, v, effort, Wrench(wrench[:3], wrench[3:], true.wrench.frame))
+
+
+def arm_and_plant(
+    robot: RobotConfig, imperfections: str | Imperfections | None, **settings: Any
+) -> tuple[MujocoPlant, MujocoPlant | ImperfectPlant]:
+    """A simulated arm, and what a controller has of it: without imperfections the arm itself.
+
+    Args:
+        robot: its configuration.
+        imperfections: name, path of a YAML file, or the imperfections; None for an ideal arm.
+        settings: of :class:`MujocoPlant`.
+
+    Raises:
+        ConfigError: unknown imperfections, or those of an arm with another number of joints; see MujocoPlant.
+    """
+    given = load_imperfections(imperfections) if isinstance(imperfections, str) else imperfections
+    if given is not None:
+        given.check(robot)
+    arm = MujocoPlant(robot, imperfections=given, **settings)
+    return arm, arm if given is None else ImperfectPlant(arm, robot, given)
 
 
 def _rounded(values: Array, steps: Array) -> Array:

@@ -20,8 +20,8 @@ from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
-from .imperfect_plant import ImperfectPlant
-from .imperfections import Imperfections, load_imperfections
+from .imperfect_plant import arm_and_plant
+from .imperfections import Imperfections
 from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
@@ -92,29 +92,22 @@ def simulate(
         push: a force that disturbs the robot.
         q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
         urdf: text of another description than the configuration's.
-        scene: what stands around the robot: name, path of a YAML file, or a scene.
+        scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
         intervene: called with the plant before each sample, for example to move objects.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
-        imperfections: of the arm and its line: name, path of a YAML file, or the imperfections; None for an ideal arm.
 
     Returns:
-        The log, one sample per control cycle, as the controller sees it. What went wrong is its `trouble`, and a
-        TroubleWarning.
+        The log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
     Raises:
-        ConfigError, ModelError: see ControlLoop and MujocoPlant; a duration that isn't above 0, `q0` beyond limits,
-            an argument of another type, a push after the end.
+        ConfigError, ModelError: see ControlLoop and MujocoPlant; an argument that can't be used, `q0` beyond limits.
         HardwareFault: the physics diverged, or the arm tripped.
     """
     config = (load_robot(robot) if isinstance(robot, str) else robot).at_rate(rate)
     drives: dict[str, Any] = {"joint_law": joint_law, "joint_law_gains": joint_law_gains, "physics_step": physics_step}
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     _check_arguments(duration, push, reference)
-    given = load_imperfections(imperfections) if isinstance(imperfections, str) else imperfections
-    if given is not None:
-        given.check(config)
-    arm = MujocoPlant(config, urdf=urdf, rate=rate, imperfections=given, **drives)
-    plant = arm if given is None else ImperfectPlant(arm, config, given)
+    arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     plant.reset(None if q0 is None else _start(loop, q0))
     cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, arm, config, push, intervene))

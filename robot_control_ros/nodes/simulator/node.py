@@ -23,8 +23,8 @@ from std_srvs.srv import SetBool
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from ...core.types import Command, CommandMode
 from ...robot.configuration import load_robot, robot_names
-from ...simulation.imperfect_plant import ImperfectPlant
-from ...simulation.imperfections import imperfection_names, load_imperfections
+from ...simulation.imperfect_plant import arm_and_plant
+from ...simulation.imperfections import imperfection_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene, scene_names
 from ..common.entities import Entities
@@ -79,18 +79,14 @@ class SimulatorNode(Node):
             raise refused("pacing", pacing, f"must be one of: {', '.join(PACINGS)}", PACINGS)
         self._lockstep = pacing == "lockstep"
         self._robot, self._period = robot, 1.0 / rate
-        given = load_imperfections(chosen["imperfections"]) if chosen["imperfections"] else None
-        if given is not None:
-            given.check(robot)
-        self._arm = MujocoPlant(
+        self._arm, self._plant = arm_and_plant(
             robot,
+            chosen["imperfections"] or None,
             command_timeout=chosen["command_timeout"],
             scene=load_scene(chosen["scene"]) if chosen["scene"] else None,
             joint_law=chosen["joint_law"] or None,
             physics_step=chosen["physics_step"],
-            imperfections=given,
         )
-        self._plant = self._arm if given is None else ImperfectPlant(self._arm, robot, given)
         self._stamps = LaggingClock(self._period, chosen["repeated_stamps"])
         self._paused = bool(chosen["paused"])
         self._pushes = LinkPushes(self._arm)
