@@ -65,6 +65,15 @@ class Arm:
         return replace(config, **changes)
 
 
+def slowest_swing(robot: RobotConfig, stiffness: Sequence[float]) -> float:
+    """Lowest frequency [rad/s] of a robot of the package at home, its tip held by a stiffness (6,)."""
+    model, q = RobotModel.of(robot), np.array(robot.home)
+    jacobian = model.at(q).jacobian
+    mobility = jacobian @ np.linalg.solve(model.mass(q), jacobian.T)
+    squares = np.linalg.eigvals(mobility @ np.diag(stiffness)).real
+    return float(np.sqrt(squares[squares > 1e-6 * squares.max()].min()))
+
+
 def numbers(values: Iterable[float]) -> str:
     """The numbers of an XML attribute, exactly."""
     return " ".join(repr(float(value)) for value in values)

@@ -17,6 +17,7 @@ FREE = {"--browser": "a program", "--browsers": "only with --page"}  # what noth
 OUTSIDE = "ethercat emulate"  # its socket belongs to the emulator
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
+    "identify": ["--simulated", "like_ur5e", "--yes"],
     "ethercat emulate": ["--interface", "lo"],
     "ethercat scan": ["--interface", "lo"],
     "ethercat info": ["--interface", "lo"],
@@ -25,8 +26,8 @@ NEEDED = {
     "ethercat icube": ["--output", "made"],
 }
 NAMES = ("--robot", "--law", "--scene", "--topology", "--profile", "--entries", "--interface", "--host", "--callback")
-NAMES += ("--gains", "--set", "--base", "--tip", "--measured", "--imperfections")
-FILES = ("--csv", "--plot", "--json", "--page", "--output", "--schemas", "--faults")
+NAMES += ("--gains", "--set", "--base", "--tip", "--measured", "--imperfections", "--simulated", "--joints")
+FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults")
 UNUSABLE = "nonsense.invalid"
 
 

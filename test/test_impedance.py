@@ -313,7 +313,7 @@ def test_power_of_the_law_is_what_the_spring_gives_less_what_the_damper_takes(rn
 def energy_along(model, q, pose, gains, seconds, step=0.001):
     """Kinetic energy plus the spring's at each step, the arm under the law integrated by RK4."""
     law, checked = Impedance(), make_gains(Impedance.Gains, gains, model.n)
-    K, reference = checked.axes**2 * checked.stiffness, Reference(pose)
+    K, reference = checked.axes**2 * checked.stiffness.diagonal(), Reference(pose)
 
     def rate(x, dt):
         q, v = x[: model.n], x[model.n :]

@@ -160,7 +160,7 @@ def test_the_energy_about_the_reference_changes_by_damping_and_outer_torques_alo
 @pytest.mark.sim
 def test_the_energy_of_a_pushed_arm_only_falls_once_nothing_pushes(ur5, ur5_model):
     gains = {"stiffness": 50.0, "damping_ratio": 0.5}
-    log = simulate(ur5, "joint_impedance", gains, push=Push((30.0, 20.0, 30.0), duration=0.3), duration=2.0)
+    log = simulate(ur5, "joint_impedance", gains, push=Push((30.0, 20.0, 30.0), duration=0.3), duration=4.0)
     after, home = log.t > 0.31, np.array(ur5.home)
     energies = np.array(
         [

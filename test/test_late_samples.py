@@ -62,18 +62,18 @@ def test_samples_as_often_and_as_fresh_as_usual_change_nothing(kin, interval):
     assert (late.message, late.fault) == ("", "")
 
 
-@pytest.mark.parametrize("age", [0.02, 0.04])
+@pytest.mark.parametrize("age", [0.03, 0.06])
 def test_the_stiffness_is_what_the_delay_allows_for_the_weakest_axis(kin, age):
     """Half of K = 0.42 Λ / τ², along the axis that bears least: that of the fastest oscillation of K on Λ."""
     running = RunningLaw(UR5, "impedance")
     late, gains = settled(running, kin, 0.004, age)
     jacobian, mass = kin.jacobian, kin.mass
     inertia = np.linalg.inv(jacobian @ np.linalg.solve(mass, jacobian.T))
-    stiffness = running.gains.current.stiffness
+    stiffness = running.gains.current.stiffness.diagonal()
     fastest = np.linalg.eigvals(np.linalg.solve(inertia, np.diag(stiffness))).real.max()  # 1/s²
     fraction = 0.21 / (fastest * (age + 0.004 / 2.0) ** 2)
     assert 1.0 / 16.0 < fraction < 1.0
-    assert gains.stiffness == pytest.approx(stiffness * fraction, rel=1e-3)
+    assert gains.stiffness.diagonal() == pytest.approx(stiffness * fraction, rel=1e-3)
     assert late.fault == ""
     assert f"{fraction:.0%}" in late.message
 
@@ -90,7 +90,7 @@ def test_a_clock_that_jumps_for_some_samples_stops_nothing(kin):
         state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=age)
         gains = late.soften(running, running.gains.current, state, kin, 0.002)
         assert late.fault == ""
-    assert gains.stiffness[0] > 0.5 * running.gains.current.stiffness[0]
+    assert gains.stiffness[0, 0] > 0.5 * running.gains.current.stiffness[0, 0]
 
 
 def test_position_laws_are_left_alone(kin):

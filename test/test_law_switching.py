@@ -63,6 +63,7 @@ class Rig:
         self.laws = {}
         self.loop = ControlLoop(self.robot, self.law(variant), model=self.model)
         self.sent = self.state = None
+        self.added = np.zeros(self.robot.n, dtype=bool)  # by soft limits
         self.torque = np.zeros(self.robot.n)  # fed forward, of the last command
         self.modes = set()
         self.home = np.array(self.robot.home)
@@ -114,6 +115,9 @@ class Rig:
         }[sent.mode]
         same = self.sent is not None and sent.mode is self.sent.mode
         last = self.sent.values if same else self.holding(sent.mode, state)
+        added = (sent.mode is CommandMode.EFFORT) & self.loop.soft_limits.active
+        step = np.where(added | self.added, 2.0 * limits.effort, step)  # soft limits brake a fast joint at once
+        self.added = added
         assert np.all(np.abs(sent.values - last) <= step * (1.0 + 1e-9) + 1e-12), (sent.mode, same)
         torque = np.zeros(self.robot.n) if sent.feedforward is None else sent.feedforward
         before = self.torque if same else np.zeros(self.robot.n)
@@ -206,7 +210,7 @@ def test_every_law_takes_over_from_every_other_one(robot, motion):
 @pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("variant", usual(TARGETING))
 def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
-    """Within a centimetre of an arm whose law isn't switched; velocity servos, which start at 0, take most of it."""
+    """As near to the path as an arm whose law isn't switched, and half a centimetre for servos that start at 0."""
     rig, twin = (Rig(robot, ("impedance", None)) for _ in range(2))
     start = rig.loop.tip()
     for each in (rig, twin):
@@ -216,7 +220,8 @@ def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
     for _ in range(150):
         rig.step()
         twin.step()
-        assert np.linalg.norm(rig.loop.tip()[:3, 3] - twin.loop.tip()[:3, 3]) < 0.01
+        lag = np.linalg.norm(twin.loop.pose_error()[:3])
+        assert np.linalg.norm(rig.loop.tip()[:3, 3] - twin.loop.tip()[:3, 3]) < lag + 0.005
     error, speed = settle_on(rig, start)
     assert error < 1e-3
     assert speed < 1e-2

@@ -195,8 +195,8 @@ def test_gains_changed_in_mid_motion_never_exceed_the_torque_rate_and_converge(m
         assert np.all(np.abs(now) <= model.limits.effort)
         last = now
     assert loop.running.gains.current is loop.running.gains.target
-    assert loop.running.gains.current.stiffness.tolist() == [2000, 100, 3000, 5, 300, 0]
-    assert loop.running.gains.current.damping.tolist() == [2000.0] * 6
+    assert loop.running.gains.current.stiffness.diagonal().tolist() == [2000, 100, 3000, 5, 300, 0]
+    assert loop.running.gains.current.damping.diagonal().tolist() == [2000.0] * 6
     assert loop.running.gains.current.coriolis == 1.0
 
 
@@ -220,7 +220,7 @@ def test_refused_gains_change_nothing(model):
 def test_gains_come_from_the_caller_then_the_robot_then_the_law(model):
     robot = replace(UR5, law_gains={"impedance": {"stiffness": 300.0, "damping_ratio": 0.7}})
     loop = ControlLoop(robot, "impedance", {"stiffness": 400.0}, model=model)
-    assert loop.running.gains.current.stiffness.tolist() == [400.0] * 6
+    assert loop.running.gains.current.stiffness.diagonal().tolist() == [400.0] * 6
     assert loop.running.gains.current.damping_ratio.tolist() == [0.7] * 6
     assert loop.running.gains.current.posture_damping == 0.0
 
@@ -238,7 +238,7 @@ def test_gravity_on_a_robot_that_compensates_it_itself_is_refused(model):
     with refuses("gravity", True, False):
         loop.running.gains.set({"stiffness": 1.0, "gravity": True})
     assert loop.running.gains.target.gravity == 0.0
-    assert loop.running.gains.target.stiffness[0] != 1.0
+    assert loop.running.gains.target.stiffness[0, 0] != 1.0
 
 
 # --- samples that can't be used ---
@@ -434,7 +434,7 @@ def test_a_joint_goal_that_can_not_be_reached_is_refused_and_the_trajectory_stay
 
 
 def test_move_to_reaches_its_goal_from_the_reference_within_the_tip_limits(model):
-    loop = ControlLoop(UR5, "impedance", model=model)
+    loop = ControlLoop(UR5, "impedance", {"governor": False}, model=model)
     loop.tick(state(0.0))
     goal = shifted(loop.tip(), [0.1, -0.1, 0.05])
     goal[:3, :3] = rotation_exp(np.array([0.3, 0.0, 0.2])) @ goal[:3, :3]
@@ -753,7 +753,7 @@ def test_a_law_that_takes_over_far_from_the_reference_approaches_it_within_the_l
     for k in range(1, 1500):
         loop.tick(state(k * DT))
     target = loop.reference.pose
-    loop.switch_law(RunningLaw(UR5, "impedance"))
+    loop.switch_law(RunningLaw(UR5, "impedance", {"governor": False}))
     loop.tick(state(1500 * DT))
     assert np.abs(loop.pose_error()).max() < 1e-4
     for k in range(1501, 4000):

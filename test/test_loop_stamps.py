@@ -157,7 +157,8 @@ def test_stamps_that_stand_still_for_longer_are_a_fault_that_ends_with_the_next_
         command = loop.tick(sample(0.0, k))
         assert "same stamp" in loop.fault
         holding = loop.safety.holding(command.mode, sample(0.0, k), MODEL.update(sample(0.0, k).q, np.zeros(6)))
-        near = {CommandMode.EFFORT: 1.5, CommandMode.POSITION: 0.02, CommandMode.VELOCITY: 1e-9}[command.mode]
+        brake = 1.5 * np.abs(np.array(UR5.safe_damping) * sample(0.0, k).v).max()
+        near = {CommandMode.EFFORT: brake, CommandMode.POSITION: 0.02, CommandMode.VELOCITY: 1e-9}[command.mode]
         assert command.values == pytest.approx(holding, abs=near)  # it brakes, too, and positions stay where they were
         with pytest.raises(ConfigError, match="same stamp"):
             loop.motion.hold()

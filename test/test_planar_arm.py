@@ -232,7 +232,7 @@ def test_a_step_that_is_too_long_is_told_and_the_arm_is_reset():
 def test_a_refused_gain_changes_nothing():
     arm = PlanarArm()
     before = arm.settings
-    with pytest.raises(ConfigError, match=r"stiffness = -1"):
+    with pytest.raises(ConfigError, match=r"stiffness\[0\] = -1"):
         arm.change(stiffness=-1.0)
     assert arm.settings is before
 

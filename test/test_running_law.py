@@ -29,7 +29,7 @@ def under(robot, *modes, gravity_by_robot=False, remedy=""):
 def test_gains_begin_with_the_laws_then_the_robots_then_the_given_ones():
     robot = replace(UR5, law_gains={"impedance": {"stiffness": 300.0, "damping_ratio": 0.7}})
     gains = RunningLaw(robot, "impedance", {"stiffness": 400.0}).gains.current
-    assert gains.stiffness.tolist() == [400.0] * 6
+    assert gains.stiffness.diagonal().tolist() == [400.0] * 6
     assert gains.damping_ratio.tolist() == [0.7] * 6
     assert gains.posture_damping == 0.0
 
@@ -60,14 +60,14 @@ def test_gravity_may_not_be_switched_on_there():
     running = RunningLaw(robot, "impedance")
     with refuses("gravity", True, False):
         running.gains.set({"gravity": True, "stiffness": 1.0})
-    assert running.gains.target.stiffness.tolist() != [1.0] * 6
+    assert running.gains.target.stiffness.diagonal().tolist() != [1.0] * 6
 
 
 def test_every_gain_of_a_running_law_may_be_set_without_naming_the_others():
     running = RunningLaw(UR5, "impedance", {"stiffness": 400.0})
     running.gains.set({"damping_ratio": 0.5})
-    assert running.gains.target.stiffness.tolist() == [400.0] * 6
-    assert running.gains.check({}).stiffness.tolist() != [400.0] * 6  # without a base: the defaults
+    assert running.gains.target.stiffness.diagonal().tolist() == [400.0] * 6
+    assert running.gains.check({}).stiffness.diagonal().tolist() != [400.0] * 6  # without a base: the defaults
 
 
 # --- what it commands ---
@@ -148,7 +148,7 @@ def test_each_running_law_has_an_object_of_its_own():
     first, second = RunningLaw(UR5, "impedance"), RunningLaw(UR5, "impedance")
     assert first.law is not second.law
     first.gains.set({"stiffness": 1.0})
-    assert second.gains.target.stiffness.tolist() != [1.0] * 6
+    assert second.gains.target.stiffness.diagonal().tolist() != [1.0] * 6
 
 
 # --- refusals ---
@@ -174,7 +174,7 @@ def test_gains_of_the_robot_for_laws_that_do_not_exist_are_refused_whichever_law
 
 def test_a_bad_gain_of_the_robot_is_refused_with_its_bound():
     robot = replace(UR5, law_gains={"impedance": {"stiffness": -1.0}})
-    with refuses("stiffness", -1.0, (0.0, 10000.0)):
+    with refuses("stiffness[0]", -1.0, (0.0, 10000.0)):
         RunningLaw(robot, "impedance")
 
 

@@ -326,14 +326,14 @@ def test_a_damping_that_could_drive_the_arm_is_refused_with_its_eigenvalue():
 # --- in simulation ---
 
 
-SOFT = {"stiffness": [500.0] * 3 + [100.0] * 3, "damping": [100.0] * 3 + [20.0] * 3}
+SOFT = {"stiffness": [500.0] * 3 + [100.0] * 3, "damping": [150.0] * 3 + [20.0] * 3}
 
 
 @pytest.mark.parametrize("rotation_error", ERRORS)
 def test_the_arm_returns_after_a_push(rotation_error):
     push = Push(force=(20.0, 10.0, 0.0), torque=(2.0, 2.0, 2.0), start=0.2, duration=0.3)
     log = simulate(
-        "ur5", "task_space_pd", {**SOFT, "rotation_error": rotation_error}, duration=3.0, push=push, rate=500
+        "ur5", "task_space_pd", {**SOFT, "rotation_error": rotation_error}, duration=6.0, push=push, rate=500
     )
     assert abs(log.pose_error).max() > 0.01
     assert abs(log.pose_error[-1]).max() < 1e-5

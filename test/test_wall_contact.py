@@ -18,6 +18,7 @@ from robot_control_ros.experiments.stability.press import DELAYS, LAWS, RATES, P
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.wall_contact import RATIO, WALL, least_damping, least_mass, usual_lag
 from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import simulate
 from robot_control_ros.simulation.mujoco_plant import SERVO_BANDWIDTH
 from robot_control_ros.simulation.trouble import GainsWarning
@@ -76,11 +77,14 @@ def test_the_defaults_of_every_robot_are_enough(name):
     assert (gains.virtual_damping[:3] >= least_damping(gains.mass[:3], usual_lag(robot.period))).all()
 
 
-@pytest.mark.parametrize(("name", "home"), [("ur5", 6.11), ("ur5e", 6.11), ("gen3", 3.40)])
-def test_the_defaults_have_the_mass_for_a_rigid_wall(name, home):
-    """With the tip's inertia before the wall of the scene [kg], and 4 ms of delay."""
+@pytest.mark.parametrize("name", ["ur5", "ur5e", "gen3"])
+def test_the_defaults_have_the_mass_for_a_rigid_wall(name):
+    """With the tip's inertia along each axis at home, and 4 ms of delay."""
+    robot = load_robot(name)
+    kin = RobotModel.of(robot).at(np.array(robot.home))
+    mobility = np.diag(kin.jacobian @ np.linalg.solve(kin.mass, kin.jacobian.T))[:3]
     mass, _ = default_body(name)
-    assert mass >= 0.95 * least_mass(home, SERVO_BANDWIDTH, 0.005)
+    assert mass >= least_mass(1.0 / mobility.min(), SERVO_BANDWIDTH, 0.005)
 
 
 def test_gains_that_cannot_hold_are_taken_and_told_with_the_bound():
@@ -114,7 +118,7 @@ def test_stability_has_the_bound_for_the_robot_s_own_mass():
     cell = Cell("ur5", 500.0, 0.004, 0.0, 0.0, True, 0.0)
     mass, damping = default_body("ur5")
     assert least_contact_damping(cell) == pytest.approx(float(least_damping(mass, 0.005)))
-    assert least_contact_damping(cell) < damping < least_contact_damping(replace(cell, delay=0.016))
+    assert least_contact_damping(cell) < damping < least_contact_damping(replace(cell, delay=0.05))
 
 
 @pytest.mark.sim
@@ -163,7 +167,7 @@ def test_laws_of_torque_stay_in_contact_with_late_commands(name, law):
 @pytest.mark.sim
 def test_too_much_damping_for_late_commands_shakes_at_the_wall():
     pytest.importorskip("mujoco")
-    pressed = press("gen3", "task_space_pd", 500.0, 0.004, gains={"damping": [100.0] * 3 + [20.0] * 3})
+    pressed = press("gen3", "task_space_pd", 500.0, 0.004, gains={"damping": [100.0] * 3 + [50.0] * 3})
     assert not pressed.holds
 
 

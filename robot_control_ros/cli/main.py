@@ -17,6 +17,7 @@ from .. import __version__
 from ..core.errors import ConfigError, ModelError, RobotControlError, missing_extra, refused
 from .completion import complete
 from .ethercat import add_ethercat
+from .identify import add_identify
 from .options import (
     FINITE,
     IMPERFECTIONS,
@@ -60,11 +61,12 @@ def command_parser() -> CommandParser:
     parser = CommandParser(prog="robot_control", description="Compliant control of robot arms.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    evidence = (_add_reproduce, _add_bench, _add_stability)
+    evidence = (_add_reproduce, _add_bench, _add_stability, _add_contact)
     for add in (
         _add_demo,
         _add_simulate,
         *evidence,
+        add_identify,
         add_pages,
         _add_list,
         _add_init_robot,
@@ -247,17 +249,33 @@ def _add_stability(commands: Any) -> None:
     add("--gains", nargs="?", const="sim", default="", metavar="PROFILE", help=text)
     text = "the same, with delay, friction and rotor inertia of a file of imperfections (a name or a path)"
     add("--measured", default="", metavar="FILE", help=text)
+    text = "instead: each law with its default gains, at rest, pushed and at a wall, on the ideal and the imperfect arm"
+    add("--defaults", action="store_true", help=text)
     _add_evidence_files(add, "stability")
 
 
 def _stability(options: argparse.Namespace) -> int:
-    from ..experiments.stability import gain_table, press_table, stability
+    from ..experiments.stability import default_gains_table, gain_table, press_table, stability
 
     if options.gains or options.measured:
         return gain_table(options.robot, options.gains or "sim", options.measured)
     if options.wall:
         return press_table(options.robot)
+    if options.defaults:
+        return default_gains_table(options.robot)
     return stability(options.robot, options.output, options.page)
+
+
+def _add_contact(commands: Any) -> None:
+    text = "contact: pressed, released and pushed arms beside their bounds; status 1 where one fails; takes minutes"
+    add = add_command(commands, "contact", text, _contact)
+    add("--robot", action="append", default=[], help="name, or path of a YAML file; may be repeated")
+
+
+def _contact(options: argparse.Namespace) -> int:
+    from ..experiments.contact import contact_table
+
+    return contact_table(options.robot)
 
 
 def _add_bench(commands: Any) -> None:

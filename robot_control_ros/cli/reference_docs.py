@@ -123,7 +123,7 @@ def _row(spec: GainSpec) -> str:
     if spec.switch:
         default, bounds = ("on" if spec.default else "off"), "on, off"
     elif spec.choices:
-        default, bounds = str(spec.default), ", ".join(spec.choices)
+        default, bounds = str(spec.default), ", ".join((*spec.choices, *["a link"] * spec.links))
     else:
         default, bounds = _default(spec.default), f"{spec.lower:g} … {spec.upper:g}"
     size = _SIZES.get(spec.size, "one per joint")

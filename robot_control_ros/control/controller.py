@@ -34,6 +34,7 @@ class LoopReport:
         fault: why the safe output was sent; empty where it wasn't.
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
+        spring_load: force of the spring without its bound, over the bound; 0 where there is none.
     """
 
     state: RobotState
@@ -47,6 +48,7 @@ class LoopReport:
     restarts: int
     restart_reason: str
     warning: str
+    spring_load: float
 
 
 class Motion(Protocol):

@@ -113,7 +113,8 @@ class ControlLoop:
             terms = {**terms, **near_limits}
         bounds = safety.saturated, safety.rate_limited, self.soft_limits.active
         started = self.restarts, self.restart_reason, self.warning
-        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, self.wrench.reason, *started)
+        no_wrench, load = self.wrench.reason, self.running.spring_load
+        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, spring_load=load)
 
     @property
     def warning(self) -> str:
@@ -122,7 +123,7 @@ class ControlLoop:
             return self._late_samples.message or self.running.warning
         limited = self.soft_limits.warning(self.state.time)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
-        return limited or blocked or self.running.warning
+        return limited or blocked or self.motion.governor.message or self.running.warning
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""
@@ -266,6 +267,9 @@ class ControlLoop:
             motion.rest(state, kin, reference)
         else:
             command = running.law.compute(state, kin, reference, gains, dt)
+            load = running.spring_load
+            if load > 0.0 or motion.governor.rate < 1.0:
+                motion.governor.observe(load and load * gains.governor, reference, kin.pose, dt)
             command = self._transition.blend(command, running.variant, safety, state, kin, dt)
             command = self._singular_damping.add(command, running, state, kin, dt)
             sent = safety.apply(command, state, kin, dt)

@@ -21,6 +21,7 @@ from ..references import (
     Trajectory,
     is_moving,
 )
+from ..references.governor import Governor
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
@@ -47,6 +48,7 @@ class MotionCommands:
         trajectory: the reference over time; None where the next tick starts anew.
         feedforward_wrench: (6,) exerted by the robot, base axes, tip origin [N, N·m]; None for none.
         reference: of the last tick.
+        governor: the clock by which the trajectory is sampled.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class MotionCommands:
     ) -> None:
         self.trajectory: Trajectory | None = None
         self.feedforward_wrench: Array | None = None
-        self.reference = Reference()
+        self.reference, self.governor = Reference(), Governor()
         self._robot, self._model, self._workspace = robot, model, workspace
         self._transition, self._known = transition, known
         self._axes = np.array(robot.axes)
@@ -75,7 +77,7 @@ class MotionCommands:
 
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
         """The reference at a time [s], with the feed-forward wrench."""
-        reference = trajectory.sample(time)
+        reference = self.governor.sample(trajectory, time)
         self._time = time
         if time > self._wrench_until:
             self.set_feedforward_wrench(None)
@@ -91,7 +93,7 @@ class MotionCommands:
 
     def is_moving(self) -> bool:
         """Whether the reference moves after the last tick, or a wrench is fed forward."""
-        moving = self.trajectory is not None and is_moving(self.trajectory, self.reference, self._time)
+        moving = self.trajectory is not None and is_moving(self.trajectory, self.reference, self.governor.time)
         return moving or self.feedforward_wrench is not None
 
     def approach(self, state: RobotState, kin: RobotDynamics, joint_space: bool) -> None:
@@ -131,7 +133,7 @@ class MotionCommands:
         """
         state, _ = self._known()
         self._workspace.check(pose[:3, 3])
-        if isinstance(self.trajectory, OnlineTrajectory):
+        if isinstance(self.trajectory, OnlineTrajectory) and self.governor.rate == 1.0:
             self.trajectory.target = pose
         else:
             self.trajectory = self._tip_trajectory(self.reference, pose, state.time)

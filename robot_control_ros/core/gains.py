@@ -33,12 +33,15 @@ MATRIX = "matrix"  # 6x6 in the axes of TASK: one value, the six of a diagonal, 
 SIZES = (SCALAR, TASK, JOINT, VECTOR, MATRIX)
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
+TOLERANCE = 1e-9  # relative, of symmetry and of eigenvalues
+LENGTH = 0.3  # m: rotational stiffness counts by it
+
 _KEY = "robot_control_gain"
 
 
 @dataclass(frozen=True)
 class GainSpec:
-    """What one gain is; `choices` where it is one of a few names."""
+    """What one gain is; see :func:`gain` and :func:`choice`."""
 
     name: str
     default: float | bool | str | tuple[float, ...]
@@ -48,6 +51,9 @@ class GainSpec:
     lower: float
     upper: float
     choices: tuple[str, ...] = ()
+    limit: bool = False
+    symmetric: bool = False
+    links: bool = False
 
     @property
     def switch(self) -> bool:
@@ -66,7 +72,8 @@ class GainSpec:
     def bounds(self) -> str:
         """What is valid."""
         if self.choices:
-            return f"must be one of: {', '.join(self.choices)}"
+            link = ", or a link of the robot" if self.links else ""
+            return f"must be one of: {', '.join(self.choices)}{link}"
         unit = f" {self.unit}" if self.unit else ""
         return f"must be within [{self.lower:g}, {self.upper:g}]{unit}"
 
@@ -79,6 +86,8 @@ def gain(
     size: str = SCALAR,
     lower: float = 0.0,
     upper: float = 1.0,
+    limit: bool = False,
+    symmetric: bool = False,
 ) -> Any:
     """Declare a gain: a field of a law's Gains dataclass.
 
@@ -90,6 +99,8 @@ def gain(
         size: SCALAR, TASK (six values), JOINT (one per joint), VECTOR (three) or MATRIX (6x6; its bounds are those of
             the diagonal).
         lower, upper: bounds, inclusive.
+        limit: the number bounds something, and 0 is no bound: a change fades its inverse.
+        symmetric: a MATRIX that must be symmetric to 1e-9, and positive semidefinite with rotations scaled by 0.3 m.
 
     Raises:
         ConfigError: another size.
@@ -97,13 +108,16 @@ def gain(
     if size not in SIZES:
         raise refused("size", size, f"must be one of: {', '.join(SIZES)}", SIZES, where="gain: ")
     value = default if isinstance(default, (bool, int, float)) else tuple(float(x) for x in default)
-    spec = GainSpec("", value, doc, unit, size, float(lower), float(upper))
+    spec = GainSpec("", value, doc, unit, size, float(lower), float(upper), limit=limit, symmetric=symmetric)
     return field(default=value, metadata={_KEY: spec})
 
 
-def choice(default: str, choices: Sequence[str], *, doc: str) -> Any:
-    """Declare a field of a Gains dataclass that is one of `choices`; a change is taken over at once."""
-    spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices))
+def choice(default: str, choices: Sequence[str], *, doc: str, links: bool = False) -> Any:
+    """Declare a field of a Gains dataclass that is one of `choices`; a change is taken over at once.
+
+    With `links` it may also be the name of a link. Its law takes over a change by itself, without a jump.
+    """
+    spec = GainSpec("", default, doc, "", SCALAR, 0.0, 0.0, tuple(choices), links=links)
     return field(default=default, metadata={_KEY: spec})
 
 
@@ -119,9 +133,11 @@ def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:
         ConfigError: wrong type, wrong size, not finite or out of bounds.
     """
     if spec.choices:
-        if not isinstance(value, str) or value not in spec.choices:
+        if isinstance(value, str) and value in spec.choices:
+            return spec.choices[spec.choices.index(value)]  # a plain text, where an Enum was given
+        if not (spec.links and isinstance(value, str) and value):
             raise refused(spec.name, value, spec.bounds(), spec.choices)
-        return spec.choices[spec.choices.index(value)]  # a plain text, where an Enum was given
+        return str(value)
     if spec.switch and not (
         isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, float)) and value in (0, 1))
     ):
@@ -165,10 +181,24 @@ def _matrix(spec: GainSpec, values: Array) -> Array:
         row, column = np.argwhere(~(np.abs(matrix) <= spec.upper))[0]
         rule = f"must be within +-{spec.upper:g} {spec.unit}".rstrip()
         raise refused(f"{spec.name}[{row}, {column}]", float(matrix[row, column]), rule, (-spec.upper, spec.upper))
+    if spec.symmetric:
+        return _symmetric(spec, matrix)
     smallest = float(np.linalg.eigvalsh(matrix + matrix.T)[0]) / 2.0
     if smallest < -1e-9 * spec.upper:
         rule = "must be positive semidefinite"
         raise refused(spec.name, smallest, rule, (0.0, math.inf), where="eigenvalue of the symmetric part of ")
+    return matrix
+
+
+def _symmetric(spec: GainSpec, matrix: Array) -> Array:
+    away = float(np.abs(matrix - matrix.T).max())
+    if away > TOLERANCE * float(np.abs(matrix).max()):
+        raise refused(spec.name, away, "must be 0", 0.0, where="difference from its transpose of ")
+    scale = np.repeat((1.0, 1.0 / LENGTH), 3)
+    values = np.linalg.eigvalsh(scale[:, None] * matrix * scale)
+    if values[0] < -TOLERANCE * values[-1]:
+        rule = "must be 0 or more"
+        raise refused(spec.name, float(values[0]), rule, (0.0, math.inf), where="eigenvalue of ")
     return matrix
 
 
@@ -228,12 +258,21 @@ def plain(spec: GainSpec, value: float | str | Array) -> bool | float | str | li
 
 
 def interpolate(old: Any, new: Any, fraction: float) -> Any:
-    """Gains at a fraction (0 old, 1 new) of the way: linear in each number, choices at once."""
-    mixed = {}
+    """Gains at a fraction (0 old, 1 new) of the way: linear, limits by their inverse, choices at once."""
+    mixed: dict[str, Any] = {}
     for item in fields(old):
         a, b = getattr(old, item.name), getattr(new, item.name)
-        mixed[item.name] = b if isinstance(b, str) else a + fraction * (b - a)
+        if item.metadata[_KEY].limit:
+            mixed[item.name] = _between(a, b, fraction)
+        else:
+            mixed[item.name] = b if isinstance(b, str) else a + fraction * (b - a)
     return type(old)(**mixed)
+
+
+def _between(a: float, b: float, fraction: float) -> float:
+    """A limit whose inverse is at a fraction of the way from 1/a to 1/b; 0 is no limit, with the inverse 0."""
+    inverse = (1.0 - fraction) * (1.0 / a if a else 0.0) + fraction * (1.0 / b if b else 0.0)
+    return 1.0 / inverse if inverse else 0.0
 
 
 class ParameterSet:
@@ -252,7 +291,7 @@ class ParameterSet:
     Attributes:
         specs, joints: the declarations of the gains, and n.
         current, target: the present gains, and those that they approach.
-        choices: the target's values of those that are one of a few names.
+        choices: the target's values of those that are one of a few names, without frames.
 
     Raises:
         ConfigError: a default or the time constant is refused.
@@ -310,4 +349,4 @@ class ParameterSet:
         self._left, self.current = 0.0, self.target
 
     def _choices_of(self, gains: Any) -> tuple[str, ...]:
-        return tuple(getattr(gains, spec.name) for spec in self.specs if spec.choices)
+        return tuple(getattr(gains, spec.name) for spec in self.specs if spec.choices and not spec.links)

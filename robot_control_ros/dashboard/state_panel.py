@@ -77,6 +77,8 @@ def details(health: Health) -> list[str]:
         if "response p99 [us]" in values:
             parts.append(f"response p99 {float(values['response p99 [us]']) / 1e3:.2f} ms")
         lines.append(" · ".join([*parts, f"{values.get('refusals', '0')} refusals"]))
+    if "spring load" in values:
+        lines.append(f"spring at {values['spring load']} of its bound")
     if values.get("wrench", FRESH) != FRESH:
         lines.append(f"no sensor: {values['wrench']}")
     if health.executing is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..core.gains import AXES, SCALAR, TASK, choice, gain
-from ..core.spatial import make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
+from ..core.spatial import cross, make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
@@ -36,7 +36,8 @@ class VirtualBody:
     and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
 
     Attributes:
-        position: (3,) [m], rotation: (3, 3), twist: (6,) [m/s, rad/s], all relative to the reference, in base axes.
+        position: (3,) [m], rotation: (3, 3), twist: (6,) [m/s, rad/s], all relative to the reference, along the axes of
+            its gains.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,20 @@ class VirtualBody:
         _, twist[3:], _ = lapack.dposv(square, impulse[3:])
         self._tank = min(self._tank + dt * float(damping.dot(twist * twist)), TANK)
         self.move(twist, dt)
+
+    def turn(self, axes: Array) -> bool:
+        """Go on along other axes (3, 3), given in the present ones; False where the tank can't pay for that."""
+        x, both = self.deflection(), np.kron(np.eye(2), axes.T)
+        along, twist = both.dot(x), both.dot(self.twist)
+        cost = 0.5 * float(self._stiffness.dot(along * along - x * x))
+        if self._mass is not None:
+            cost += 0.5 * float(self._mass.dot(twist * twist - self.twist * self.twist))
+        if cost > self._tank:
+            return False
+        self._tank = min(self._tank - cost, TANK)
+        self.position, self.twist = along[:3], twist
+        self.rotation = axes.T.dot(self.rotation).dot(axes)
+        return True
 
     def move(self, twist: Array, dt: float) -> None:
         """Let it move with a twist (6,) for dt."""
@@ -107,7 +122,8 @@ class Admittance:
         of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
         M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See laws/wall_contact.py.
     Frames and units:
-        Base axes, tip origin; linear then angular. M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad].
+        Axes of `frame`: the base's or the reference's; tip origin; linear then angular. M [kg, kg·m²],
+        B [N·s/m, N·m·s/rad], K [N/m, N·m/rad].
     Assumptions:
         Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter
         wrench.source). The law feeds back its own virtual state, not the measured pose: fed back through the servo's
@@ -160,6 +176,7 @@ class Admittance:
         max_rate: float = gain(
             2.0, size=SCALAR, unit="rad/s", lower=0.001, upper=20.0, doc="The body turns no faster, relative to it."
         )
+        frame: str = choice("base", ("base", "reference"), doc="Axes of mass, stiffness, damping and selected_axes.")
         posture_rate: float = gain(
             1.0,
             unit="1/s",
@@ -205,6 +222,7 @@ class Admittance:
         self._kinematics = DifferentialKinematics()
         self._q = self._posture = np.zeros(0)
         self._rest = np.eye(4)
+        self._turns, self._axes = False, np.eye(3)  # whether the body's axes are the reference's, and these
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
@@ -222,11 +240,14 @@ class Admittance:
         if reference.wrench is not None:
             wrench = wrench + reference.wrench
         body = self._body
+        if self._turns is not (gains.frame == "reference"):
+            self._change_axes(pose_ref[:3, :3])
+        if self._turns:
+            self._axes = pose_ref[:3, :3]
+            wrench = wrench.reshape(2, 3).dot(self._axes).ravel()
         body.step(self._moved_axes * wrench, gains.mass, self._damping, gains.stiffness, dt)
         self._bound(gains, dt)
-        pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
-        twist = twist_ref + body.twist
-        twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
+        pose, twist = self._turned(pose_ref, twist_ref) if self._turns else self._along_base(pose_ref, twist_ref)
         velocity = self._follow(kin, reference, gains, pose, twist, dt)
         behind = kin.model.wrap(self._q - state.q)
         self.terms = {"joint_velocity": velocity, "joint_error": behind}
@@ -240,11 +261,34 @@ class Admittance:
         self._kinematics = DifferentialKinematics(gains.axes)
         self._adopted = gains
 
+    def _change_axes(self, axes: Array) -> None:
+        """Let the body's axes be the reference's instead of the base's, or the other way round, as soon as it can."""
+        if self._body.turn(axes.T if self._turns else axes):
+            self._turns = not self._turns
+
+    def _along_base(self, pose_ref: Array, twist_ref: Array) -> tuple[Array, Array]:
+        """Pose (4, 4) and twist (6,) of the body."""
+        body = self._body
+        pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
+        twist = twist_ref + body.twist
+        twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
+        return pose, twist
+
+    def _turned(self, pose_ref: Array, twist_ref: Array) -> tuple[Array, Array]:
+        """The same of a body whose axes turn with the reference."""
+        body, axes = self._body, self._axes
+        away = axes.dot(body.position)
+        pose = make_pose(pose_ref[:3, 3] + away, axes.dot(body.rotation))
+        twist = twist_ref + body.twist.reshape(2, 3).dot(axes.T).ravel()
+        twist[:3] += cross(twist_ref[3:], away)
+        return pose, twist
+
     def _place(self, kin: RobotDynamics, pose_ref: Array, twist_ref: Array) -> None:
         rotation = kin.pose[:3, :3].dot(pose_ref[:3, :3].T)
         twist = kin.twist - twist_ref
         twist[3:] += twist_ref[3:] - rotation.dot(twist_ref[3:])
         self._body.place(kin.pose[:3, 3] - pose_ref[:3, 3], rotation, twist)
+        self._turns = False
         self._placed = True
 
     def _bound(self, gains: Gains, dt: float) -> None:
@@ -282,6 +326,8 @@ class Admittance:
 
     def _wait(self, error: Array, dt: float) -> None:
         """Take back what the joints are behind the body beyond the tolerance."""
+        if self._turns:
+            error = error.reshape(2, 3).dot(self._axes).ravel()
         for part, tolerance in ((slice(0, 3), FOLLOWED[0]), (slice(3, 6), FOLLOWED[1])):
             behind = error[part]
             size = math.sqrt(behind.dot(behind))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..core.errors import ConfigError
-from ..core.gains import TASK, gain
+from ..core.gains import MATRIX, TASK, gain
 from ..core.spatial import pose_error_and_map
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
@@ -21,6 +21,8 @@ from .friction_compensation import (
     friction_width_gain,
 )
 from .law import register
+from .spring.bounded_spring import BoundedSpring, governor_gain, max_force_gain, max_torque_gain
+from .spring.compliance_frame import BASE, TANK, ComplianceFrame, PassiveSpring, TipSpring, frame_gain, frame_jacobian
 from .terms import damping_gain, damping_ratio_gain, gravity_gain, gravity_torque, total
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
@@ -38,6 +40,10 @@ class Impedance:
         e = [p_ref - p; log(R_ref Rᵀ)]; J_e = -∂e/∂q = diag(I, Jr⁻¹(e_rot)) J, the exact derivative of that error.
         D = D_0 + 2 S Z Ω Zᵀ S, S = diag(√ζ): with (K, Λ) diagonalised together, K = Z Ω² Zᵀ and Λ = Z Zᵀ, this
         gives every mode the damping ratio ζ where ζ is the same on all axes. Λ = (J M_q⁻¹ Jᵀ)⁻¹.
+        With max_force or max_torque, K e is the gradient of a potential that is linear beyond these bounds: see
+        BoundedSpring in laws/spring/bounded_spring.py. D stays that of K. With another frame than the base, K, D, ζ and
+        axes are along its axes: see TipSpring in laws/spring/compliance_frame.py. Changes of such a spring stay
+        passive: see PassiveSpring there.
         M = 0 by default. Where it isn't, a is the tip's acceleration that the model and the measured wrench give,
         solved together with tau, so that nothing is differentiated.
         u_f compensates friction: see FrictionCompensation in laws/friction_compensation.py, and controller.md.
@@ -49,7 +55,8 @@ class Impedance:
         dV/dt = -vᵀ D v + vᵀ w_ext: passive. Coriolis compensation (s_c = 1) gives up that proof for less coupling at
         speed, and a projected posture term gives it up likewise; both are off by default.
     Frames and units:
-        Base axes, tip origin; linear then angular. K [N/m, N·m/rad], D [N·s/m, N·m·s/rad], M [kg, kg·m²].
+        Base axes, tip origin; linear then angular; K, D, ζ and axes along those of `frame`. K [N/m, N·m/rad],
+        D [N·s/m, N·m·s/rad], M [kg, kg·m²].
     Assumptions:
         Torque-controlled joints; stiffness within what the delay from state to torque allows. No reference pose
         leaves out the spring, no reference twist means 0. No measured wrench: a is the one of free space.
@@ -63,13 +70,18 @@ class Impedance:
     class Gains:
         stiffness: Array = gain(
             (500.0, 500.0, 500.0, 50.0, 50.0, 50.0),
-            size=TASK,
+            size=MATRIX,
             unit="N/m, N·m/rad",
             upper=10000.0,
-            doc="Spring K between tip and reference, in base axes; 0 lets that axis float.",
+            symmetric=True,
+            doc="Spring K between tip and reference, along the axes of `frame`; 0 lets that axis float.",
         )
         damping_ratio: Array = damping_ratio_gain(TASK)
-        damping: Array = damping_gain(TASK)
+        damping: Array = damping_gain(MATRIX)
+        frame: str = frame_gain()
+        max_force: float = max_force_gain()
+        max_torque: float = max_torque_gain()
+        governor: float = governor_gain()
         inertia: Array = gain(
             0.0,
             size=TASK,
@@ -105,6 +117,8 @@ class Impedance:
         self._friction = FrictionCompensation()
         self._posture = np.zeros(0)
         self._stiffness = np.zeros(6)
+        self._spring: PassiveSpring | None = None  # None: a diagonal K in base axes, without bounds
+        self._frame: ComplianceFrame | None = None  # None: the base
         self._damping = np.zeros((6, 6))
         self._damping_age = np.inf
         self._adopted: object = None
@@ -114,25 +128,31 @@ class Impedance:
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present joint angles as the posture, and design the damping anew."""
         self._posture = state.q.copy()
+        self._adopted = self._spring = None
         self._damping_age = np.inf
 
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         if gains is not self._adopted:
-            self._adopt(gains)
+            self._adopt(gains, kin)
         self._damping_age += dt
         if self._damping_age >= DAMPING_PERIOD:
             self._design_damping(kin, gains)
         jacobian_t = kin.jacobian.T
         twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
         damper = self._damping.dot(twist_error)
+        turning: Array | None = None
         if reference.pose is None:
             spring = np.zeros(6)
+        elif self._spring is not None:
+            taken = dt * float(damper.dot(twist_error)) if self._spring.tank < TANK else 0.0
+            spring, turning = self._spring.pull(reference.pose, kin, taken, dt)
         else:
             error, rotation_map = pose_error_and_map(reference.pose, kin.pose)
             spring = self._stiffness * error
             spring[3:] = rotation_map.T.dot(spring[3:])
+        stiffness = jacobian_t.dot(spring)
         self.terms = terms = {
-            "stiffness": jacobian_t.dot(spring),
+            "stiffness": stiffness if turning is None else stiffness + turning,
             "damping": jacobian_t.dot(damper),
             "gravity": gravity_torque(gains, kin),
         }
@@ -147,6 +167,11 @@ class Impedance:
         self._friction.add(terms, gains, state, kin)
         return Command(self.mode, total(terms))
 
+    @property
+    def spring_load(self) -> float:
+        """See :class:`~.law.ControlLaw`."""
+        return 0.0 if self._spring is None else self._spring.load
+
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
         """See :class:`~.law.ControlLaw`; C(q, q̇) is of second order."""
@@ -154,7 +179,7 @@ class Impedance:
         mobility = jacobian.dot(np.linalg.solve(mass, jacobian.T))
         inertia = np.diag(axes * gains.inertia * axes)
         share = np.eye(6) - inertia.dot(np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility))
-        spring, damper = np.diag(axes * gains.stiffness * axes), _designed_damping(gains, mass, jacobian)
+        spring, damper = axes[:, None] * gains.stiffness * axes, _designed_damping(gains, mass, jacobian)
         stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian
@@ -162,17 +187,38 @@ class Impedance:
             stiffness, damping = stiffness + gains.posture_stiffness * null, damping + gains.posture_damping * null
         return stiffness, damping
 
-    def _adopt(self, gains: Gains) -> None:
+    def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
         """What depends on the gains alone."""
-        axes = gains.axes
-        self._stiffness = axes * gains.stiffness * axes
+        stiffness = gains.axes[:, None] * gains.stiffness * gains.axes
+        if self._frame is None or self._frame.name != gains.frame:
+            self._frame = None if gains.frame == BASE else ComplianceFrame(gains.frame, kin)
+        self._change_spring(stiffness, gains, kin)
+        self._stiffness = stiffness.diagonal()
         self._adds_inertia = bool(gains.inertia.any())
         self._holds_posture = gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
         self._adopted, self._damping_age = gains, np.inf
 
+    def _change_spring(self, stiffness: Array, gains: Gains, kin: RobotDynamics) -> None:
+        """Go to the spring of these gains; the plain one takes its gains as they are."""
+        off_diagonal = np.count_nonzero(stiffness) > np.count_nonzero(stiffness.diagonal())
+        bounds = gains.max_force, gains.max_torque
+        if self._spring is None and not (self._frame or any(bounds) or off_diagonal):
+            return
+        base = ComplianceFrame(BASE, kin)
+        spring = TipSpring(BoundedSpring(stiffness, *bounds), self._frame or base)
+        if self._spring is None:
+            plain = TipSpring(BoundedSpring(np.diag(self._stiffness), 0.0, 0.0), base)
+            self._spring = PassiveSpring(spring if self._adopted is None else plain)
+        self._spring.change(spring)
+
     def _design_damping(self, kin: RobotDynamics, gains: Gains) -> None:
         """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity."""
-        self._damping = _designed_damping(gains, kin.mass, kin.jacobian)
+        if self._frame is None:
+            self._damping = _designed_damping(gains, kin.mass, kin.jacobian)
+        else:
+            to_frame = self._frame.map(kin)
+            damping = _designed_damping(gains, kin.mass, to_frame.dot(kin.jacobian))
+            self._damping = to_frame.T.dot(damping).dot(to_frame)
         self._damping_age = 0.0
 
     @staticmethod
@@ -196,16 +242,17 @@ class Impedance:
         posture = self._posture if reference.q is None else reference.q
         away = kin.model.wrap(posture - state.q)
         torque = gains.posture_stiffness * away - gains.posture_damping * state.v
-        return project(torque, gains.axes[:, None] * kin.jacobian, kin.mass, 1.0 - gains.axes**2)
+        rows = gains.axes[:, None] * frame_jacobian(gains, kin)
+        return project(torque, rows, kin.mass, 1.0 - gains.axes**2)
 
 
 def _designed_damping(gains: Impedance.Gains, mass: Array, jacobian: Array) -> Array:
     """D (6, 6) at a posture."""
     axes = gains.axes
-    damping = np.diag(gains.damping)
+    damping = gains.damping.copy()
     if gains.damping_ratio.any():
         _, solved, _ = lapack.dposv(mass, jacobian.T)
-        stiffness = axes * gains.stiffness * axes
+        stiffness = axes[:, None] * gains.stiffness * axes
         damping += _critical_damping(stiffness, jacobian.dot(solved), axes, gains.damping_ratio)
     return np.asarray(axes[:, None] * damping * axes)
 
@@ -213,11 +260,11 @@ def _designed_damping(gains: Impedance.Gains, mass: Array, jacobian: Array) -> A
 def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Array) -> Array:
     """2 S Z Ω Zᵀ S, with K = Z Ω² Zᵀ and Zᵀ W Z = 1 from the symmetric pencil (K, W = Λ⁻¹); no inverse is taken.
 
-    K (6,) and ζ (6,) are diagonals, W is (6, 6); an axis (6,) that is 0 is taken out of W.
+    K and W are (6, 6), ζ (6,) is a diagonal; an axis (6,) that is 0 is taken out of W.
     """
     masked = axes[:, None] * mobility * axes
     masked.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
-    squares, modes, info = lapack.dsygv(np.diag(stiffness), masked, itype=2)
+    squares, modes, info = lapack.dsygv(stiffness, masked, itype=2)
     if info != 0:
         raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")
     root = np.sqrt(ratio)[:, None] * modes

@@ -31,8 +31,10 @@ class ControlLaw(Protocol):
     - a method ``warning(period)`` of its Gains: what these can't do where it runs at a period [s], and the bound. Such
       gains are taken all the same.
     - a static method ``joint_gains(gains, mass, jacobian)``: at small errors, with the reference at rest and gravity
-      compensated, its torques are -K δq - D q̇; it returns K and D (n, n). Gains have a `stiffness` then, and
-      :mod:`.stiffness_bound` finds how stiff the law may be.
+      compensated, its torques are -K δq - D q̇; it returns K and D (n, n). `jacobian` is along the axes of the
+      gains. Gains have a `stiffness` then, and :mod:`.stiffness_bound` finds how stiff the law may be.
+    - a property ``spring_load``: how near its spring is to its bound, in the last command: force without the bound over
+      the bound; 0 without a bound. From 0.6 on its reference is slowed down, where its gain `governor` says so.
     - a gain ``output``, declared by choice(...), of "effort", "position" and "velocity": what it commands then.
 
     Attributes:

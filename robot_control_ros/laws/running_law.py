@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import refused
-from ..core.gains import ParameterSet, gain_specs
+from ..core.gains import GainSpec, ParameterSet, gain_specs
 from ..core.types import CommandMode, JointSpaceReference, Reference
 from ..robot.configuration import RobotConfig
 from . import command_mode, law_class, law_names
@@ -33,6 +34,7 @@ class RunningLaw:
         law, gains: the law and its tuning.
         joint_space: whether its reference is one of the joints.
         needs_wrench: see :class:`ControlLaw`.
+        governed: whether the reference is slowed down while its spring is near its bound: it has a gain `governor`.
 
     Raises:
         ConfigError: the law, a gain, or the pairing of law and robot is refused.
@@ -56,6 +58,8 @@ class RunningLaw:
         self.law: ControlLaw = law_type()
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
+        self.governed = any(spec.name == "governor" for spec in gain_specs(law_type.Gains))
+        self._frames = [spec for spec in gain_specs(law_type.Gains) if spec.links]
         self.robot = robot
         self._judged: Any = None
         self._warning = ""
@@ -67,6 +71,11 @@ class RunningLaw:
     def mode(self) -> CommandMode:
         """What it commands with its present gains."""
         return command_mode(self.law, self.gains.current)
+
+    @property
+    def spring_load(self) -> float:
+        """See :class:`ControlLaw`; 0 of a law without a bound."""
+        return self.law.spring_load if self.governed else 0.0  # type: ignore[attr-defined]
 
     @property
     def warning(self) -> str:
@@ -100,11 +109,20 @@ class RunningLaw:
     def _validate(self, gains: Any) -> None:
         robot = self.robot
         robot.check_mode(command_mode(self.law, gains), self.name)
+        for spec in self._frames:
+            self._check_frame(spec, getattr(gains, spec.name))
         for name, off in self._left_to_robot().items():
             value = np.asarray(getattr(gains, name, 0.0))
             if value.any():
                 rule = f"must be {str(off).lower()}: {robot.title} compensates {name.partition('_')[0]} itself"
                 raise refused(name, True if off is False else value, rule, off)
+
+    def _check_frame(self, spec: GainSpec, name: str) -> None:
+        if name not in spec.choices:
+            links = [link.get("name", "") for link in ElementTree.fromstring(self.robot.urdf()).iter("link")]
+            if name not in links:
+                valid = *spec.choices, *links
+                raise refused(spec.name, name, f"must be one of: {', '.join(valid)}", valid)
 
     def _left_to_robot(self) -> dict[str, bool | float]:
         """The gains, by name, of what the robot compensates itself, and their values that compensate nothing."""

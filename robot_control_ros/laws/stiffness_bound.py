@@ -31,6 +31,7 @@ from ..core.gains import gain_specs
 from ..core.types import Array
 from ..robot.model import RobotDynamics
 from .running_law import RunningLaw
+from .spring.compliance_frame import frame_jacobian
 from .wall_contact import USUAL_DELAY
 
 STEP, TOLERANCE = 4.0, 0.1  # ratio of the scan from below, and of the bracket at its end, less 1
@@ -87,7 +88,7 @@ class StiffnessBound:
     Attributes:
         law: its class, with `joint_gains`.
         gains: of the law.
-        mass, jacobian: (n, n), (6, n) at the posture.
+        mass, jacobian: (n, n), (6, n) at the posture, along the axes of the gains.
         arm: the same arm, sampled.
     """
 
@@ -150,7 +151,8 @@ def stiffness_bound(
         felt = 0.0 if by_robot else 1.0 - getattr(running.gains.target, "friction", 0.0)
         friction = felt * kin.model.viscous_friction
     arm = SampledArm(kin.mass, friction, period, late)
-    return StiffnessBound(type(running.law), running.gains.target, kin.mass, kin.jacobian, arm)
+    jacobian = frame_jacobian(running.gains.target, kin)
+    return StiffnessBound(type(running.law), running.gains.target, kin.mass, jacobian, arm)
 
 
 def running_delay(running: RunningLaw) -> float:

@@ -12,6 +12,7 @@ from ..core.spatial import rotation_error_euler_xyz, rotation_log
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
 from .law import register
+from .spring.bounded_spring import BoundedSpring, bounded, governor_gain, max_force_gain, max_torque_gain
 from .terms import gravity_gain, gravity_torque, total
 
 ROTATION_ERRORS = {"so3_log": rotation_log, "euler_xyz": rotation_error_euler_xyz}
@@ -25,7 +26,8 @@ class TaskSpacePD:
         tau = Jᵀ [Kp e + Kd (v_ref - J q̇)] - B q̇ + s_g g(q)
         e = [p_ref - p; e_rot], with e_rot of R_ref Rᵀ: its rotation vector (so3_log), or the angles (a, b, c) of
         R_ref Rᵀ = Rx(a) Ry(b) Rz(c) (euler_xyz, the source's). Neither the reference's acceleration nor Coriolis
-        torques are used.
+        torques are used. With max_force or max_torque, Kp e is the gradient of a potential that is linear beyond these
+        bounds: see BoundedSpring in laws/spring/bounded_spring.py.
     Closed loop:
         M_q q̈ + C q̇ + (B + Jᵀ Kd J) q̇ = Jᵀ (Kp e + Kd v_ref + w_ext).
         With so3_log, s_g = 1, a resting reference and Kp = diag(K, k I), K symmetric, k a number, Jᵀ Kp e is the exact
@@ -61,6 +63,9 @@ class TaskSpacePD:
             upper=2000.0,
             doc="Damper Kd between the tip's twist and the reference's.",
         )
+        max_force: float = max_force_gain()
+        max_torque: float = max_torque_gain()
+        governor: float = governor_gain()
         joint_damping: Array = gain(
             1.0,
             size=JOINT,
@@ -80,7 +85,13 @@ class TaskSpacePD:
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
         self._adopted: object = None
+        self._bounded: BoundedSpring | None = None
         self._rotation_error = rotation_log
+
+    @property
+    def spring_load(self) -> float:
+        """See :class:`~.law.ControlLaw`."""
+        return 0.0 if self._bounded is None else self._bounded.load
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -94,14 +105,16 @@ class TaskSpacePD:
     def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         if gains is not self._adopted:
             self._adopted, self._rotation_error = gains, ROTATION_ERRORS[gains.rotation_error]
+            self._bounded = bounded(gains.stiffness, gains)
         jacobian_t = kin.jacobian.T
         twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
         error = np.zeros(6)
         if reference.pose is not None:
             error[:3] = reference.pose[:3, 3] - kin.pose[:3, 3]
             error[3:] = self._rotation_error(reference.pose[:3, :3].dot(kin.pose[:3, :3].T))
+        spring = gains.stiffness.dot(error) if self._bounded is None else self._bounded.gradient(error)
         self.terms = terms = {
-            "stiffness": jacobian_t.dot(gains.stiffness.dot(error)),
+            "stiffness": jacobian_t.dot(spring),
             "damping": jacobian_t.dot(gains.damping.dot(twist_error)),
             "joint_damping": -gains.joint_damping * state.v,
             "gravity": gravity_torque(gains, kin),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.gains import JOINT, TASK, gain
+from ..core.gains import JOINT, MATRIX, TASK, gain
 from ..core.types import Array
 from ..robot.model import RobotDynamics
 
@@ -27,10 +27,10 @@ def damping_ratio_gain(size: str) -> Any:
 
 
 def damping_gain(size: str) -> Any:
-    """Damping that is added to that by ratio, of the tip (TASK) or of each joint (JOINT)."""
-    unit, upper = ("N·s/m, N·m·s/rad", 2000.0) if size == TASK else ("N·m·s/rad", 500.0)
+    """Damping that is added to that by ratio, of the tip (TASK, MATRIX) or of each joint (JOINT)."""
+    unit, upper = ("N·s/m, N·m·s/rad", 2000.0) if size != JOINT else ("N·m·s/rad", 500.0)
     doc = "Damping outright, added to the ratio's; set damping_ratio to 0 to have it alone."
-    return gain(0.0, size=size, unit=unit, upper=upper, doc=doc)
+    return gain(0.0, size=size, unit=unit, upper=upper, symmetric=size == MATRIX, doc=doc)
 
 
 def gravity_gain() -> Any:

@@ -20,13 +20,17 @@ class Jog:
         time: of the start [s].
         acceleration: (linear [m/s²], angular [rad/s²]).
         lasting: [s] without a newer command before it brakes.
+
+    Attributes:
+        heading: the wanted twist.
     """
 
     def __init__(
         self, start: Reference, twist: Array, time: float, acceleration: Sequence[float], lasting: float
     ) -> None:
         self._pose, self._before = beginning(start, "jogging")
-        self._time, self._twist, self._lasting = time, twist, lasting
+        self._time, self._lasting = time, lasting
+        self._twist = self.heading = twist
         self._rise = ramp_time(twist - self._before, acceleration)
         self._brake = ramp_time(twist, acceleration)
 

@@ -116,6 +116,11 @@ class OnlineTrajectory(_OnlineTrajectory):
         self._q = q
         super().__init__(pose, target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
 
+    @property
+    def heading(self) -> Array:
+        """Way (6,) to the target [m, rad]."""
+        return self._away().reshape(6)
+
     def _away(self) -> Array:
         turn = rotation_log(self.target[:3, :3] @ self._at[:3, :3].T)
         return np.array((self.target[:3, 3] - self._at[:3, 3], turn))

@@ -186,6 +186,19 @@ class RobotModel:
         placement = pin.updateFramePlacement(self._model, self._data, self._frame_ids[frame])
         return np.asarray(placement.homogeneous)
 
+    def link(self, frame: str, q: Array) -> tuple[Array, Array]:
+        """Pose (4, 4) of a frame at q (n,), and its Jacobian (6, n) in base axes about its origin.
+
+        Raises:
+            ModelError: the frame is unknown.
+        """
+        if frame not in self._frame_ids:
+            raise unknown("frame", frame, self._frame_ids, ModelError)
+        pin.computeJointJacobians(self._model, self._aside, self._configuration(q))
+        placement = pin.updateFramePlacement(self._model, self._aside, self._frame_ids[frame])
+        jacobian = pin.getFrameJacobian(self._model, self._aside, self._frame_ids[frame], _AXES).reshape(6, self.n)
+        return placement.homogeneous, jacobian if self._order is None else jacobian[:, self._order]
+
     def wrap(self, angles: Array) -> Array:
         """Angles (n,) [rad], those of cyclic joints by the short way round: ((angle + π) mod 2π) - π."""
         return wrap(angles, self.cyclic) if self._turns else angles

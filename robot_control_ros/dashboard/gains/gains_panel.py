@@ -101,7 +101,7 @@ class GainsPanel:
         if isinstance(value, bool):
             return gui.add_checkbox(control.label, value, hint=parameter.text)
         if isinstance(value, str):
-            options = parameter.choices or (value,)
+            options = parameter.choices if value in parameter.choices else (*parameter.choices, value)
             return gui.add_dropdown(control.label, options, initial_value=value, hint=parameter.text)
         hint = f"{parameter.text} {parameter.lower:g} to {parameter.upper:g} {control.unit}".rstrip() + "."
         hint = f"{hint} {describe_axes(parameter)}".rstrip()

@@ -49,7 +49,7 @@ def controls(parameter: Parameter, per_axis: bool) -> list[Control]:
 def describe_axes(parameter: Parameter) -> str:
     """Whose axes the values are along, in a sentence; empty if the declaration names no axes."""
     if parameter.axes == AXES:
-        return "Axes of the base, at the tip."
+        return "Axes of the base at the tip, or of the gain `frame`."
     if parameter.axes == AXES[:POSITION]:
         return "Axes of the sensor." if parameter.name.startswith("wrench.") else "Axes of the base."
     return "One value per joint." if parameter.axes else ""

@@ -14,6 +14,7 @@ from ...core.errors import ConfigError
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
+from .default_gains import default_gains_table
 from .gain_table import gain_table
 from .press import press_table
 from .report import draw, page_text
@@ -22,7 +23,7 @@ ROBOTS = ("ur5", "ur5e", "gen3")
 FIGURE = "limits.png"
 LEAST = "damping"  # N·s/m that the robot's admittance needs at least
 
-__all__ = ["ROBOTS", "gain_table", "press_table", "stability"]
+__all__ = ["ROBOTS", "default_gains_table", "gain_table", "press_table", "stability"]
 
 
 def stability(names: Sequence[str], output: Path, page: Path | None = None) -> int:

@@ -19,7 +19,7 @@ from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 PUSH = (20.0, 2.0)  # N, N·m, along DIRECTION
 DIRECTION = np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)
 PUSH_LENGTH = 0.1  # s
-HELD = (0.05, 1.5)  # s: start of the push and end of a trial of the impedance
+HELD = (0.05, 3.0)  # s: start of the push and end of a trial of the impedance
 PRESSED = (0.75, 1.75)  # s: the same in contact
 PRESS = 0.02  # m that the reference is moved into the wall
 CONTACT = {"mass": [2.0] * 3 + [0.1] * 3, "stiffness": [500.0] * 3 + [20.0] * 3, "damping_ratio": 1.0}

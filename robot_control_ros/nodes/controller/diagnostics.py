@@ -148,6 +148,8 @@ class LoopMonitor:
         if self._loop.restart_reason:
             values["last restart"] = self._loop.restart_reason
         values["wrench"] = self._loop.wrench.reason or "fresh"
+        if self._loop.state is not None and (load := self._loop.report().spring_load) > 0.0:
+            values["spring load"] = f"{load:.0%}"
         if self._refusal:
             values["last refusal"] = self._refusal
         newest = (self._latencies.count - 1) % RING_SIZE

@@ -69,6 +69,7 @@ class Telemetry:
             "saturated": report.saturated.astype(float),
             "rate_limited": report.rate_limited.astype(float),
             "soft_limited": report.soft_limited.astype(float),
+            "spring_load": np.array([report.spring_load]),
         }
         blocks.update((f"term.{name}", values) for name, values in report.terms.items())
         named_blocks(blocks, self._blocks)

@@ -1,0 +1,77 @@
+"""The simulated arm of the contact trials: its rotors, its rate, and a line that is late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ...control.loop import ControlLoop
+from ...core.types import Array, RobotState
+from ...robot.configuration import RobotConfig, load_robot
+from ...robot.model import RobotDynamics
+from ...simulation.delayed import DelayedPlant
+from ...simulation.in_process import lockstep
+from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
+from ...simulation.scene import load_scene
+
+ROTOR_INERTIA = 0.1  # kg·m² of each joint, that the figures belong to
+RATE = 500.0  # Hz
+DELAYS = (0.0, 0.002, 0.004)  # s
+
+
+def trial_robot(name: str) -> RobotConfig:
+    """A robot of the package with the trials' rotors and rate."""
+    robot = load_robot(name)
+    return replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n).at_rate(RATE)
+
+
+class TrialArm(MujocoPlant):
+    """A simulated arm that remembers the contact force (3,) [N] of each physics step.
+
+    Args:
+        robot: its configuration.
+        scene: name; empty for none.
+        time_constant: of the scene's surfaces [s]; 0 keeps theirs.
+    """
+
+    def __init__(self, robot: RobotConfig, scene: str = "", time_constant: float = 0.0) -> None:
+        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=load_scene(scene) if scene else None)
+        self.forces: list[Array] = []
+        if time_constant:
+            self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant
+
+    def read(self) -> RobotState:
+        state = super().read()
+        self.forces.append(self.contact_wrench()[:3].copy())
+        return state
+
+    def remove_objects(self) -> None:
+        """From the next physics step on nothing of the scene can be touched."""
+        self.model.geom_conaffinity[:] = 0
+
+    def late(self, delay: float) -> DelayedPlant:
+        """The arm over a line whose commands act late [s]."""
+        return DelayedPlant(self, 1.0 / PHYSICS_STEP, rate=RATE, delay=delay)
+
+
+def cycles(
+    arm: TrialArm, loop: ControlLoop, delay: float, seconds: float, before: Callable[[], None] | None = None
+) -> Iterator[tuple[RobotState, RobotDynamics]]:
+    """State and dynamics of each cycle, from the arm's start on; `before` is called before each sample."""
+    line = arm.late(delay)
+    line.open()
+    for state, kin, _ in lockstep(line, loop, round(seconds * RATE), before=before):
+        yield state, kin
+    line.close()
+
+
+def tip_damping(loop: ControlLoop, axis: int) -> float:
+    """D of the impedance along an axis of the tip [N·s/m], at the loop's last state."""
+    assert loop.kin is not None
+    law, kin = loop.running.law, loop.kin
+    gains = replace(loop.running.gains.current, posture_stiffness=0.0, posture_damping=0.0)
+    _, damping = law.joint_gains(gains, kin.mass, kin.jacobian)  # type: ignore[attr-defined]
+    inverse = np.linalg.pinv(kin.jacobian)
+    return float((inverse.T.dot(damping).dot(inverse))[axis, axis])

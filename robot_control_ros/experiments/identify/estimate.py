@@ -1,0 +1,183 @@
+"""What a recorded motion says of an arm: its line, its sensors, its friction, its load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.errors import refused
+from ...core.types import Array, CommandMode
+from ...robot.model import RobotModel
+from ...sensing.joint_effort import effort_kind
+from .alignment import Alignment, align
+from .estimates import Estimate, Z
+from .motion_plan import REST, MotionPlan, Stroke
+from .recording import ArmRecording
+
+SETTLE = 0.35  # s of a stroke until its speed is constant
+BLOCK = 0.1  # s that are averaged, so that residuals are independent
+STEADY = 0.25  # fraction of a stroke's speed by which the joint's own may differ
+MAX_CORRELATION = 0.9  # of neighbouring blocks that is reckoned with
+REACH = 0.5  # m, how far from the tip a payload's centre is expected
+_TORQUES = {"torque": 1.0, "reversed_torque": -1.0}  # signs of the efforts
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """An arm with n joints, as measured.
+
+    Attributes:
+        rate: of the states [Hz].
+        lost: fraction of the states that never arrived.
+        state_delay, state_jitter: from a state's stamp to its arrival, least and spread [s].
+        line: commands and efforts, see :class:`Alignment`.
+        effort_kind: what the efforts are, a value of the profile's `joint_effort`; empty where it is unknown.
+        position_noise, velocity_noise: (n,) standard deviations [rad, rad/s].
+        wrench_noise: (2,) of each force and torque [N, N·m]; NaN where none was measured.
+        coulomb, viscous: (n,) friction [N·m, N·m·s/rad]; NaN for joints that didn't move.
+        payload_mass: on the tip, which the model doesn't have [kg].
+        payload_moment: (3,) its mass times its centre, in the tip [kg·m].
+    """
+
+    rate: float
+    lost: float
+    state_delay: float
+    state_jitter: Estimate
+    line: Alignment
+    effort_kind: str
+    position_noise: Estimate
+    velocity_noise: Estimate
+    wrench_noise: Estimate
+    coulomb: Estimate
+    viscous: Estimate
+    payload_mass: Estimate
+    payload_moment: Estimate
+
+
+def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel) -> Identification:
+    """Estimate everything from one motion.
+
+    Args:
+        recording: of the motion, under a law that commands torques with gravity.
+        plan: of the motion.
+        model: of the arm without errors.
+
+    Raises:
+        ConfigError: another command mode; see :func:`align`.
+    """
+    if recording.mode is not CommandMode.EFFORT:
+        raise refused("mode", recording.mode.value, "must be effort: torques are compared", CommandMode.EFFORT)
+    since = recording.stamp - recording.start
+    still = (since > REST / 2.0) & (since < REST)
+    kind = effort_kind(recording.effort[still].mean(axis=0), recording.command[still].mean(axis=0))
+    gravity = None
+    if kind not in _TORQUES:
+        gravity = np.array([model.at(q).gravity for q in recording.q])
+    line = align(recording, gravity)
+    late, gaps = recording.received - recording.stamp, np.diff(recording.stamp)
+    period, width = float(np.median(gaps)), float(np.ptp(late))
+    lost = 1.0 - len(gaps) * period / float(gaps.sum())
+    friction = _friction(recording, plan, model, _torque(recording, line, kind), since, line.offset.half_width / Z)
+    jitter = Estimate(np.array(width), np.array(3.0 * width / len(late)))
+    found = 1.0 / period, max(lost, 0.0), float(late.min()), jitter, line, kind
+    return Identification(
+        *found,
+        _noise(recording.q[still]),
+        _noise(recording.v[still]),
+        _wrench_noise(recording.wrench[still]),
+        *friction,
+    )
+
+
+def _noise(samples: Array) -> Estimate:
+    """Standard deviations (n,) of white noise in samples (k, n): by differences, which slow drift doesn't change."""
+    value = np.diff(samples, axis=0).std(axis=0) / np.sqrt(2.0)
+    return Estimate(value, Z * np.sqrt(0.75 / len(samples)) * value)
+
+
+def _wrench_noise(samples: Array) -> Estimate:
+    """Standard deviations (2,) of each force and each torque, from wrenches (k, 6)."""
+    each = _noise(samples)
+    return Estimate(
+        np.sqrt((each.value.reshape(2, 3) ** 2).mean(axis=1)), each.half_width.reshape(2, 3).mean(axis=1) / 3**0.5
+    )
+
+
+def _torque(recording: ArmRecording, line: Alignment, kind: str) -> Array:
+    """Torques (k, n) of the motors [N·m]: as measured where efforts say them, else as commanded."""
+    if kind in _TORQUES:
+        return np.asarray(_TORQUES[kind] * (recording.effort - line.offset.value))
+    return line.predicted
+
+
+def _friction(
+    recording: ArmRecording, plan: MotionPlan, model: RobotModel, torque: Array, since: Array, offset: Array
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Coulomb and viscous friction, payload's mass and moment: one weighted regression over all strokes.
+
+    While one joint alone moves: tau - ID(q, v, a) = Fc sign(v) + Fv v + J a + Y(q) (m, m c). ID is the model's inverse
+    dynamics, a the slope of the measured speed; J takes what the model's inertia lacks. A
+    constant per joint takes what is uncertain of the efforts' `offset` (n,), by its standard deviation.
+    """
+    n = model.n
+    rows = [row for stroke in plan.strokes for row in _blocks(stroke, recording, model, torque, since)]
+    x, y, joint = np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows])
+    moved = np.unique(joint)
+    columns = np.concatenate((moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved))
+    inertia = model.mass(plan.q0).diagonal()
+    expected = np.concatenate((np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6)))
+    prior = np.hstack((np.zeros((len(expected), len(columns) - len(expected))), np.diag(1.0 / expected)))
+    x, deviation = x[:, columns], np.ones(n)
+    for _ in range(4):
+        w = 1.0 / deviation[joint]
+        a = np.vstack((w[:, None] * x, prior))
+        inverse = np.linalg.inv(a.T @ a)
+        best = inverse @ (a.T @ np.concatenate((w * y, np.zeros(len(prior)))))
+        rest = y - x @ best
+        for each in moved:
+            own = rest[joint == each]
+            alike = float(np.clip(own[1:] @ own[:-1] / (own @ own), 0.0, MAX_CORRELATION))
+            fewer = (1.0 - alike) / (1.0 + alike)  # what neighbouring blocks are worth
+            deviation[each] = max(np.sqrt(own @ own / (fewer * max(len(own) - 5, 1))), 1e-6)
+    value, width = np.full((2, 4 * n + 4), np.nan)
+    value[columns], width[columns] = best, Z * np.sqrt(inverse.diagonal())
+    parts = (slice(0, n), slice(n, 2 * n), 2 * n, slice(2 * n + 1, 2 * n + 4))
+    coulomb, viscous, mass, moment = (Estimate(np.asarray(value[p]), np.asarray(width[p])) for p in parts)
+    return coulomb, viscous, mass, moment
+
+
+def _blocks(
+    stroke: Stroke, recording: ArmRecording, model: RobotModel, torque: Array, since: Array
+) -> list[tuple[Array, float, int]]:
+    """Regressors (4n + 4,), torque beyond the model's, and joint: one row per block of a stroke."""
+    rows, n, j = [], model.n, stroke.joint
+    half = np.median(np.diff(since)) / 2.0  # period: an effort is the mean of the one before its stamp
+    for begin in np.arange(stroke.start + SETTLE, stroke.end - BLOCK, BLOCK):
+        part = (since >= begin) & (since < begin + BLOCK)
+        ends = [recording.v[each, j] for each in np.array_split(np.flatnonzero(part), 3)]
+        if any(abs(v.mean() / stroke.velocity - 1.0) > STEADY for v in (ends[0], ends[-1])):
+            continue
+        v, t = recording.v[part], since[part] - since[part].mean()
+        q = recording.q[part].mean(axis=0) - half * v.mean(axis=0)
+        a = t @ v / (t @ t)
+        kin, row = model.at(q), np.zeros(4 * n + 4)
+        row[j], row[n + j], row[2 * n + 4 + j] = np.sign(stroke.velocity), v[:, j].mean(), a[j]
+        row[3 * n + 4 + j] = 1.0
+        row[2 * n : 2 * n + 4] = payload_row(kin.jacobian[:, j], kin.pose[:3, :3], model.gravity)
+        modelled = model.inverse_dynamics(q, v.mean(axis=0), a)
+        rows.append((row, float(torque[part, j].mean() - modelled[j]), j))
+    return rows
+
+
+def payload_row(column: Array, rotation: Array, gravity: Array) -> Array:
+    """(4,) what holds a point mass: torque of a joint = row · (m, m c), c in the tip [N·m].
+
+    Args:
+        column: (6,) of the tip's Jacobian.
+        rotation: (3, 3) tip in base.
+        gravity: (3,) in base axes [m/s²].
+    """
+    linear, (x, y, z), (a, b, c) = column[:3], column[3:].tolist(), gravity.tolist()
+    turned = np.array([b * z - c * y, c * x - a * z, a * y - b * x])  # gravity × axis
+    return -np.concatenate(([linear.dot(gravity)], rotation.T @ turned))

@@ -1,0 +1,134 @@
+"""What identification leaves: a file of imperfections, a table, and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ...core.output_paths import writable_file
+from ...core.types import Array
+from ...robot.configuration import RobotConfig
+from ...simulation.log import figure_class, picture_path
+from .estimate import Identification
+from .estimates import Estimate
+from .recording import ArmRecording
+
+DIGITS, PLACES = 4, 9  # significant and decimal ones, of the file's numbers
+
+
+def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> Path:
+    """Write the arm as imperfections, with the table as comments.
+
+    A joint that did not move gets no friction. A payload within its own uncertainty is left out.
+
+    Raises:
+        ConfigError: see :func:`~...core.output_paths.writable_file`.
+    """
+    target = writable_file(path)
+    head = "".join(f"# {line}\n" for line in table(robot, found).splitlines())
+    text = yaml.safe_dump(entries(robot, found), sort_keys=False, allow_unicode=True, width=120)
+    target.write_text(head + text, encoding="utf-8")
+    return target
+
+
+def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
+    """The entries of the file."""
+    line, wrench = found.line, np.nan_to_num(found.wrench_noise.value)
+    jitter = float(line.jitter.value)
+    mass = float(found.payload_mass.value) if found.payload_mass.value > found.payload_mass.half_width else 0.0
+    model: dict[str, Any] = {}
+    if mass > 0.0:
+        model = {"payload_mass": _number(mass), "payload_centre": _numbers(found.payload_moment.value / mass)}
+    data = {
+        "description": f"{robot.name}, identified",
+        "states": {
+            "delay": _number(max(found.state_delay, 0.0)),
+            "jitter": _number(float(found.state_jitter.value)),
+            "lost": _number(found.lost),
+        },
+        "commands": {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)},
+        "noise": {
+            "position": _numbers(found.position_noise.value),
+            "velocity": _numbers(found.velocity_noise.value),
+            "effort": _numbers(line.noise.value),
+            "force": _number(wrench[0]),
+            "torque": _number(wrench[1]),
+        },
+        "friction": {name: _positive(each) for name, each in _friction(found).items()},
+        "model": model,
+    }
+    return {key: value for key, value in data.items() if value}
+
+
+def table(robot: RobotConfig, found: Identification) -> str:
+    """All figures with their 95 % intervals, a line each, for people."""
+    line = found.line
+    lines = [
+        f"states: {found.rate:.1f} Hz, {100.0 * found.lost:.2f} % lost, {1e3 * found.state_delay:.2f} ms late",
+        f"jitter of the states {_shown(found.state_jitter, 1e3)} ms",
+        f"delay from command to effect {_shown(line.delay, 1e3)} ms, jitter {_shown(line.jitter, 1e3)} ms",
+        f"efforts look like: {found.effort_kind or 'nothing known'}",
+        f"payload {_shown(found.payload_mass)} kg",
+    ]
+    columns = {
+        "N·m Coulomb": found.coulomb,
+        "N·m·s/rad viscous": found.viscous,
+        "rad noise": found.position_noise,
+        "rad/s noise": found.velocity_noise,
+        "N·m noise": line.noise,
+    }
+    for index, joint in enumerate(robot.joints):
+        known = ((unit, _one(each, index)) for unit, each in columns.items() if np.isfinite(each.value[index]))
+        figures = (f"{_shown(each)} {unit}" for unit, each in known)
+        lines.append(f"{joint}: {', '.join(figures)}")
+    return "\n".join(lines)
+
+
+def plot(path: str | Path, robot: RobotConfig, found: Identification, recording: ArmRecording) -> Path:
+    """Angles, and efforts with the delayed commands laid over them, as a picture.
+
+    Raises:
+        ConfigError: see :func:`~...simulation.log.picture_path`.
+    """
+    target = picture_path(path)
+    figure = figure_class()(figsize=(11.0, 2.2 * robot.n), layout="constrained")
+    axes = figure.subplots(robot.n, 2, sharex=True, squeeze=False)
+    t = recording.stamp - recording.start
+    for joint, (left, right) in enumerate(axes):
+        left.plot(t, recording.q[:, joint], linewidth=0.8)
+        left.set_ylabel(f"{robot.joints[joint]} [rad]")
+        right.plot(t, recording.effort[:, joint], linewidth=0.5, label="measured")
+        right.plot(t, found.line.predicted[:, joint], linewidth=0.8, label="command, delayed")
+        right.set_ylabel("effort [N·m]")
+    axes[0, 1].legend(loc="upper right", frameon=False)
+    for axis in axes[-1]:
+        axis.set_xlabel("time [s]")
+    figure.savefig(target, dpi=100)
+    return target
+
+
+def _friction(found: Identification) -> dict[str, Estimate]:
+    return {"coulomb": found.coulomb, "viscous": found.viscous}
+
+
+def _positive(estimate: Estimate) -> list[float]:
+    return _numbers(np.maximum(np.nan_to_num(estimate.value), 0.0))
+
+
+def _one(estimate: Estimate, index: int) -> Estimate:
+    return Estimate(estimate.value[index], estimate.half_width[index])
+
+
+def _shown(estimate: Estimate, scale: float = 1.0) -> str:
+    return f"{scale * float(estimate.value):.3g} ± {scale * float(estimate.half_width):.2g}"
+
+
+def _number(value: float) -> float:
+    return float(f"{round(value, PLACES):.{DIGITS}g}")
+
+
+def _numbers(values: Array) -> list[float]:
+    return [_number(each) for each in values.tolist()]

@@ -1,0 +1,174 @@
+"""Default gains on the ideal arm and on the robot's imperfect one: at rest, pushed, and pressed into a wall."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.errors import HardwareFault
+from ...core.types import Array, Reference
+from ...robot.configuration import load_robot
+from ...simulation.in_process import Push, simulate
+from ...simulation.log import Log
+from ...simulation.trouble import GainsWarning, TroubleWarning
+from .press import FARTHEST, LAWS, SPEED
+
+IMPERFECT = {"ur5": "like_ur5", "ur5e": "like_ur5e", "gen3": "like_gen3"}
+FORCE, PUSHED, FREE = 20.0, (1.0, 2.0), 10.0  # N, s and duration of it, s of the whole trial
+SLOW, TOUCHING = 0.02, (0.02, 0.04)  # m/s; from so many metres before the wall, for so many
+PRESSED, LAST = 4.0, 0.5  # s at the wall, and at the end of a trial
+QUIET = 1e-3  # m, from peak to peak, of a tip at rest
+STEADY = 0.1, 1.0  # of the force at rest, or N
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A law with its default gains on an arm, ideal where `arm` is empty, at the rate [Hz] of the real one.
+
+    Attributes:
+        rest: way of the tip, from peak to peak, before the push [m].
+        move: farthest way of the tip under the push [m].
+        left: distance of the tip from where it began, at the end [m].
+        shake: way of the tip, from peak to peak, at the end [m].
+        force: median force of the wall at the end [N].
+        change: of that force, from peak to peak [N].
+        told: why a run ended or what it said; empty for nothing.
+    """
+
+    robot: str
+    law: str
+    arm: str
+    rate: float
+    rest: float
+    move: float
+    left: float
+    shake: float
+    force: float
+    change: float
+    told: str
+
+    @property
+    def stable(self) -> bool:
+        """Whether the tip comes to rest, and the force of the wall does."""
+        return self.rest <= QUIET and self.shake <= QUIET and self.change <= max(STEADY[0] * self.force, STEADY[1])
+
+
+class _Approach:
+    """Along x at SPEED for a way [m], and from there at SLOW for the way TOUCHING [m]."""
+
+    def __init__(self, start: Array, fast: float) -> None:
+        self._start, self._fast = start, fast
+
+    def sample(self, t: float) -> Reference:
+        pose, twist = self._start.copy(), np.zeros(6)
+        beyond = t - self._fast / SPEED
+        slow = min(max(beyond, 0.0) * SLOW, TOUCHING[1])
+        pose[0, 3] += min(t * SPEED, self._fast) + slow
+        twist[0] = SPEED if beyond < 0.0 else SLOW if slow < TOUCHING[1] else 0.0
+        return Reference(pose, twist, np.zeros(6))
+
+
+def wall_distance(name: str) -> float:
+    """Way of the tip, along x, to the wall of the scene [m]."""
+    log = _run(name, "impedance", "", 1000.0, scene="wall", duration=FARTHEST / SPEED, way=FARTHEST)
+    touched = np.linalg.norm(np.asarray(log.contact)[:, :3], axis=1) > 0.0
+    return float(log.pose[int(touched.argmax()), 0, 3] - log.pose[0, 0, 3])
+
+
+def try_defaults(name: str, law: str, arm: str, distance: float) -> Tried:
+    """Both trials of a law on a robot; `arm` names the imperfections, `distance` [m] is that of the wall."""
+    rate = load_robot(name, "real").profile.rate
+    told: list[str] = []
+    free, wall = (math.nan, math.nan, math.nan, math.nan), (math.nan, math.nan)
+    try:
+        push = Push((FORCE, 0.0, 0.0), start=PUSHED[0], duration=PUSHED[1])
+        log = _run(name, law, arm, rate, duration=FREE, push=push)
+        free = _free_figures(log)
+        told += [f"pushed: {fault}" for fault in _faults(log)]
+    except HardwareFault as error:
+        told.append(f"pushed: {error}")
+    try:
+        way = distance - TOUCHING[0]
+        duration = way / SPEED + TOUCHING[1] / SLOW + PRESSED
+        log = _run(name, law, arm, rate, scene="wall", duration=duration, way=way)
+        wall = _wall_figures(log)
+        told += [f"at the wall: {fault}" for fault in _faults(log)]
+    except HardwareFault as error:
+        told.append(f"at the wall: {error}")
+    return Tried(name, law, arm, rate, *free, *wall, "; ".join(told))
+
+
+def _free_figures(log: Log) -> tuple[float, float, float, float]:
+    begin, end = PUSHED[0], PUSHED[0] + PUSHED[1]
+    tip = log.pose[:, :3, 3]
+    away = np.linalg.norm(tip - tip[0], axis=1)
+    rest = _spread(tip[(log.t > begin - LAST) & (log.t < begin)])
+    move = float(away[(log.t >= begin) & (log.t <= end)].max())
+    return rest, move, float(away[-1]), _spread(tip[log.t > FREE - LAST])
+
+
+def _wall_figures(log: Log) -> tuple[float, float]:
+    force = np.linalg.norm(np.asarray(log.contact)[log.t > log.t[-1] - LAST, :3], axis=1)
+    return float(np.median(force)), float(np.ptp(force))
+
+
+def _faults(log: Log) -> list[str]:
+    """What was seen in the first, where there is one."""
+    return [fault.split(": must")[0] for fault in log.fault if fault][:1]
+
+
+def default_gains_table(names: Sequence[str] = ()) -> int:
+    """Try each law of each robot, print the rows as they come; 1 if one neither is stable nor says why, else 0."""
+    head = f"{'robot':<6}{'arm':<11}{'law':<20}{'Hz':>5}{'rest mm':>9}{'moved mm':>10}{'left mm':>9}{'shakes mm':>11}"
+    print(f"{head}{'wall N':>8}{'change N':>10}  told", flush=True)
+    held = True
+    for name in names or IMPERFECT:
+        distance = wall_distance(name)
+        for law in LAWS:
+            for arm in ("", IMPERFECT[name]):
+                tried = try_defaults(name, law, arm, distance)
+                held = held and (tried.stable or bool(tried.told))
+                print(_line(tried), flush=True)
+    return 0 if held else 1
+
+
+def _line(tried: Tried) -> str:
+    ways = zip((9, 10, 9, 11), (tried.rest, tried.move, tried.left, tried.shake), strict=True)
+    text = "".join(f"{1e3 * way:>{width}.2f}" for width, way in ways)
+    told = tried.told or ("" if tried.stable else "not at rest")
+    begin = f"{tried.robot:<6}{tried.arm or 'ideal':<11}{tried.law:<20}{tried.rate:>5g}"
+    return f"{begin}{text}{tried.force:>8.1f}{tried.change:>10.1f}  {told}"
+
+
+def _run(
+    name: str,
+    law: str,
+    arm: str,
+    rate: float,
+    *,
+    duration: float,
+    scene: str | None = None,
+    push: Push | None = None,
+    way: float = 0.0,
+) -> Log:
+    with warnings.catch_warnings():
+        for kind in (TroubleWarning, GainsWarning):
+            warnings.simplefilter("ignore", kind)
+        return simulate(
+            load_robot(name),
+            law,
+            reference=(lambda start: _Approach(start, way)) if way else None,
+            duration=duration,
+            push=push,
+            rate=rate,
+            scene=scene,
+            imperfections=arm or None,
+        )
+
+
+def _spread(tip: Array) -> float:
+    return float(np.linalg.norm(np.ptp(tip, axis=0)))

@@ -1,0 +1,1 @@
+"""Springs between tip and reference: bounds, axes, and changes that stay passive."""

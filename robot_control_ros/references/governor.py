@@ -1,0 +1,95 @@
+"""A clock for references: it runs slower while the arm is blocked, and goes on without a surge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.spatial import pose_error
+from ..core.types import Array, Reference
+from .trajectory import Trajectory
+
+ONSET = 0.6  # fraction of the spring's bound from which on the reference is slowed down
+RECOVERY = 4.0  # 1/s, with which the clock comes back to its full rate
+WAITS = 0.1  # of the clock's rate: below it a person would say that the reference waits
+LEAST = 1e-9  # of an error times what is headed for; below it is rounding
+
+
+class Governor:
+    """Samples a trajectory by a clock of rate σ, from 0 to 1.
+
+    With the load u, the spring's force over its bound, σ is at most (1 - u) / (1 - 0.6). It falls at once and rises by
+    4/s. The reference is the pose at t_ref, with the twist σ V and the acceleration σ² a + σ' V, where t_ref' = σ.
+    A damper on the reference's twist pushes with D σ V only: so a blocked arm pushes with the spring's bound alone. The
+    reference waits at the bound, and a release gives what the spring holds there.
+
+    The clock isn't slowed down where the reference comes nearer to the tip, as after a push ahead. What a trajectory
+    heads for counts, where it has a `heading` (6,), else its twist: so a target behind frees a blocked arm. A new
+    trajectory begins with the clock of the samples.
+
+    Source: E. Gilbert, I. Kolmanovsky, Nonlinear tracking control in the presence of state and control constraints: a
+    generalized reference governor, Automatica 38(12), 2002.
+
+    Attributes:
+        rate: σ.
+        time: t_ref of the last sample [s].
+    """
+
+    def __init__(self) -> None:
+        self.rate, self.time = 1.0, 0.0
+        self._lag, self._last, self._slope = 0.0, 0.0, 0.0
+        self._trajectory: Trajectory | None = None
+        self._nominal = Reference()  # of the last sample, with the twist V
+
+    def sample(self, trajectory: Trajectory, time: float) -> Reference:
+        """The reference at a time [s] of the samples."""
+        if trajectory is not self._trajectory:
+            self._trajectory, self._lag, self.rate = trajectory, 0.0, 1.0
+        elif self.rate < 1.0:
+            self._lag += (1.0 - self.rate) * (time - self._last)
+        self._last = time
+        self.time = at = time - self._lag
+        self._nominal = reference = trajectory.sample(at)
+        return reference if self.rate == 1.0 else self._slowed(reference)
+
+    @property
+    def message(self) -> str:
+        """That the reference waits; empty where it goes on."""
+        return "" if self.rate > WAITS else "the arm is blocked: its spring is at the bound, and the reference waits"
+
+    def observe(self, load: float, reference: Reference, pose: Array, dt: float) -> None:
+        """Choose the clock's rate by the load that the law had at a reference and a pose (4, 4); dt [s] is a period."""
+        if load <= ONSET and self.rate == 1.0:
+            return
+        wanted = 1.0
+        if load > ONSET and self._leads(reference, pose):
+            wanted = max((1.0 - load) / (1.0 - ONSET), 0.0)
+        before = self.rate
+        self.rate = min(wanted, before + RECOVERY * dt)
+        self._slope = max(self.rate - before, 0.0) / dt
+
+    def _leads(self, reference: Reference, pose: Array) -> bool:
+        """Whether the trajectory goes away from the tip, in translation or in rotation."""
+        heading = getattr(self._trajectory, "heading", self._nominal.twist)
+        if heading is None or reference.pose is None or not heading.any():
+            return False
+        away = pose_error(reference.pose, pose) * heading
+        return bool(max(away[:3].sum(), away[3:].sum()) > LEAST)
+
+    def _slowed(self, reference: Reference) -> Reference:
+        rate, slope = self.rate, self._slope
+
+        def velocity(full: Array | None) -> Array | None:
+            return None if full is None else np.asarray(rate * full)
+
+        def acceleration(full: Array | None, speed: Array | None) -> Array | None:
+            return None if full is None or speed is None else np.asarray(rate**2 * full + slope * speed)
+
+        return replace(
+            reference,
+            twist=velocity(reference.twist),
+            acceleration=acceleration(reference.acceleration, reference.twist),
+            v=velocity(reference.v),
+            a=acceleration(reference.a, reference.v),
+        )

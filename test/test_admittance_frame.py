@@ -1,0 +1,115 @@
+"""The admittance along the axes of the reference: what a push moves, moving references, and changes of the frame."""
+
+import numpy as np
+import pytest
+
+from robot_control_ros.core.gains import make_gains
+from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.core.types import Reference, SensedState
+from robot_control_ros.laws.admittance import TANK, Admittance, VirtualBody
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+
+DT = 0.002
+BENT = np.array([0.3, -1.2, 1.4, -1.0, -1.3, 0.5])  # a UR5e far from singularities
+STIFFNESS = np.array([1000.0, 500.0, 250.0, 40.0, 20.0, 10.0])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return RobotModel.of(load_robot("ur5e"))
+
+
+class Follower:
+    """The law on joints that are where they were commanded."""
+
+    def __init__(self, model, **gains):
+        self.law, self.model, self.q, self.v = Admittance(), model, BENT, np.zeros(6)
+        self.set(**gains)
+        self.law.reset(self.state(np.zeros(6)), model.at(self.q))
+
+    def set(self, **gains):
+        values = {"mass": [1, 1, 1, 0.1, 0.1, 0.1], "stiffness": STIFFNESS, **gains}
+        self.gains = make_gains(Admittance.Gains, values, 6)
+
+    def state(self, wrench):
+        return SensedState(0.0, self.q, self.v, np.zeros(6), None, wrench_on_tip=wrench)
+
+    def __call__(self, wrench, reference):
+        kin = self.model.at(self.q, self.v)
+        command = self.law.compute(self.state(wrench), kin, reference, self.gains, DT)
+        self.q, self.v = command.values, command.velocity
+        return self.model.at(self.q, self.v)
+
+
+@pytest.mark.parametrize("axis", range(6))
+def test_a_push_along_an_axis_of_the_reference_moves_by_its_stiffness(model, axis):
+    rest = model.at(BENT).pose
+    both = np.kron(np.eye(2), rest[:3, :3])
+    size = 0.02 if axis < 3 else 0.05  # m or rad
+    arm = Follower(model, frame="reference")
+    for _ in range(3000):
+        kin = arm(size * STIFFNESS[axis] * both[:, axis], Reference(rest))
+    moved = both.T @ pose_error(kin.pose, rest)
+    np.testing.assert_allclose(moved, size * np.eye(6)[axis], rtol=0, atol=1e-6)
+
+
+def test_with_one_stiffness_on_all_axes_the_frame_makes_no_difference(rng, model):
+    alike = {"stiffness": [500, 500, 500, 20, 20, 20]}
+    arms = [Follower(model, frame=frame, **alike) for frame in ("base", "reference")]
+    pose, wrench = model.at(BENT).pose, rng.uniform(-1, 1, 6) * (10, 10, 10, 1, 1, 1)
+    for _ in range(500):
+        base, reference = (arm(wrench, Reference(pose)) for arm in arms)
+        np.testing.assert_allclose(base.q, reference.q, rtol=0, atol=1e-9)
+
+
+def test_a_body_that_is_pushed_turns_with_a_turning_reference(model):
+    """Once at rest along the reference's axes it stays there: its displacement, seen from them, doesn't change."""
+    start, rate = model.at(BENT).pose, np.array([0.0, 0.0, 0.1])
+    arm, seen = Follower(model, frame="reference"), []
+    for k in range(2500):
+        angle = max(k - 1500, 0) * DT
+        pose = make_pose(start[:3, 3], rotation_exp(angle * rate) @ start[:3, :3])
+        twist = np.concatenate((np.zeros(3), rate * (k > 1500)))
+        push = np.concatenate((pose[:3, :3] @ (10.0, 5.0, 0.0), np.zeros(3)))
+        kin = arm(push, Reference(pose, twist))
+        seen.append(pose[:3, :3].T @ (kin.pose - pose)[:3, 3])
+    expected = np.array((10.0, 5.0, 0.0)) / STIFFNESS[:3]
+    np.testing.assert_allclose(seen[1499], expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(seen[-1], expected, rtol=0, atol=1e-3)
+
+
+def test_other_axes_while_it_is_pushed_make_no_more_energy_than_the_damper_took(rng):
+    for _ in range(50):
+        body, stiffness, mass = VirtualBody(), 10.0 ** rng.uniform(1, 3, 6), rng.uniform(0.5, 5, 6)
+        taken = 0.0
+        for k in range(400):
+            wrench = rng.uniform(-1, 1) * np.array([20.0, 20.0, 20.0, 1.0, 1.0, 1.0])
+            body.step(wrench, mass, np.full(6, 5.0), stiffness, DT)
+            taken = min(taken + DT * 5.0 * body.twist @ body.twist, TANK)
+            if k % 50 == 49:
+                before = energy(body, mass, stiffness)
+                body.turn(rotation_exp(rng.normal(size=3)))
+                made = energy(body, mass, stiffness) - before
+                assert made <= taken + 1e-12
+                taken = min(taken - made, TANK)
+
+
+def energy(body, mass, stiffness):
+    x = body.deflection()
+    return 0.5 * (mass @ body.twist**2 + stiffness @ x**2)
+
+
+def test_a_frame_changes_without_a_jump_of_the_joints(rng, model):
+    arm, pose = Follower(model), model.at(BENT).pose
+    wrench, steps, before = np.array([10.0, 5.0, -5.0, 0.5, 0.0, 0.0]), [], BENT
+    for k in range(2000):
+        if k == 1000:
+            arm.set(frame="reference")
+        arm(wrench * (1.0 + 0.1 * np.sin(0.02 * k)), Reference(pose))
+        steps.append(np.abs(arm.q - before).max())
+        before = arm.q
+    rotation = pose[:3, :3]
+    assert max(steps[1000:]) <= max(steps[:1000])
+    moved = rotation.T @ (model.at(arm.q).pose - pose)[:3, 3]
+    np.testing.assert_allclose(moved, rotation.T @ wrench[:3] / STIFFNESS[:3], rtol=0.3, atol=1e-3)

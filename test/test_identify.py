@@ -1,0 +1,236 @@
+"""Identification: a simulated arm's imperfections are found, within the bounds shown and the uncertainty stated."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from refusals import refuses
+
+from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.experiments.identify.alignment import align
+from robot_control_ros.experiments.identify.estimate import identify, payload_row
+from robot_control_ros.experiments.identify.identified_file import plot, table, write_file
+from robot_control_ros.experiments.identify.motion_plan import MotionBounds, plan_motion
+from robot_control_ros.experiments.identify.recording import ArmRecording
+from robot_control_ros.experiments.identify.simulated import identify_plan
+from robot_control_ros.experiments.stability.gain_table import gain_table
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.imperfections import (
+    CommandLine,
+    Imperfections,
+    LoadedFriction,
+    ModelErrors,
+    SensorNoise,
+    StateLine,
+    load_imperfections,
+)
+
+ROBOT = load_robot("ur5e").at_rate(500.0)
+MODEL = RobotModel.of(ROBOT)
+HOME = np.array(ROBOT.home)
+STEP = 0.0005  # s, of the physics
+LARGE = np.array([1.0, 1.0, 1.0, 0.25, 0.25, 0.25])  # sizes of the joints
+MOVED = ("shoulder_lift_joint", "wrist_1_joint")
+SETS = 20
+
+
+def random_arm(seed):
+    r = np.random.default_rng(seed)
+    n = ROBOT.n
+    late = STEP * r.integers(0, [7, 3, 7, 3])
+    effort = tuple(r.uniform(0.05, 0.4, n) * LARGE)
+    return Imperfections(
+        name=f"set {seed}",
+        seed=seed,
+        states=StateLine(delay=late[0], jitter=late[1], lost=r.uniform(0.0, 0.02)),
+        commands=CommandLine(delay=late[2], jitter=late[3]),
+        noise=SensorNoise(
+            (r.uniform(1e-5, 5e-5),),
+            (r.uniform(1e-4, 1e-3),),
+            effort,
+            r.uniform(0.1, 0.5),
+            r.uniform(0.005, 0.02),
+        ),
+        friction=LoadedFriction(
+            coulomb=tuple(r.uniform(1.0, 7.0, n) * LARGE), viscous=tuple(r.uniform(1.0, 5.0, n) * LARGE)
+        ),
+        model=ModelErrors(payload_mass=r.uniform(0.5, 3.0), payload_centre=tuple(r.uniform(-0.05, 0.05, 3))),
+    )
+
+
+@cache
+def identified(seed, joints=MOVED):
+    arm = random_arm(seed)
+    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
+    return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=STEP)
+
+
+def figures(arm, plan, found, _):
+    """Name, estimate, truth and tolerance of each figure; of joints, those that moved."""
+    moved = sorted({stroke.joint for stroke in plan.strokes})
+    noise, friction = arm.noise, arm.friction
+    coulomb, viscous, effort = (np.array(each) for each in (friction.coulomb, friction.viscous, noise.effort))
+    yield "delay", found.line.delay, arm.commands.delay + arm.commands.jitter / 2.0, 0.0005, ...
+    yield "coulomb", found.coulomb, coulomb, np.maximum(0.1 * coulomb, 0.2), moved
+    yield "viscous", found.viscous, viscous, 0.2 * viscous, moved
+    yield "effort noise", found.line.noise, effort, 0.2 * effort, ...
+    for name, estimate, true in (
+        ("position noise", found.position_noise, noise.position[0]),
+        ("velocity noise", found.velocity_noise, noise.velocity[0]),
+        ("wrench noise", found.wrench_noise, np.array([noise.force, noise.torque])),
+    ):
+        yield name, estimate, np.broadcast_to(true, estimate.value.shape), 0.2 * true, ...
+    if len(moved) > 1:
+        mass = arm.model.payload_mass
+        yield "payload", found.payload_mass, mass, 0.05 * mass, ...
+
+
+def wrong_figures(result):
+    return [
+        (name, estimate.value[kept], np.asarray(true)[kept])
+        for name, estimate, true, tolerance, kept in figures(*result)
+        if not (np.abs(estimate.value - true) <= tolerance)[kept].all()
+    ]
+
+
+@pytest.mark.sim
+def test_one_joint_tells_line_noise_and_friction():
+    result = identified(4, ("elbow_joint",))
+    arm, _, found, _ = result
+    assert wrong_figures(result) == []
+    assert found.effort_kind == "torque"
+    assert found.rate == pytest.approx(ROBOT.profile.rate)
+    assert found.state_delay == pytest.approx(arm.states.delay, abs=STEP / 2.0)
+    assert float(found.state_jitter.value) == pytest.approx(arm.states.jitter, abs=STEP / 2.0)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(("kind", "scale"), [("reversed_torque", -1.0), ("current", 0.1)])
+def test_the_meaning_of_the_efforts_is_found_and_friction_does_not_depend_on_it(kind, scale):
+    arm, plan, found, recording = identified(4, ("elbow_joint",))
+    other = identify(replace(recording, effort=scale * recording.effort), plan, MODEL)
+    assert other.effort_kind == kind
+    assert float(other.line.delay.value) == pytest.approx(float(found.line.delay.value), abs=STEP)
+    assert other.line.scale.value[2] == pytest.approx(scale, rel=0.05)
+    assert other.coulomb.value[2] == pytest.approx(arm.friction.coulomb[2], rel=0.1)
+
+
+@pytest.mark.sim
+def test_the_file_is_read_by_simulation_and_stability(tmp_path, capsys):
+    arm, _, found, recording = identified(4, ("elbow_joint",))
+    path = write_file(tmp_path / "mine.yaml", ROBOT, found)
+    read = load_imperfections(str(path))
+    read.check(ROBOT)
+    assert read.friction.coulomb[2] == pytest.approx(found.coulomb.value[2], rel=1e-3)
+    assert read.friction.coulomb[0] == 0.0
+    assert read.noise.effort == pytest.approx(arm.noise.effort, rel=0.1)
+    assert gain_table(["ur5e"], "sim", str(path)) in (0, 1)
+    assert "joint_impedance" in capsys.readouterr().out
+    assert ROBOT.joints[2] in table(ROBOT, found)
+    assert plot(tmp_path / "mine.png", ROBOT, found, recording).stat().st_size > 0
+
+
+@pytest.mark.sim
+@pytest.mark.long
+def test_20_random_arms_are_found_within_the_stated_uncertainty():
+    inside = {}
+    for seed in range(SETS):
+        result = identified(seed)
+        assert wrong_figures(result) == [], seed
+        for name, estimate, true, _, kept in figures(*result):
+            inside.setdefault(name, []).extend(np.atleast_1d(estimate.holds(true)[kept]).tolist())
+    shares = {name: float(np.mean(each)) for name, each in inside.items()}
+    print(shares)
+    assert min(shares.values()) >= 18 / SETS, shares
+
+
+@pytest.mark.sim
+def test_a_motion_that_leaves_the_bounds_is_stopped():
+    arm = Imperfections(name="heavy", model=ModelErrors(payload_mass=40.0))
+    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=MOVED[:1]))
+    with pytest.raises(HardwareFault):
+        identify_plan(ROBOT, arm, plan)
+
+
+def test_the_reference_keeps_the_bounds_shown_and_returns():
+    given = MotionBounds(amplitude=0.3, speed=0.4)
+    plan = plan_motion(ROBOT, MODEL, HOME, given)
+    path = plan.path(MODEL, 2.0)
+    q, v, a = (np.array(each) for each in zip(*map(path.path, np.arange(2.0, path.end, 0.01)), strict=True))
+    assert np.abs(q - HOME).max() <= given.amplitude + 1e-9
+    assert np.abs(v).max() == pytest.approx(given.speed)
+    assert (np.abs(a).max(axis=0) <= plan.acceleration + 1e-9).all()
+    assert path.path(path.end)[0] == pytest.approx(HOME)
+    assert path.end == pytest.approx(2.0 + plan.duration)
+    for stroke in plan.strokes:
+        expected = np.zeros(ROBOT.n)
+        expected[stroke.joint] = stroke.velocity
+        assert path.path(2.0 + (stroke.start + stroke.end) / 2.0)[1] == pytest.approx(expected)
+    assert plan.left(HOME, np.zeros(ROBOT.n)) == ""
+    assert plan.left(plan.upper + 0.01, np.zeros(ROBOT.n)) != ""
+    assert plan.left(HOME, plan.speed + 0.01) != ""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "name"),
+    [
+        (MotionBounds(joints=("elbow",)), "joint"),
+        (MotionBounds(speed=3.0), "speed"),
+        (MotionBounds(speed=0.0), "speed"),
+        (MotionBounds(amplitude=0.1), "amplitude"),
+    ],
+)
+def test_bounds_that_cannot_be_kept_are_refused(bounds, name):
+    with refuses(name):
+        plan_motion(ROBOT, MODEL, HOME, bounds)
+
+
+def test_a_posture_near_a_joint_limit_is_refused():
+    with pytest.raises(ConfigError):
+        plan_motion(ROBOT, MODEL, MODEL.limits.upper - 0.01)
+
+
+def test_what_holds_a_payload_is_the_slope_of_its_energy():
+    r = np.random.default_rng(1)
+    q, mass, centre = r.uniform(-2.0, 2.0, ROBOT.n), 1.7, r.uniform(-0.1, 0.1, 3)
+
+    def energy(q):
+        pose = MODEL.at(q).pose
+        return -mass * MODEL.gravity @ (pose[:3, :3] @ centre + pose[:3, 3])
+
+    kin = MODEL.at(q)
+    for joint, axis in enumerate(1e-6 * np.eye(ROBOT.n)):
+        row = payload_row(kin.jacobian[:, joint], kin.pose[:3, :3], MODEL.gravity)
+        slope = (energy(q + axis) - energy(q - axis)) / 2e-6
+        assert row @ np.concatenate(([mass], mass * centre)) == pytest.approx(slope, abs=1e-6)
+
+
+def sine_recording(delay, scale=1.0, noise=0.0):
+    """Commands sent at 500 Hz, and efforts that follow `delay` later, as the means over the periods."""
+    r, period, fine = np.random.default_rng(2), 0.002, 20
+    k, ratio = 2000, round(delay / period * fine)
+    stamp = period * np.arange(k)
+    command = np.column_stack((np.sin(9.0 * stamp), 2.0 * np.cos(23.0 * stamp)))
+    acting = np.vstack((np.repeat(command[:1], ratio, axis=0), np.repeat(command, fine, axis=0)))
+    means = acting[: (k - 1) * fine].reshape(k - 1, fine, 2).mean(axis=1)
+    effort = scale * np.vstack((means[:1], means)) + noise * r.standard_normal((k, 2))
+    none = np.zeros((k, 2))
+    return ArmRecording(CommandMode.EFFORT, 0.0, stamp, stamp, none, none, effort, np.full((k, 6), np.nan), command)
+
+
+@pytest.mark.parametrize("delay", [0.0003, 0.002, 0.0071, 0.0154])
+def test_a_delay_is_found_between_samples(delay):
+    found = align(sine_recording(delay, scale=-0.1, noise=0.002), None)
+    assert found.delay.holds(delay)
+    assert float(found.delay.half_width) < 0.0005
+    assert found.scale.value == pytest.approx(-0.1, rel=0.01)
+    assert found.noise.value == pytest.approx(0.002, rel=0.1)
+
+
+def test_efforts_that_say_nothing_are_refused():
+    still = sine_recording(0.002, scale=0.0)
+    with refuses("effort"):
+        align(still, None)
