@@ -86,7 +86,7 @@ def opened(address, width=800, height=500):
 
 def resize(browser, width, height):
     browser.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-    browser.wait(lambda: browser.evaluate("innerWidth") == width, "the new width")
+    browser.wait(lambda: browser.evaluate("[innerWidth, innerHeight]") == [width, height], "the new size")
     browser.wait(lambda: browser.evaluate(READY), "the page")
 
 
@@ -119,7 +119,8 @@ def stops(link):
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_stop_and_the_state_are_in_sight_at_every_size(browser, link, width, height):
     resize(browser, width, height)
-    assert all(in_sight(browser, each) for each in ("#stop", "#bar-state", "#bar-details"))
+    shown = ("#stop", "#bar-state", "#bar-details")
+    browser.wait(lambda: all(in_sight(browser, each) for each in shown), "STOP and the state in sight")
     assert {"active", "impedance", "500 Hz"} <= set(browser.evaluate(TEXT).replace(" · ", "\n").split("\n"))
     click_stop(browser)
     until(lambda: stops(link) == 1, "STOP by a click")
