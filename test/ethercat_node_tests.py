@@ -108,9 +108,19 @@ class Drives:
         return self.ros.until(said, f"a diagnosis of the bus with {words}")
 
     def enable(self) -> None:
-        """Ask until they are: it takes some good cycles, and fresh commands where those hold the arm."""
-        self.ros.until(lambda: self.ros.trigger("/ethercat/enable").success, "drives that may be enabled")
-        self.ros.until(lambda: self.status.action in ENABLED, "enabled drives")
+        """Ask until they are: it takes some good cycles, and fresh commands where those hold the arm.
+
+        On a machine that stalls, the slaves' watchdogs end before the next frame: that fault is reset.
+        """
+
+        def enabled():
+            if self.status.action in ENABLED:
+                return True
+            if not self.ros.trigger("/ethercat/enable").success:
+                self.ros.trigger("/ethercat/reset_fault")
+            return False
+
+        self.ros.until(enabled, "enabled drives")
 
     def stopped_after(self, event) -> float:
         """Seconds from an event until the drives were told to stop, as the bus's process has noted it."""

@@ -9,7 +9,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import pysoem
 import pytest
 
 if __name__ == "__main__":
@@ -36,7 +35,6 @@ from robot_control_ros.ethercat.process.client import BusClient, BusSettings
 from robot_control_ros.ethercat.process.pacing import EMULATED_BUS_TIMEOUTS
 from robot_control_ros.ethercat.process.protocol import memory_path
 
-pysoem.settings.timeouts.ret = 20_000  # us: an emulator without real-time priority answers late on a loaded machine
 JOINTS = ("joint_1", "joint_2")
 VENDOR, PRODUCT = 0xABC, 0x402
 VOLTAGE, EXPECTED_COUNTER = 0x3220, 6
@@ -68,8 +66,8 @@ def remade(pair, *, dictionary=None, **sii):
 
 
 @contextlib.contextmanager
-def served(pairs, *others, priority=0):
-    """The bus in another process, at the far end of the pair of interfaces."""
+def served(pairs, *others, priority=0, late=0, delay=0):
+    """The bus in another process, at the far end of the pair. `late` frames come back after `delay` ns."""
     slaves = [slave for slave, _ in pairs]
     bus = Bus([*slaves, *others], Machine([drive for _, drive in pairs], Rotors([Load(inertia=0.1)] * len(pairs))))
     ready, told = os.pipe()
@@ -81,7 +79,9 @@ def served(pairs, *others, priority=0):
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         first = iter([b"."])
-        run(Line(bus), SLAVES, threading.Event(), lambda: [os.write(told, each) for each in first])
+        line = Line(bus)
+        line.late, line.delay = late, delay
+        run(line, SLAVES, threading.Event(), lambda: [os.write(told, each) for each in first])
         os._exit(1)
     os.read(ready, 1)
     try:
@@ -176,6 +176,15 @@ def test_the_bus_process_starts_with_an_emergency_and_reports_it(emergency, topo
         until(
             lambda: any("slave 1 (joint_2): emergency 0x3221" in text for _, text in client.report().get("events", ()))
         )
+
+
+# --- answers that come late ---
+
+
+def test_slaves_whose_first_answers_are_late_are_found():
+    """SOEM asks for an address three times, 2 ms each, and would then read the EEPROM of no slave for minutes."""
+    with served(drives(), late=40, delay=15_000_000), opened() as (_, found):
+        assert [(each.vendor, each.product) for each in found] == [(VENDOR, PRODUCT)] * 2
 
 
 # --- mailboxes ---

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,9 @@ MAX_IMAGE = 4096  # bytes of process data: pysoem has no room for more
 MIN_RECEIVE = 50  # us: SOEM looks once, at least
 EEPROM_TIMEOUT = 200_000  # us, for a word
 MAILBOX_TIMEOUT = 200_000  # us, until a slave takes a request; SOEM's 20 ms are short for a machine that stalls
+# us, for a frame of a scan or of the configuration. With SOEM's 2 ms, a machine that stalls loses the answer with a
+# slave's address, and then SOEM reads an EEPROM that isn't there, for minutes.
+CONFIGURATION_TIMEOUT = 50_000
 ALIAS_WORD = 4  # of the EEPROM: configured station alias
 _RECONFIGURE = 2000  # us, for a frame; what got no answer is tried again
 _SYNC0 = 0x0300
@@ -85,7 +89,9 @@ class Master:
         """What is on the bus, all slaves in PRE-OP then; a HardwareFault where none answers."""
         timeouts = self._soem.settings.timeouts
         timeouts.eeprom, timeouts.tx_mailbox = EEPROM_TIMEOUT, MAILBOX_TIMEOUT
-        if self._master.config_init(release_gil=True) <= 0:
+        with _longer_timeouts(self._soem.settings.timeouts):
+            found = self._master.config_init(release_gil=True)
+        if found <= 0:
             raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
         self.access.find(self._master.slaves)
         return [FoundSlave(slave.man, slave.id, slave.rev, _alias(slave), _name(slave)) for slave in self.access.slaves]
@@ -103,7 +109,8 @@ class Master:
             topology.check_bus(self.scan())
             self.access.names = [str(slave) for slave in topology.slaves]
             try:
-                self._configure(topology, complete_access)
+                with _longer_timeouts(self._soem.settings.timeouts):
+                    self._configure(topology, complete_access)
                 break
             except RobotControlError as error:
                 problems.append(error)
@@ -254,6 +261,16 @@ class Master:
             else:
                 slave.state = slave.state | AL_ERROR if step is Recovery.ACKNOWLEDGE else OP
                 slave.write_state()
+
+
+@contextmanager
+def _longer_timeouts(timeouts: Any) -> Iterator[None]:
+    usual = timeouts.ret, timeouts.safe
+    timeouts.ret, timeouts.safe = CONFIGURATION_TIMEOUT, 3 * CONFIGURATION_TIMEOUT
+    try:
+        yield
+    finally:
+        timeouts.ret, timeouts.safe = usual
 
 
 def _alias(slave: Any) -> int:
