@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -1039,19 +1040,19 @@ def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_
     oldest = 0.001
 
     def late_by(age, level=None):
-        """What is commanded beside the weight, once this level of diagnosis names the law."""
+        """What is commanded beside the weight, once this level of diagnosis names the law: the median of some."""
         nonlocal oldest
-        begin, diagnosed = time.monotonic(), level is None
+        begin, diagnosed, commands = time.monotonic(), level is None, deque(maxlen=25)
         while not (diagnosed and time.monotonic() - begin > 1.0):
             assert time.monotonic() - begin < LIMIT, arm.controller.diagnosis()
             oldest = min(oldest + 0.001, age)  # stamps don't go back
             message = arm.robot.message()
             message.header.stamp = to_stamp(time.time() - oldest)
-            command = arm.robot.exchange(message)
+            commands.append(arm.robot.exchange(message))
             arm.ros.spin(1.0 / 75.0)
             found, text, _ = arm.controller.diagnosis() if arm.controller.diagnostics else (None, "", {})
             diagnosed = level is None or (found == level and "impedance" in text)
-        return command - arm.holding(arm.robot.q)
+        return np.median(commands, axis=0) - arm.holding(arm.robot.q)
 
     late_by(0.001)
     arm.robot.q = arm.robot.q + OFFSET
