@@ -2,6 +2,7 @@
 
 import signal
 import time
+from itertools import cycle
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -159,7 +160,9 @@ def test_a_second_browser_sees_what_the_first_does_and_dies_while_dragging(home)
         goal = HOME[:3, 3] + [0.0, 0.0, 0.05]
         system.ros.until(lambda: system.targets.messages, "a target")
         system.ros.until(lambda: np.abs(last_target(system) - goal).max() < 0.005, f"a target at {goal}")
-    system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}")
+        ends = cycle([(end[0] + 1, end[1]), end])
+        drag = lambda: second.mouse("Moved", *next(ends), held=True)  # noqa: E731  an arm that was held up waits for it
+        system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}", drag)
     # where targets that went on would not let it stay
     bring_home(system, lambda: first.click("Go home"))
     assert system.lifecycle() == "active"
