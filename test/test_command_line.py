@@ -13,7 +13,11 @@ import pytest
 from robot_control_ros.cli.main import command_parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
-FREE = {"--browser": "a program", "--browsers": "only with --page"}  # what nothing can be wrong with before it runs
+FREE = {
+    "--browser": "a program",
+    "--browsers": "only with --page",
+    "--controller": "asked for by name",
+}  # what nothing can be wrong with before it runs
 OUTSIDE = "ethercat emulate"  # its socket belongs to the emulator
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],

@@ -1,8 +1,9 @@
-"""The command that identifies an arm."""
+"""The command that identifies an arm, a running one or a simulated one."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any
 
 from .options import OUTPUT_FILE, POSITIVE, ROBOT, add_command, picture
@@ -10,25 +11,32 @@ from .options import OUTPUT_FILE, POSITIVE, ROBOT, add_command, picture
 
 def add_identify(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
-    text = "delay, noise, friction and payload of a simulated arm, from a slow motion; without ROS"
+    text = "delay, noise, friction and payload of an arm, from a slow motion: of the running one, or of a simulated one"
     add = add_command(commands, "identify", text, _identify)
-    add("--robot", **ROBOT)
-    text = "the arm to identify: name of imperfections, or path of a YAML file"
-    add("--simulated", required=True, metavar="NAME", help=text)
+    add("--controller", default="controller", metavar="NAME", help="the controller that runs (default: controller)")
+    text = "identify a simulated arm in this process, without ROS: name of imperfections, or path of a YAML file"
+    add("--simulated", metavar="NAME", help=text)
+    add("--robot", **{**ROBOT, "help": f"{ROBOT['help']}; with --simulated"})
     add("--joints", nargs="+", default=[], metavar="JOINT", help="that move (default: all)")
     add("--speed", type=POSITIVE, default=0.4, help="of the fastest strokes, in rad/s (default: 0.4)")
     add("--amplitude", type=POSITIVE, default=0.25, help="of the strokes, in rad (default: 0.25)")
-    add("--rate", type=POSITIVE, default=500.0, help="of control, in Hz (default: 500)")
+    add("--rate", type=POSITIVE, default=500.0, help="of control, in Hz, with --simulated (default: 500)")
     add("--out", type=OUTPUT_FILE, metavar="FILE", help="write the arm as imperfections, YAML")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
     add("--yes", action="store_true", help="don't ask before the motion")
 
 
 def _identify(options: argparse.Namespace) -> int:
+    from ..experiments.identify.motion_plan import MotionBounds
+
+    bounds = MotionBounds(options.amplitude, options.speed, tuple(options.joints))
+    return (_simulated if options.simulated else _running)(options, bounds)
+
+
+def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     import numpy as np
 
-    from ..experiments.identify.identified_file import plot, table, write_file
-    from ..experiments.identify.motion_plan import MotionBounds, plan_motion
+    from ..experiments.identify.motion_plan import plan_motion
     from ..experiments.identify.simulated import identify_plan
     from ..robot.configuration import load_robot
     from ..robot.model import RobotModel
@@ -37,12 +45,48 @@ def _identify(options: argparse.Namespace) -> int:
     robot = load_robot(options.robot).at_rate(options.rate)
     arm = load_imperfections(options.simulated)
     arm.check(robot)
-    bounds = MotionBounds(options.amplitude, options.speed, tuple(options.joints))
     plan = plan_motion(robot, RobotModel.of(robot), np.array(robot.home), bounds)
-    print(plan.describe(robot.joints))
-    if not (options.yes or input("Move within these bounds? [y/N] ").strip().lower() == "y"):
+    if not _agreed(options, plan.describe(robot.joints)):
         return 1
-    found, recording = identify_plan(robot, arm, plan)
+    return _report(options, robot, *identify_plan(robot, arm, plan))
+
+
+def _running(options: argparse.Namespace, bounds: Any) -> int:
+    import os
+
+    from ..bringup import environment
+    from ..core.errors import missing_extra
+
+    os.environ.update(environment())
+    try:
+        from ..nodes.common.running import spinning
+        from ..nodes.identify.identification_operator import IdentificationOperator
+    except ImportError as error:
+        raise missing_extra("a running arm", "rclpy", "ros") from error
+    from ..experiments.identify.running_arm import RunningIdentification
+
+    name = options.controller
+    try:
+        with spinning(lambda: IdentificationOperator(name)) as (operator, spin), contextlib.closing(operator):
+            session = RunningIdentification(operator, spin, name)
+            plan = session.plan(bounds)
+            if not _agreed(options, plan.describe(session.robot.joints)):
+                return 1
+            found, recording = session.run(plan)
+    except KeyboardInterrupt:
+        print("\nstopped: the arm holds, law and gains are those of before")
+        return 130
+    return _report(options, session.robot, found, recording)
+
+
+def _agreed(options: argparse.Namespace, bounds: str) -> bool:
+    print(bounds, flush=True)
+    return options.yes or input("Move within these bounds? [y/N] ").strip().lower() == "y"
+
+
+def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any) -> int:
+    from ..experiments.identify.identified_file import plot, table, write_file
+
     print(table(robot, found))
     if options.out:
         print(write_file(options.out, robot, found))

@@ -19,6 +19,8 @@ SETTLE = 0.35  # s of a stroke until its speed is constant
 BLOCK = 0.1  # s that are averaged, so that residuals are independent
 STEADY = 0.25  # fraction of a stroke's speed by which the joint's own may differ
 MAX_CORRELATION = 0.9  # of neighbouring blocks that is reckoned with
+USUAL = (0.5, 99.5)  # percentiles of the states' delay: a machine that stalls once makes no jitter
+OUTSIDE = 0.01  # of a uniform distribution, beyond them
 REACH = 0.5  # m, how far from the tip a payload's centre is expected
 _TORQUES = {"torque": 1.0, "reversed_torque": -1.0}  # signs of the efforts
 
@@ -76,11 +78,13 @@ def identify(recording: ArmRecording, plan: MotionPlan, model: RobotModel) -> Id
         gravity = np.array([model.at(q).gravity for q in recording.q])
     line = align(recording, gravity)
     late, gaps = recording.received - recording.stamp, np.diff(recording.stamp)
-    period, width = float(np.median(gaps)), float(np.ptp(late))
+    period = float(np.median(gaps))
+    earliest, latest = np.percentile(late, USUAL)
+    width = float(latest - earliest)
     lost = 1.0 - len(gaps) * period / float(gaps.sum())
     friction = _friction(recording, plan, model, _torque(recording, line, kind), since, line.offset.half_width / Z)
-    jitter = Estimate(np.array(width), np.array(3.0 * width / len(late)))
-    found = 1.0 / period, max(lost, 0.0), float(late.min()), jitter, line, kind
+    jitter = Estimate(np.array(width), np.array((3.0 / len(late) + OUTSIDE) * width))
+    found = 1.0 / period, max(lost, 0.0), float(earliest), jitter, line, kind
     return Identification(
         *found,
         _noise(recording.q[still]),

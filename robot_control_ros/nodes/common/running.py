@@ -113,7 +113,7 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
     with _executing(node) as executor:
 
         def spin(seconds: float) -> None:
-            nonlocal spins
+            nonlocal spins, interrupted
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0.0 and not interrupted:
                 spins = True
@@ -122,6 +122,7 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
                 finally:
                     spins = False
             if interrupted:
+                interrupted = False  # who clears up spins on
                 raise KeyboardInterrupt
 
         yield node, spin

@@ -1,0 +1,228 @@
+"""Identification of a running arm, over ROS: the controller moves it, and is left as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
+from ...core.types import Array, CommandMode
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig, load_robot
+from ...robot.model import RobotModel
+from .estimate import Identification, identify
+from .estimates import Estimate
+from .motion_plan import MotionBounds, MotionPlan, plan_motion
+from .recording import ArmRecording
+from .simulated import LAW, stiffness
+
+READY = 10.0  # s until the controller and its joint states are there
+REPLY = 5.0  # s until it replies
+SETTLE = 1.5  # s in which changed gains are taken over, and the arm comes to rest
+LEAD = 0.5  # s from sending a motion to its start
+SILENCE = 0.5  # s without a command or a joint state that end the motion
+SILENT_CLOCK = 1.0  # s of the system's clock, that the last command may be older than the last joint state
+PERIOD = 0.005  # s between two looks
+GAINS = ("stiffness", "damping_ratio", "damping", "feedforward")  # of the law, that the motion needs
+COARSE = 1.5  # periods of control between two messages of /clock, beyond which the time between is interpolated
+_SYSTEM = ("robot", "profile", "rate", "bus", "law", "use_sim_time")
+
+
+class RunningIdentification:
+    """The steps of an identification, by an IdentificationOperator.
+
+    Args:
+        operator: the ROS side.
+        spin: lets ROS work for some seconds; raises KeyboardInterrupt on Ctrl-C.
+        name: of the controller.
+
+    Attributes:
+        robot: its configuration, at the controller's rate.
+        model: of the robot.
+
+    Raises:
+        ConfigError: no such controller, or one that can't be identified.
+    """
+
+    def __init__(self, operator: Any, spin: Callable[[float], None], name: str = "controller") -> None:
+        self._operator, self._spin = operator, spin
+        text = f"no controller {name!r} answers: must be started"
+        self._until(lambda: operator.ready, READY, ConfigError(text, name="controller", value=name))
+        system = self._get(_SYSTEM)
+        if system["bus"]:
+            raise refused("bus", system["bus"], "must be empty: commands in the bus process are not on topics", "")
+        robot = load_robot(system["robot"], system["profile"])
+        self.robot: RobotConfig = robot.at_rate(system["rate"] or robot.profile.rate)
+        if self.robot.profile.joint_commands:
+            message = "must be empty: commands are read from the topics of forward controllers"
+            raise refused("joint_commands", self.robot.profile.joint_commands, message, "")
+        self.model = RobotModel.of(self.robot)
+        self._simulated_time, self._law = bool(system["use_sim_time"]), str(system["law"])
+        operator.record(self.robot, self._simulated_time)
+        text = f"no joint states on {self.robot.profile.joint_states}"
+        self._until(lambda: len(operator.states) > 1, READY, HardwareFault(text))
+
+    def plan(self, bounds: MotionBounds) -> MotionPlan:
+        """Plan the motion from where the arm is; see :func:`~.motion_plan.plan_motion`."""
+        return plan_motion(self.robot, self.model, self._operator.state.q.copy(), bounds)
+
+    def run(self, plan: MotionPlan) -> tuple[Identification, ArmRecording]:
+        """Move, record and estimate.
+
+        However it ends, the arm holds where it is, under the law and the gains of before.
+
+        Raises:
+            ConfigError: the controller refuses law, gains or motion; see :func:`~.estimate.identify`.
+            HardwareFault: the arm left the bounds, or the controller was stopped.
+            KeyboardInterrupt: on Ctrl-C.
+        """
+        with self._as_before(plan):
+            self._pause(SETTLE)
+            start = self._move(plan)
+        recording = self._recording(start, plan)
+        found = identify(recording, plan, self.model)
+        if self._clock_period > COARSE * self.robot.period:
+            delay = found.line.delay
+            wider = Estimate(delay.value, delay.half_width + self._clock_period / 2.0)
+            found = replace(found, line=replace(found.line, delay=wider))
+        return found, recording
+
+    # --- the controller ---
+
+    @contextlib.contextmanager
+    def _as_before(self, plan: MotionPlan) -> Iterator[None]:
+        """Under the law and the gains of the motion; those of before come back with an arm that holds."""
+        before = self._get([f"{LAW}.{name}" for name in GAINS])
+        gains = RunningLaw(self.robot, LAW, {"stiffness": stiffness(self.model, plan.q0)}).gains.target
+        values = {f"{LAW}.{name}": np.asarray(getattr(gains, name)).tolist() for name in GAINS}
+        try:
+            self._set({"law": LAW, **{name: type(before[name])(value) for name, value in values.items()}})
+            yield
+        finally:
+            self._restore({"law": self._law, **before})
+
+    def _restore(self, before: dict[str, Any]) -> None:
+        problems = []
+        for step in (self._hold, lambda: self._set(before)):
+            try:
+                step()
+            except RobotControlError as error:
+                problems.append(str(error))
+        if problems:
+            print(f"law {self._law} and the gains of {LAW} may be changed: {'; '.join(problems)}", file=sys.stderr)
+
+    def _hold(self) -> None:
+        reply = self._operator.hold()
+        self._wait(reply, "hold")
+
+    def _get(self, names: Any) -> dict[str, Any]:
+        reply = self._operator.get(names)
+        self._wait(reply, "parameters")
+        values: dict[str, Any] = self._operator.values(names, reply)
+        if len(values) < len(names):
+            raise ConfigError(f"controller: no parameter {names[0]}; must be active", name=names[0])
+        return values
+
+    def _set(self, parameters: dict[str, Any]) -> None:
+        reply = self._operator.set(parameters)
+        self._wait(reply, "change of parameters")
+        self._operator.check_set(reply)
+
+    # --- the motion ---
+
+    def _move(self, plan: MotionPlan) -> float:
+        """Let the arm move; returns the stamp of the start [s]."""
+        operator = self._operator
+        operator.poll()
+        operator.forget()
+        start = operator.state.time + LEAD
+        operator.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
+        checked, heard = 0, time.monotonic()
+        while operator.state.time < start + plan.duration:
+            self._spin(PERIOD)
+            operator.poll()
+            for sent in operator.states[checked:]:
+                if left := plan.left(sent.values.q, sent.values.v):
+                    raise HardwareFault(f"identification stopped: {left}")
+                heard = time.monotonic()
+            checked = len(operator.states)
+            self._check_alive(heard)
+        return float(start)
+
+    def _check_alive(self, heard: float) -> None:
+        operator = self._operator
+        if time.monotonic() - heard > SILENCE:
+            raise HardwareFault(f"identification stopped: no joint state for {SILENCE:g} s", bound=SILENCE)
+        if not operator.commands or operator.states[-1].at - operator.commands[-1].at > SILENT_CLOCK:
+            text = f"no command for {SILENT_CLOCK:g} s; was the controller stopped?"
+            raise HardwareFault(f"identification stopped: {text}", bound=SILENT_CLOCK)
+
+    def _recording(self, start: float, plan: MotionPlan) -> ArmRecording:
+        """Each joint state with the command that was sent next, from the start of the motion to its end."""
+        operator, states = self._operator, self._operator.states
+        (sent, values), at = _arrays(operator.commands), np.array([each.at for each in states])
+        stamp = np.array([each.values.time for each in states])
+        index = np.searchsorted(sent, at, side="left")
+        used = (index < len(sent)) & (stamp >= start) & (stamp <= start + plan.duration)
+        index = index[used]
+        q, v, effort = (
+            np.array([getattr(each.values, name) for each in states])[used] for name in ("q", "v", "effort")
+        )
+        command = values[index]
+        if self.robot.profile.gravity_by_robot:
+            command = command + np.array([self.model.at(each).gravity for each in q])
+        received = self._received(sent[index])
+        return ArmRecording(
+            CommandMode.EFFORT, start, stamp[used], received, q, v, effort, self._wrenches(at[used]), command
+        )
+
+    def _received(self, sent: Array) -> Array:
+        """When commands (k,) took effect, by the clock of the stamps [s]."""
+        if not self._simulated_time:
+            return sent
+        at, times = _arrays(self._operator.clocks)
+        if self._clock_period > COARSE * self.robot.period:
+            return np.asarray(np.interp(sent, at, times))
+        return np.asarray(times[np.clip(np.searchsorted(at, sent, side="right") - 1, 0, None)])
+
+    @property
+    def _clock_period(self) -> float:
+        """Of /clock [s]; 0 where the stamps are of the system's clock."""
+        return float(np.median(np.diff(_arrays(self._operator.clocks)[1]))) if self._simulated_time else 0.0
+
+    def _wrenches(self, at: Array) -> Array:
+        """(k, 6) the last wrench before each time; NaN where there was none."""
+        if not self._operator.wrenches:
+            return np.full((len(at), 6), np.nan)
+        sent, values = _arrays(self._operator.wrenches)
+        index = np.searchsorted(sent, at, side="right") - 1
+        return np.where(index[:, None] >= 0, values[np.clip(index, 0, None)], np.nan)
+
+    # --- waiting ---
+
+    def _wait(self, reply: Any, what: str) -> None:
+        self._until(reply.done, REPLY, HardwareFault(f"the controller gives no reply within {REPLY:g} s: {what}"))
+
+    def _until(self, condition: Callable[[], Any], limit: float, problem: RobotControlError) -> None:
+        end = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > end:
+                raise problem
+            self._spin(PERIOD)
+            self._operator.poll()
+
+    def _pause(self, seconds: float) -> None:
+        """Let some time pass by the stamps."""
+        end = self._operator.state.time + seconds
+        text = f"joint states don't go on for {seconds:g} s"
+        self._until(lambda: self._operator.state.time > end, 10.0 * seconds + READY, HardwareFault(text))
+
+
+def _arrays(record: Any) -> tuple[Array, Array]:
+    return np.array([each.at for each in record]), np.array([each.values for each in record])

@@ -1,0 +1,1 @@
+"""The ROS side of an identification: who sets the law, sends the motion and records it."""
