@@ -31,6 +31,7 @@ SILENT_CLOCK = 1.0  # s of the system's clock, that the last command may be olde
 PERIOD = 0.005  # s between two looks
 GAINS = ("stiffness", "damping_ratio", "damping", "feedforward")  # of the law, that the motion needs
 COARSE = 1.5  # periods of control between two messages of /clock, beyond which the time between is interpolated
+LOST = 0.05  # s from a joint state to its command, beyond which that command was lost on its way here
 _SYSTEM = ("robot", "profile", "rate", "bus", "law", "use_sim_time")
 
 
@@ -169,7 +170,8 @@ class RunningIdentification:
         (sent, values), at = _arrays(operator.commands), np.array([each.at for each in states])
         stamp = np.array([each.values.time for each in states])
         index = np.searchsorted(sent, at, side="left")
-        used = (index < len(sent)) & (stamp >= start) & (stamp <= start + plan.duration)
+        answered = sent[np.minimum(index, len(sent) - 1)] - at
+        used = (answered >= 0.0) & (answered < LOST) & (stamp >= start) & (stamp <= start + plan.duration)
         index = index[used]
         q, v, effort = (
             np.array([getattr(each.values, name) for each in states])[used] for name in ("q", "v", "effort")
