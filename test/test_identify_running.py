@@ -39,7 +39,7 @@ class System:
         self.controller = Controller(ros, wrench=WRENCH, robot="ur5e", use_sim_time=True)
         ros.until(lambda: self.controller.state == "active", "the controller")
         assert [each.reason for each in ros.set("controller", **gains)] == ["", ""]
-        self.states = ros.subscribe(JointState, "/joint_states")
+        self.states = None
 
     def start(self, *options):
         command = [sys.executable, "-m", "robot_control_ros.cli", "identify", "--yes", *options]
@@ -48,6 +48,8 @@ class System:
 
     def started(self, *options):
         """The command while the joint moves."""
+        if self.states is None:
+            self.states = self.ros.subscribe(JointState, "/joint_states")
         process = self.start(*options)
         self.ros.until(lambda: len(self.states) and np.abs(self.states.last.velocity).max() > 0.05, "motion")
         assert self.ros.get("controller", "law") == "joint_impedance"
@@ -138,13 +140,14 @@ def wrong(arm, found):
     n = ROBOT.n
     mean = found["commands"]["delay"] + found["commands"].get("jitter", 0.0) / 2.0
     coulomb, viscous = (np.array(getattr(arm.friction, name))[moved] for name in ("coulomb", "viscous"))
+    payload = found.get("model", {}).get("payload_mass", 0.0)
     figures = {
         "delay": (mean, delay, 0.0005),
         "coulomb": (np.array(found["friction"]["coulomb"])[moved], coulomb, np.maximum(0.1 * coulomb, 0.2)),
         "viscous": (np.array(found["friction"]["viscous"])[moved], viscous, 0.2 * viscous),
         "effort": (found["noise"]["effort"], np.array(arm.noise.effort), 0.2 * np.array(arm.noise.effort)),
         "position": (found["noise"]["position"], np.full(n, arm.noise.position), 0.2 * arm.noise.position[0]),
-        "payload": (found.get("model", {}).get("payload_mass", 0.0), arm.model.payload_mass, 0.05 * arm.model.payload_mass),
+        "payload": (payload, arm.model.payload_mass, 0.05 * arm.model.payload_mass),
     }
     return {
         name: (value, true)

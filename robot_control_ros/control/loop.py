@@ -18,6 +18,7 @@ from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
+from ..sensing.ringing import RingingMonitor
 from ..sensing.wrench import WrenchPipeline
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
@@ -77,7 +78,7 @@ class ControlLoop:
         self._singular_damping = SingularDamping(robot)
         self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
         self.workspace = Workspace(robot.profile.workspace)
-        self._late_samples = LateSamples(robot)
+        self._late_samples, self._ringing = LateSamples(robot), RingingMonitor(robot, self.model)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
@@ -121,9 +122,10 @@ class ControlLoop:
         """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
         if self._late_samples.message or self.state is None:
             return self._late_samples.message or self.running.warning
-        limited = self.soft_limits.warning(self.state.time)
+        now, running = self.state.time, self.running
+        limited = self._ringing.warning(running.mode, running.name, now) or self.soft_limits.warning(now)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
-        return limited or blocked or self.motion.governor.message or self.running.warning
+        return limited or blocked or self.motion.governor.message or running.warning
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""
@@ -257,8 +259,8 @@ class ControlLoop:
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
-        gains = running.gains.advance(dt)
-        gains = self._late_samples.soften(running, gains, state, kin, dt)
+        self._ringing.observe(state)
+        gains = self._late_samples.soften(running, running.gains.advance(dt), state, kin, dt)
         if self._late_samples.fault:
             sent = safety.stop(running.mode, state, kin, self._late_samples.fault)
             motion.trajectory = None

@@ -22,7 +22,7 @@ from .motion_plan import MotionBounds, MotionPlan, plan_motion
 from .recording import ArmRecording
 from .simulated import LAW, stiffness
 
-READY = 10.0  # s until the controller and its joint states are there
+READY = 20.0  # s until the controller and its joint states are there
 REPLY = 5.0  # s until it replies
 SETTLE = 1.5  # s in which changed gains are taken over, and the arm comes to rest
 LEAD = 0.5  # s from sending a motion to its start
