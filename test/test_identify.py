@@ -234,3 +234,12 @@ def test_efforts_that_say_nothing_are_refused():
     still = sine_recording(0.002, scale=0.0)
     with refuses("effort"):
         align(still, None)
+
+
+def test_a_motion_that_was_not_followed_is_refused():
+    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=("elbow_joint",)))
+    plan.check_followed(ROBOT.joints, plan.times, plan.positions + 0.1)
+    with pytest.raises(HardwareFault) as caught:
+        plan.check_followed(ROBOT.joints, plan.times, np.tile(HOME, (len(plan.times), 1)))  # it never moved
+    assert caught.value.name == "elbow_joint"
+    assert caught.value.value == pytest.approx(0.25, abs=0.01)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...core.errors import refused, unknown
+from ...core.errors import HardwareFault, refused, unknown
 from ...core.types import Array
 from ...references.joint import JointPath
 from ...references.workspace import Workspace
@@ -100,6 +100,20 @@ class MotionPlan:
             joint = int(fast.argmax())
             return f"joint {joint + 1} at {v[joint]:.3f} rad/s: at most {self.speed[joint]:.3f} rad/s"
         return ""
+
+    def check_followed(self, joints: Sequence[str], times: Array, q: Array) -> None:
+        """Refuse joint angles (k, n) at times (k,) [s] after the start that didn't follow the motion.
+
+        Raises:
+            HardwareFault: a joint was more than 0.15 rad from its reference; names it.
+        """
+        for name, angles, track in zip(joints, q.T, self.positions.T, strict=True):
+            error = float(np.abs(angles - np.interp(times, self.times, track)).max())
+            if error > MARGIN:
+                text = (
+                    f"{name} was {error:.3f} rad from the motion, at most {MARGIN:g} rad: did something else lead it?"
+                )
+                raise HardwareFault(text, name=name, value=error, bound=MARGIN)
 
     def describe(self, joints: Sequence[str]) -> str:
         """The bounds, a line per joint, for people."""

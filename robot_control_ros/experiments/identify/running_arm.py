@@ -25,13 +25,14 @@ from .simulated import LAW, stiffness
 READY = 20.0  # s until the controller and its joint states are there
 REPLY = 5.0  # s until it replies
 SETTLE = 1.5  # s in which changed gains are taken over, and the arm comes to rest
-LEAD = 0.5  # s from sending a motion to its start
+LEAD = 1.0  # s from sending a motion first to its start
 SILENCE = 0.5  # s without a command or a joint state that end the motion
 SILENT_CLOCK = 1.0  # s of the system's clock, that the last command may be older than the last joint state
 PERIOD = 0.005  # s between two looks
 GAINS = ("stiffness", "damping_ratio", "damping", "feedforward")  # of the law, that the motion needs
 COARSE = 1.5  # periods of control between two messages of /clock, beyond which the time between is interpolated
-LOST = 0.05  # s from a joint state to its command, beyond which that command was lost on its way here
+LOST = 0.05  # s between a joint state, its command and the clock before, beyond which one was lost on its way here
+MISSED = 0.1  # of the joint states that may lack one of them
 _SYSTEM = ("robot", "profile", "rate", "bus", "law", "use_sim_time")
 
 
@@ -143,9 +144,11 @@ class RunningIdentification:
         operator.poll()
         operator.forget()
         start = operator.state.time + LEAD
-        operator.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
-        checked, heard = 0, time.monotonic()
+        checked, heard, send_at = 0, time.monotonic(), -np.inf
         while operator.state.time < start + plan.duration:
+            if send_at < operator.state.time < start:  # the controller reads with best effort: one may be lost
+                operator.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
+                send_at = operator.state.time + LEAD / 5.0
             self._spin(PERIOD)
             operator.poll()
             for sent in operator.states[checked:]:
@@ -169,29 +172,34 @@ class RunningIdentification:
         operator, states = self._operator, self._operator.states
         (sent, values), at = _arrays(operator.commands), np.array([each.at for each in states])
         stamp = np.array([each.values.time for each in states])
-        index = np.searchsorted(sent, at, side="left")
-        answered = sent[np.minimum(index, len(sent) - 1)] - at
-        used = (answered >= 0.0) & (answered < LOST) & (stamp >= start) & (stamp <= start + plan.duration)
+        index = np.minimum(np.searchsorted(sent, at, side="left"), len(sent) - 1)
+        received, answered = self._received(sent)[index], sent[index] - at
+        moving = (stamp >= start) & (stamp <= start + plan.duration)
+        used = moving & (answered >= 0.0) & (answered < LOST) & np.isfinite(received)
+        if (missed := 1.0 - used.sum() / moving.sum()) > MISSED:
+            text = f"{missed:.0%} of the joint states have no command or no clock here: end other programs"
+            raise HardwareFault(text, name="missed", value=missed, bound=MISSED)
         index = index[used]
         q, v, effort = (
             np.array([getattr(each.values, name) for each in states])[used] for name in ("q", "v", "effort")
         )
+        plan.check_followed(self.robot.joints, stamp[used] - start, q)
         command = values[index]
         if self.robot.profile.gravity_by_robot:
             command = command + np.array([self.model.at(each).gravity for each in q])
-        received = self._received(sent[index])
         return ArmRecording(
-            CommandMode.EFFORT, start, stamp[used], received, q, v, effort, self._wrenches(at[used]), command
+            CommandMode.EFFORT, start, stamp[used], received[used], q, v, effort, self._wrenches(at[used]), command
         )
 
     def _received(self, sent: Array) -> Array:
-        """When commands (k,) took effect, by the clock of the stamps [s]."""
+        """When commands (k,) took effect, by the clock of the stamps [s]; NaN where the clock was lost."""
         if not self._simulated_time:
             return sent
         at, times = _arrays(self._operator.clocks)
-        if self._clock_period > COARSE * self.robot.period:
-            return np.asarray(np.interp(sent, at, times))
-        return np.asarray(times[np.clip(np.searchsorted(at, sent, side="right") - 1, 0, None)])
+        before = np.clip(np.searchsorted(at, sent, side="right") - 1, 0, None)
+        coarse = self._clock_period > COARSE * self.robot.period
+        received = np.interp(sent, at, times) if coarse else times[before]
+        return np.where(sent - at[before] < LOST, received, np.nan)
 
     @property
     def _clock_period(self) -> float:
