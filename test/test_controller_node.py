@@ -735,7 +735,7 @@ def test_zero_wrench_makes_the_present_wrench_zero(arm):
     np.testing.assert_allclose(arm.telemetry()[1]["wrench"][:3], pushed, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("frame", ["base_link", "tool0", "forearm_link"])
+@pytest.mark.parametrize("frame", ["base_link", "tool0", pytest.param("forearm_link", marks=pytest.mark.long)])
 def test_a_target_pose_may_be_in_any_frame(arm, frame):
     kin = arm.model.update(arm.robot.q, np.zeros(ROBOT.n))
     offset = make_pose(np.array([0.03, -0.02, 0.05]), rotation_exp(np.array([0.1, -0.2, 0.15])))

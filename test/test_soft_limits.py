@@ -284,8 +284,14 @@ def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_co
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("law", EFFORT_LAWS)
-@pytest.mark.parametrize("name", ["ur5", "gen3"])
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        *(("ur5", law) for law in EFFORT_LAWS),
+        ("gen3", "impedance"),
+        *(pytest.param("gen3", law, marks=pytest.mark.long) for law in EFFORT_LAWS if law != "impedance"),
+    ],
+)
 def test_random_targets_and_pushes_keep_the_limits(name, law):
     pytest.importorskip("mujoco")
     _check(trial(name, law, count=3, rate=500.0, delay=0.002, seed=1))
