@@ -88,10 +88,11 @@ class ControllerClient:
     def __init__(self, node: Node, entities: Entities, name: str = "/controller") -> None:
         self.law, self.lifecycle = "", ""
         self.parameters: Mapping[str, Parameter] = {}
-        self._name = name
+        self._node, self._name = node, name
         self._calls = Calls()
         self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
         self._known = False  # what the controller's gains are
+        self._processes: set[bytes] = set()  # that have had the controller's name: each has a publisher of its own
         self._round: Script | None = None  # of learning them; a new one takes the place of the one before
         self._waiting: list[Callable[[], None]] = []  # what is to be done at the end of the round; empty after it
         self._newer: dict[str, Any] = {}  # what has changed since it began
@@ -134,10 +135,17 @@ class ControllerClient:
         now = time.monotonic()
         if now - self._telemetry > TELEMETRY_LATE and now - self._requested_at > STATE_PERIOD:
             self._calls.run(self._ask_state())
-        if not self.answers:
-            self._known = False  # another controller may come back
+        if not self.answers or self._another_process():
+            self._known = False
         elif not self._known and not self._waiting and now - self._learned > RETRY:
             self._learn()
+
+    def _another_process(self) -> bool:
+        """Whether another process has taken the controller's name; it may do so within the time of a late answer."""
+        publishers = self._node.get_publishers_info_by_topic(f"{self._name}/transition_event")
+        new = {bytes(each.endpoint_gid) for each in publishers} - self._processes
+        self._processes |= new
+        return bool(new)
 
     def _ask_state(self) -> Script:
         self._requested_at = time.monotonic()
