@@ -95,18 +95,21 @@ class JointPage(WebPage):
         self._fill(*CANVAS)
         self.server.on_client_connect(self._follow)
 
-    def _follow(self, client: Any) -> None:
-        """Fill the window of the browser that connected, or was resized, last."""
+    async def _follow(self, client: Any) -> None:
+        """Fill the window of the browser that connected, or was resized, last.
+
+        Runs in viser's own thread, as the sizes are told there: the last one told is the last one filled.
+        """
         size = CANVAS
 
-        def fill_window(camera: Any) -> None:
+        async def fill_window(camera: Any) -> None:
             nonlocal size
             if (camera.image_width, camera.image_height) != size:
                 size = camera.image_width, camera.image_height
                 self._fill(*size)
 
         client.camera.on_update(fill_window)
-        fill_window(client.camera)  # after that, so that no size is missed
+        await fill_window(client.camera)  # after that, so that no size is missed
 
     def _fill(self, width: int, height: int) -> None:
         """Cover the empty canvas [px]."""
