@@ -74,7 +74,7 @@ def _running(options: argparse.Namespace, bounds: Any) -> int:
                 return 1
             found, recording = session.run(plan)
     except KeyboardInterrupt:
-        print("\nstopped: the arm holds, law and gains are those of before")
+        print("\nstopped")
         return 130
     return _report(options, session.robot, found, recording)
 

@@ -114,10 +114,12 @@ class RunningIdentification:
         for step in (self._hold, lambda: self._set(before)):
             try:
                 step()
-            except RobotControlError as error:
-                problems.append(str(error))
+            except (RobotControlError, KeyboardInterrupt) as error:
+                problems.append(str(error) or "Ctrl-C")
         if problems:
             print(f"law {self._law} and the gains of {LAW} may be changed: {'; '.join(problems)}", file=sys.stderr)
+        else:
+            print("the arm holds; law and gains are those of before", flush=True)
 
     def _hold(self) -> None:
         reply = self._operator.hold()

@@ -98,15 +98,16 @@ def _executing(node: Any) -> Iterator[Executor]:
 def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], None]]]:
     """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
 
-    SIGINT and SIGTERM become KeyboardInterrupt; while it spins, afterwards: within rclpy it comes out as another error.
+    SIGINT and SIGTERM become KeyboardInterrupt, one each; while it spins, afterwards: within rclpy it comes out as
+    another error.
     """
     spins, interrupted = False, False
 
     def interrupt(number: int, frame: object) -> None:
         nonlocal interrupted
-        interrupted = True
         if not spins:
             raise KeyboardInterrupt
+        interrupted = True
 
     _init(interrupt)
     node = make_node()
