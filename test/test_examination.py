@@ -221,8 +221,14 @@ def test_a_wrong_torque_constant_is_told():
     assert (found.level, found.advice) == (WARNING, "Check torque_constant in profile sim")
 
 
+def test_a_push_while_it_rests_does_not_count():
+    pushed = [*at_rest(GRAVITY), *at_rest(GRAVITY + 60.0, 5, v=0.1)]
+    (found,) = judge_torques(UR5, MODEL, pushed)
+    assert found.level is OK
+
+
 def test_nothing_is_said_of_a_robot_that_moves_nor_of_an_arm_without_weight():
-    moving = [*at_rest(-GRAVITY), *at_rest(-GRAVITY, 1, v=0.1)]
+    moving = [*at_rest(-GRAVITY, 4), *at_rest(-GRAVITY, 6, v=0.1)]
     assert judge_torques(UR5, MODEL, moving) == []
     upright = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
     assert np.linalg.norm(MODEL.at(upright).gravity) < 2.0

@@ -27,7 +27,7 @@ with spinning(lambda: Node("program")) as (node, spin):
                 send()
             else:
                 threading.Timer(0.05, send).start()
-                spin(60.0)
+            spin(60.0)
             print("not interrupted")
         except KeyboardInterrupt:
             spin(0.1)  # it clears up

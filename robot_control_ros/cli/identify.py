@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import signal
 from typing import Any
 
 from .options import OUTPUT_FILE, POSITIVE, ROBOT, add_command, picture
@@ -81,7 +82,15 @@ def _running(options: argparse.Namespace, bounds: Any) -> int:
 
 def _agreed(options: argparse.Namespace, bounds: str) -> bool:
     print(bounds, flush=True)
-    return options.yes or input("Move within these bounds? [y/N] ").strip().lower() == "y"
+    if options.yes:
+        return True
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.default_int_handler) for number in signals]  # nothing spins meanwhile
+    try:
+        return input("Move within these bounds? [y/N] ").strip().lower() == "y"
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any) -> int:

@@ -23,9 +23,10 @@ from .recording import ArmRecording
 from .simulated import LAW, stiffness
 
 READY = 20.0  # s until the controller and its joint states are there
-REPLY = 5.0  # s until it replies
+REPLY = 10.0  # s until it replies
+AGAIN = 1.0  # s until the same is requested again
 SETTLE = 1.5  # s in which changed gains are taken over, and the arm comes to rest
-LEAD = 1.0  # s from sending a motion first to its start
+LEAD = 2.0  # s from sending a motion first to its start: what is heard late on a busy machine is sent late
 SILENCE = 0.5  # s without a command or a joint state that end the motion
 SILENT_CLOCK = 1.0  # s of the system's clock, that the last command may be older than the last joint state
 PERIOD = 0.005  # s between two looks
@@ -122,20 +123,17 @@ class RunningIdentification:
             print("the arm holds; law and gains are those of before", flush=True)
 
     def _hold(self) -> None:
-        reply = self._operator.hold()
-        self._wait(reply, "hold")
+        self._reply(self._operator.hold, "hold")
 
     def _get(self, names: Any) -> dict[str, Any]:
-        reply = self._operator.get(names)
-        self._wait(reply, "parameters")
+        reply = self._reply(lambda: self._operator.get(names), "parameters")
         values: dict[str, Any] = self._operator.values(names, reply)
         if len(values) < len(names):
             raise ConfigError(f"controller: no parameter {names[0]}; must be active", name=names[0])
         return values
 
     def _set(self, parameters: dict[str, Any]) -> None:
-        reply = self._operator.set(parameters)
-        self._wait(reply, "change of parameters")
+        reply = self._reply(lambda: self._operator.set(parameters), "change of parameters")
         self._operator.check_set(reply)
 
     # --- the motion ---
@@ -218,16 +216,26 @@ class RunningIdentification:
 
     # --- waiting ---
 
-    def _wait(self, reply: Any, what: str) -> None:
-        self._until(reply.done, REPLY, HardwareFault(f"the controller gives no reply within {REPLY:g} s: {what}"))
+    def _reply(self, request: Callable[[], Any], what: str) -> Any:
+        """Request until there is a reply: one to who was only just discovered may be lost."""
+        requests: list[Any] = []
 
-    def _until(self, condition: Callable[[], Any], limit: float, problem: RobotControlError) -> None:
+        def reply() -> Any:
+            if time.monotonic() >= began + AGAIN * len(requests):
+                requests.append(request())
+            return next((each for each in requests if each.done()), None)
+
+        began = time.monotonic()
+        return self._until(reply, REPLY, HardwareFault(f"the controller gives no reply within {REPLY:g} s: {what}"))
+
+    def _until(self, condition: Callable[[], Any], limit: float, problem: RobotControlError) -> Any:
         end = time.monotonic() + limit
-        while not condition():
+        while not (found := condition()):
             if time.monotonic() > end:
                 raise problem
             self._spin(PERIOD)
             self._operator.poll()
+        return found
 
     def _pause(self, seconds: float) -> None:
         """Let some time pass by the stamps."""

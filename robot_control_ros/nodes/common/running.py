@@ -98,15 +98,13 @@ def _executing(node: Any) -> Iterator[Executor]:
 def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], None]]]:
     """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
 
-    SIGINT and SIGTERM become KeyboardInterrupt, one each; while it spins, afterwards: within rclpy it comes out as
-    another error.
+    SIGINT and SIGTERM become KeyboardInterrupt, one each, out of the function that spins: an exception that a signal
+    throws into another call of rclpy comes out of it as another error, or leaves it half done.
     """
-    spins, interrupted = False, False
+    interrupted = False
 
     def interrupt(number: int, frame: object) -> None:
         nonlocal interrupted
-        if not spins:
-            raise KeyboardInterrupt
         interrupted = True
 
     _init(interrupt)
@@ -114,14 +112,10 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
     with _executing(node) as executor:
 
         def spin(seconds: float) -> None:
-            nonlocal spins, interrupted
+            nonlocal interrupted
             end = time.monotonic() + seconds
             while (left := end - time.monotonic()) > 0.0 and not interrupted:
-                spins = True
-                try:
-                    executor.spin_until_future_complete(Future(), timeout_sec=min(left, _POLL))
-                finally:
-                    spins = False
+                executor.spin_until_future_complete(Future(), timeout_sec=min(left, _POLL))
             if interrupted:
                 interrupted = False  # who clears up spins on
                 raise KeyboardInterrupt
