@@ -19,7 +19,7 @@ from robot_control_ros.simulation.trouble import TroubleWarning, find_trouble
 UR5 = load_robot("ur5")
 JOINTS = ("elbow", "wrist")
 LIMITS = JointLimits(np.full(2, 10.0), np.array([2.0, 3.0]), np.array([-1.0, -math.inf]), np.array([1.0, math.inf]))
-TOO_STIFF = {"stiffness": [5000.0] * 6}  # at 125 Hz
+TOO_DAMPED = {"damping": [1500.0] * 6}  # at 250 Hz
 
 
 class BreaksDown:
@@ -118,7 +118,7 @@ def test_an_arm_that_is_thrown_about_is_in_the_log():
 def test_an_arm_that_shakes_is_in_the_log_and_keeps_its_velocity_limits():
     pytest.importorskip("mujoco")
     with pytest.warns(TroubleWarning, match="at a limit"):
-        log = simulate(UR5, "impedance", TOO_STIFF, rate=125.0, duration=1.0)
+        log = simulate(UR5, "impedance", TOO_DAMPED, rate=250.0, push=Push(force=(20.0, 0.0, 0.0)), duration=1.5)
     assert {each.kind for each in log.trouble} == {"saturated"}
     assert log.saturated.any()
     assert log.rate_limited.any()
