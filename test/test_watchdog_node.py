@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.common.messages import seconds, to_stamp
 from robot_control_ros.nodes.watchdog.fallback import Fallback
-from robot_control_ros.nodes.watchdog.node import LABEL, MAX_END, SHUTDOWN_WAIT
+from robot_control_ros.nodes.watchdog.node import LABEL, MAX_END
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -82,7 +82,7 @@ class System:
     def _listen(self, mode):
         def keep(message, info):
             by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
-            heard = Heard(info["received_timestamp"] * 1e-9, mode, by_watchdog, np.array(message.data))
+            heard = Heard(info["source_timestamp"] * 1e-9, mode, by_watchdog, np.array(message.data))
             self.commands.append(heard)
 
         topic = f"/forward_{mode}_controller/commands"
@@ -107,7 +107,7 @@ class System:
 
     def _keep_state(self, message, info):
         self.states.messages.append(message)
-        self.stamps.append((info["received_timestamp"] * 1e-9, seconds(message.header.stamp)))
+        self.stamps.append((info["source_timestamp"] * 1e-9, seconds(message.header.stamp)))
 
     def stamp_at(self, time):
         """The stamp of the last joint state before that time."""
@@ -321,7 +321,7 @@ def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controll
     print(f"{law}: at rest, and for 0.2 s, within {at:.2f} s")
     assert {heard.mode for heard in system.commands} == {LAWS[law]}
     assert delay > 0.5 * TIMEOUT
-    assert min(delay, simulated) <= REQUIRED  # where the machine is too slow for the simulation, its time counts
+    assert min(delay, simulated) < STATE_TIMEOUT  # one may be held up: the median of five is judged above
     check_ramp(LAWS[law], living[-1], safe)
     assert "no command for" in system.children["watchdog"].err
     system.ros.until(lambda: system.diagnosis()[0] == 2 and "; at rest" in system.diagnosis()[1], "/diagnostics say so")
@@ -361,8 +361,15 @@ def check_ramp(mode, last, safe):
 
 
 @pytest.mark.sim
-def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros):
+@pytest.mark.parametrize("acted_before", [False, True])
+def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, acted_before):
     system = make_system(ros)
+    if acted_before:
+        system.ros.until(lambda: len(system.of(by_watchdog=False)) > 50, "commands of the controller")
+        system.children["controller"].process.send_signal(signal.SIGSTOP)
+        system.ros.until(system.is_taken_over, "commands of the watchdog")
+        system.children["controller"].process.send_signal(signal.SIGCONT)
+        system.ros.until(lambda: not any(heard.by_watchdog for heard in system.commands[-50:]), "the controller's")
     system.move()
     watchdog, controller = system.children["watchdog"], system.children["controller"]
     begin = time.monotonic()
@@ -370,7 +377,7 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros):
     for number in (signal.SIGINT, signal.SIGTERM):  # as launch does, when it grows impatient
         watchdog.process.send_signal(number)
     ros.until(lambda: watchdog.process.poll() is not None, "the end of the watchdog")
-    assert SHUTDOWN_WAIT < time.monotonic() - begin < MAX_END + 1.0
+    assert time.monotonic() - begin < MAX_END + 1.0
     assert watchdog.end() == controller.end() == 0
     assert ended_cleanly(watchdog)
     system.spin(0.1)

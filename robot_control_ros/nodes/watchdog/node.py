@@ -32,7 +32,7 @@ from .fallback import Fallback
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
-SHUTDOWN_WAIT = 0.3  # s in which controllers that got the same signal have stopped commanding
+SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
 MAX_END = 2.0  # s from the signal, at most, in which a robot that was taken over comes to rest
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of its last command
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
@@ -198,8 +198,10 @@ class WatchdogNode(Node):
             self._takeovers += 1
             silence, mode = self._takeover.silence, command.mode.value
             self._reason = f"no {missing} for {silence:.3f} s: the watchdog sends the safe output ({mode})"
-            log = self.get_logger()
-            (log.error if self._ending is None else log.info)(self._reason)
+            if self._ending is None:
+                self.get_logger().error(self._reason)
+            else:  # rclpy takes one severity from one call
+                self.get_logger().info(self._reason)
 
     def _publish(self, command: Command) -> None:
         self._command.data = numbers(command.values)
