@@ -1,0 +1,177 @@
+"""Force control: the tip presses with a given force along some axes, and is compliant along the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ...core.gains import SCALAR, TASK, gain
+from ...core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
+from ...robot.model import RobotDynamics
+from ..impedance import Impedance
+from ..law import register
+from ..spring.compliance_frame import ComplianceFrame
+from ..terms import total
+from .pressing import Pressing
+
+
+@register("force_control")
+class ForceControl:
+    """Hybrid force and impedance control in the axes of a frame.
+
+    Law:
+        tau = tau_impedance + Jᵀ Xᵀ w
+        with w on the axes that `force_axes` chooses, and the impedance law on the others. X maps the tip's twist to
+        the frame's axes. In contact, with the wanted force f and the measured one f_m, both exerted by the robot:
+        w = f + k_p (f - f_m) + k_i ∫ (f - f_m) dt - D_f v, f = `force` + target wrench.
+        Before contact: w = sign(f) min(|f|, D_f v_a) - D_f v: the arm goes at the speed v_a at most. Contact, its
+        loss, the tank of energy and the limits: see Pressing in laws/force/pressing.py.
+        On a force axis nothing pulls towards the reference. Beyond `max_displacement` from it, nothing drives.
+    Closed loop:
+        On a surface of stiffness k, Λ ẍ + D_f ẋ + (1 + k_p) k x = (1 + k_p) f, and k_i takes what friction and model
+        errors leave. The measured force is late by τ in all: delay, half a period and servos. Then k_p takes
+        k_p k sin(ωτ)/ω of the damping, ω = √(k (1 + k_p)/Λ): it is stable for k_p k sin(ωτ)/ω < D_f cos(ωτ).
+        f and D_f are passive. What k_p and k_i give comes from a tank.
+    Frames and units:
+        Axes of `frame`, at the tip or at the link that `frame` names; linear then angular. f [N, N·m],
+        D_f [N·s/m, N·m·s/rad]. The others as in impedance.
+    Assumptions:
+        Torque-controlled joints and a wrench, with the weight of tool and load taken out: 1 N of it is 10 % of 10 N.
+        The torque of friction in the joints is smaller than what D_f v_a makes: else the approach stands still.
+    Source:
+        M. Raibert, J. Craig, Hybrid position/force control of manipulators, ASME J. Dyn. Sys. Meas. Control 103, 1981;
+        C. Schindlbeck, S. Haddadin, Unified passivity-based Cartesian force/impedance control for rigid and flexible
+        joint robots via task-energy tanks, ICRA 2015.
+    """
+
+    @dataclass(frozen=True, eq=False)
+    class Gains(Impedance.Gains):
+        force: Array = gain(
+            0.0,
+            size=TASK,
+            unit="N, N·m",
+            lower=-200.0,
+            upper=200.0,
+            doc="Force of the robot on the environment along the force axes; its sign is that of the approach.",
+        )
+        force_axes: Array = gain(
+            0.0, size=TASK, doc="1 where the force is controlled, 0 where the tip follows the reference compliantly."
+        )
+        force_p: float = gain(
+            0.1, size=SCALAR, upper=2.0, doc="Feedback of the measured force; a stiff surface and delay bound it."
+        )
+        force_i: float = gain(
+            5.0, size=SCALAR, unit="1/s", upper=50.0, doc="Integral of the force error: takes up friction and weight."
+        )
+        force_damping: Array = gain(
+            (200.0, 200.0, 200.0, 2.0, 2.0, 2.0),
+            size=TASK,
+            unit="N·s/m, N·m·s/rad",
+            lower=0.1,
+            upper=2000.0,
+            doc="Damping along the force axes; it also limits the speed of the approach.",
+        )
+        approach_speed: float = gain(
+            0.02, size=SCALAR, unit="m/s", lower=0.001, upper=0.25, doc="Speed of the tip before it touches."
+        )
+        contact_on: float = gain(
+            1.0, size=SCALAR, unit="N", lower=0.1, upper=50.0, doc="Contact begins above it: three times the noise."
+        )
+        contact_off: float = gain(0.3, size=SCALAR, unit="N", upper=50.0, doc="Contact ends below it.")
+        integral_limit: float = gain(
+            20.0, size=SCALAR, unit="N", upper=200.0, doc="The integral adds no more; a tenth of it in N·m for torques."
+        )
+        tank: float = gain(
+            1.0, size=SCALAR, unit="J", upper=10.0, doc="Energy that feedback of the force may use at first."
+        )
+        max_displacement: float = gain(
+            0.3,
+            size=SCALAR,
+            unit="m",
+            lower=0.001,
+            upper=2.0,
+            doc="Along force axes the tip is driven no further from the reference.",
+        )
+        max_rotation: float = gain(
+            1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The same about force axes."
+        )
+
+        @property
+        def following(self) -> ForceControl.Gains:
+            """These gains with the force axes left free."""
+            return replace(self, axes=self.axes * (1.0 - self.force_axes))
+
+    mode: ClassVar[CommandMode] = CommandMode.EFFORT
+    needs_wrench: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.terms: dict[str, Array] = {}
+        self._impedance = Impedance()
+        self._pressing = Pressing()
+        self._adopted: _Adopted | None = None
+        self._rest = np.eye(4)
+
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Nothing is touched; the impedance begins anew."""
+        self._impedance.reset(state, kin)
+        self._adopted, self._rest = None, kin.pose
+
+    def compute(self, state: SensedState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
+        adopted = self._adopted
+        if adopted is None or adopted.gains is not gains:
+            adopted = self._adopt(gains, kin)
+        if not gains.force_axes.any():
+            command = self._impedance.compute(state, kin, reference, adopted.following, dt)
+            self.terms = self._impedance.terms
+            return command
+        pose = self._rest if reference.pose is None else reference.pose
+        to_frame = adopted.frame.map(kin, pose)
+        given = np.zeros(6) if reference.wrench is None else reference.wrench
+        _, _, wrenches, _ = lapack.dgesv(to_frame.T, np.column_stack((given, -state.wrench_on_tip)))
+        target, measured = wrenches.T
+        away = self._away(adopted.frame, pose, kin, gains)
+        force = self._pressing.wrench(gains.force + target, measured, to_frame.dot(kin.twist), away, gains, dt)
+        if reference.wrench is not None:
+            reference = replace(reference, wrench=to_frame.T.dot((1.0 - gains.force_axes) * target))
+        self._impedance.compute(state, kin, reference, adopted.following, dt)
+        self.terms = terms = self._impedance.terms
+        terms["force"] = kin.jacobian.T.dot(to_frame.T.dot(force))
+        return Command(self.mode, total(terms))
+
+    @property
+    def spring_load(self) -> float:
+        """See :class:`~.law.ControlLaw`."""
+        return self._impedance.spring_load
+
+    @staticmethod
+    def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
+        """See :class:`~.law.ControlLaw`."""
+        stiffness, damping = Impedance.joint_gains(gains.following, mass, jacobian)
+        damper = gains.force_axes * gains.force_damping
+        return stiffness, damping + jacobian.T.dot(damper[:, None] * jacobian)
+
+    def _adopt(self, gains: Gains, kin: RobotDynamics) -> _Adopted:
+        """What depends on the gains alone; where no force was controlled before, it begins anew."""
+        before = self._adopted
+        if before is None or not before.gains.force_axes.any():
+            self._pressing.reset(gains.tank)
+        same = before is not None and before.frame.name == gains.frame
+        frame = before.frame if before is not None and same else ComplianceFrame(gains.frame, kin)
+        self._adopted = _Adopted(gains, gains.following, frame)
+        return self._adopted
+
+    @staticmethod
+    def _away(frame: ComplianceFrame, pose: Array, kin: RobotDynamics, gains: Gains) -> Array:
+        """The displacement (6,) from a pose along the frame's axes, over the largest one."""
+        error, _, axes = frame.error(pose, kin)
+        bounds = np.repeat((gains.max_displacement, gains.max_rotation), 3)
+        return np.asarray(-error.reshape(2, 3).dot(axes).ravel() / bounds)
+
+
+class _Adopted(NamedTuple):
+    gains: ForceControl.Gains
+    following: ForceControl.Gains
+    frame: ComplianceFrame
