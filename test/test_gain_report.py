@@ -74,9 +74,13 @@ def test_a_law_without_bounds_says_nothing():
 def test_the_robots_own_gains_are_within_their_bounds(robot, capsys):
     assert gain_table([robot], "sim") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[1] for line in lines} == {"impedance", "joint_impedance", "task_space_pd", "admittance"} & set(
-        law_names()
-    )
+    assert {line.split()[1] for line in lines} == {
+        "impedance",
+        "force_control",
+        "joint_impedance",
+        "task_space_pd",
+        "admittance",
+    } & set(law_names())
 
 
 def test_the_page_shows_the_bounds_of_the_gains_that_it_has():

@@ -26,7 +26,14 @@ from robot_control_ros.core.types import CommandMode
 from robot_control_ros.laws import law_class, law_names
 
 N = 3  # joints
-DIMENSIONLESS = {"damping_ratio", "axes", "selected_axes", "feedforward"}  # have no unit, and nor have switches
+DIMENSIONLESS = {
+    "damping_ratio",
+    "axes",
+    "force_axes",
+    "force_p",
+    "selected_axes",
+    "feedforward",
+}  # have no unit, and nor have switches
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,7 +139,7 @@ def test_an_output_that_the_robot_has_not_got_is_refused_while_it_runs_and_nothi
 
 def test_what_a_law_needs_is_known():
     found = {name: RunningLaw(GEN3, name) for name in law_names(plugins=False)}
-    assert {name for name, running in found.items() if running.needs_wrench} == {"admittance"}
+    assert {name for name, running in found.items() if running.needs_wrench} == {"admittance", "force_control"}
     assert {"joint_pid", "joint_pid_effort", "joint_impedance"} <= {n for n, r in found.items() if r.joint_space}
     assert not found["impedance"].joint_space
 

@@ -36,7 +36,7 @@ GAINS: dict[str, Any] = {
 }
 
 
-class Surface:
+class PressedSurface:
     """A surface of given stiffness under the tip, normal to z, with waves along y.
 
     Args:
@@ -70,7 +70,7 @@ class Surface:
 class SurfaceArm(TrialArm):
     """A simulated arm whose tip meets a surface; `forces` are those of the surface."""
 
-    def __init__(self, robot: RobotConfig, surface: Surface) -> None:
+    def __init__(self, robot: RobotConfig, surface: PressedSurface) -> None:
         super().__init__(robot)
         self._surface, self._dynamics, self._tip = surface, RobotModel.of(robot), robot.tip
 
@@ -103,7 +103,7 @@ class Wiped:
 
 def wiped(name: str, stiffness: float, damping: float, delay: float, **gains: Any) -> Wiped:
     """Touch down, rest and wipe."""
-    arm, loop = _pressing(name, Surface(stiffness, damping, lambda t: (0.0, 0.0)), gains)
+    arm, loop = _pressing(name, PressedSurface(stiffness, damping, lambda t: (0.0, 0.0)), gains)
     touch = round(TOUCH * RATE)
     for count, (_, kin) in enumerate(cycles(arm, loop, delay, TOUCH + WAY / SPEED)):
         if count == touch:
@@ -125,7 +125,7 @@ def wiped(name: str, stiffness: float, damping: float, delay: float, **gains: An
 
 def withdrawn(name: str, stiffness: float, delay: float) -> tuple[float, float]:
     """Take the surface away, and put it back lower: the tip's largest speed [m/s], and the peak afterwards [N]."""
-    surface = Surface(stiffness, 0.0, lambda t: (-LOWER if t > TOUCH else 0.0, 0.0))
+    surface = PressedSurface(stiffness, 0.0, lambda t: (-LOWER if t > TOUCH else 0.0, 0.0))
     arm, loop = _pressing(name, surface, {})
     speeds = [abs(float(kin.twist[2])) for _, kin in cycles(arm, loop, delay, TOUCH + LOWER / APPROACH + TOUCH)]
     again = np.array(arm.forces)[_steps(TOUCH) + 1 :, 2]
@@ -136,7 +136,7 @@ def withdrawn(name: str, stiffness: float, delay: float) -> tuple[float, float]:
 def shaken(name: str, stiffness: float, delay: float) -> tuple[float, float]:
     """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the dampers took out [J]."""
     rate = 2.0 * np.pi * SHAKEN
-    surface = Surface(
+    surface = PressedSurface(
         stiffness,
         0.0,
         lambda t: (
@@ -182,7 +182,7 @@ def rows_of(robot: str, stiffness: float, delay: float, speed: float) -> list[Ro
     ]
 
 
-def _pressing(name: str, surface: Surface, gains: dict[str, Any]) -> tuple[SurfaceArm, ControlLoop]:
+def _pressing(name: str, surface: PressedSurface, gains: dict[str, Any]) -> tuple[SurfaceArm, ControlLoop]:
     robot = trial_robot(name)
     robot = replace(robot, tip_speed=(SPEED, robot.tip_speed[1]))
     return SurfaceArm(robot, surface), ControlLoop(robot, "force_control", GAINS | gains)
