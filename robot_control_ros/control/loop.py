@@ -125,7 +125,7 @@ class ControlLoop:
         now, running = self.state.time, self.running
         limited = self._ringing.warning(running.mode, running.name, now) or self.soft_limits.warning(now)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
-        return limited or blocked or self.motion.governor.message or running.warning
+        return limited or blocked or self.motion.warning or running.warning
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..core.errors import ConfigError, refused
+from ..core.gains import ParameterSet
 from ..core.spatial import pose_error
 from ..core.types import Array, Reference, RobotState
 from ..references import (
@@ -18,6 +19,8 @@ from ..references import (
     JointPath,
     OnlineJointTrajectory,
     OnlineTrajectory,
+    StreamSettings,
+    TipStream,
     Trajectory,
     is_moving,
 )
@@ -49,6 +52,7 @@ class MotionCommands:
         feedforward_wrench: (6,) exerted by the robot, base axes, tip origin [N, N·m]; None for none.
         reference: of the last tick.
         governor: the clock by which the trajectory is sampled.
+        stream: settings of tip trajectories, see :class:`~..references.TipStream`.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class MotionCommands:
         self.trajectory: Trajectory | None = None
         self.feedforward_wrench: Array | None = None
         self.reference, self.governor = Reference(), Governor()
+        self.stream = ParameterSet(StreamSettings, 0, {})
         self._robot, self._model, self._workspace = robot, model, workspace
         self._transition, self._known = transition, known
         self._axes = np.array(robot.axes)
@@ -90,6 +95,12 @@ class MotionCommands:
         pose = kin.pose if reference.pose is None else reference.pose
         self.trajectory = Hold(pose, state.q if reference.q is None else reference.q)
         self._transition.request()
+
+    @property
+    def warning(self) -> str:
+        """Why the reference is late; empty where it is on time."""
+        late = self.trajectory.message if isinstance(self.trajectory, TipStream) else ""
+        return self.governor.message or late
 
     def is_moving(self) -> bool:
         """Whether the reference moves after the last tick, or a wrench is fed forward."""
@@ -170,6 +181,26 @@ class MotionCommands:
         shift = self._nearest(q, positions[0]) - positions[0]  # by whole turns
         limits = self._model.limits.velocity
         self.trajectory = JointPath(self._model, q, times, positions + shift, velocities, state.time, limits, v)
+
+    def follow_tip(self, times: Array, poses: Array) -> None:
+        """Follow poses (k, 4, 4) in the base, at times (k,) [s] from now, within the limits of the tip.
+
+        A newer chunk may come at any time, and takes the place of the one before; see
+        :class:`~..references.TipStream`.
+
+        Raises:
+            ConfigError: a pose outside the workspace, times that don't rise, all of them past, or a chunk that begins
+                before the newest one.
+        """
+        state, _ = self._known()
+        for pose in poses:
+            self._workspace.check(pose[:3, 3])
+        stream, robot = self.trajectory, self._robot
+        if not isinstance(stream, TipStream):
+            limits = robot.tip_speed, robot.tip_acceleration, robot.tip_jerk
+            stream = TipStream(self.reference, state.time, *limits, self.stream)
+        stream.add(state.time, times, poses)
+        self.trajectory = stream
 
     def go_home(self) -> None:
         """Move the joints to the robot's home; see :meth:`move_joints_to`."""

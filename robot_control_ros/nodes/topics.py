@@ -36,6 +36,7 @@ TOPICS = (
     Topic("controller", "~/target_wrench", "in", _WRENCH, "that the robot shall exert for 0.5 s"),
     Topic("controller", "~/target_joint", "in", _STATES, "where the joints shall go"),
     Topic("controller", "~/joint_trajectory", "in", "trajectory_msgs/JointTrajectory", "a path for all joints"),
+    Topic("controller", "~/tip_trajectory", "in", "trajectory_msgs/MultiDOFJointTrajectory", "poses with times"),
     Topic("controller", "/<controller>/commands", "out", _EFFORTS, "commands of the law's mode"),
     Topic("controller", "<joint_commands>", "out", _STATES, "the same, where the profile names it"),
     Topic("controller", "<running_topic>", "in", "std_msgs/Bool", "whether the robot executes commands"),

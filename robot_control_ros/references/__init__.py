@@ -4,7 +4,9 @@ from .contours import Circle, CircleContour, Contour, ContourMove, Polyline, Tim
 from .jog import Jog
 from .joint import JointBrake, JointPath
 from .online_trajectory import OnlineJointTrajectory, OnlineTrajectory
+from .pose_chunk import PoseChunk
 from .time_scaling import Chain, QuinticTimeScaling, TimeScaling, Trapezoid
+from .tip_stream import StreamSettings, TipStream
 from .trajectory import Hold, Trajectory, is_moving
 
 __all__ = [
@@ -20,9 +22,12 @@ __all__ = [
     "OnlineJointTrajectory",
     "OnlineTrajectory",
     "Polyline",
+    "PoseChunk",
     "QuinticTimeScaling",
+    "StreamSettings",
     "TimeScaling",
     "TimedContour",
+    "TipStream",
     "Trajectory",
     "Trapezoid",
     "is_moving",

@@ -73,6 +73,9 @@ class RobotConfig:
     tip_acceleration: tuple[float, float] = entry(
         (1.0, 4.0), size=2, above=0.0, unit="m/s², rad/s²", doc="Limits of commanded moves, linear and angular."
     )
+    tip_jerk: tuple[float, float] = entry(
+        (100.0, 400.0), size=2, above=0.0, unit="m/s³, rad/s³", doc="Limits of streamed tip trajectories."
+    )
     joint_speed: float = entry(
         0.3, above=0.0, doc="Fraction of the joints' velocity limits that moves of the joints use."
     )

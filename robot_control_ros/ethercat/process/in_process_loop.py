@@ -34,7 +34,7 @@ from .shared_memory import Latest, SharedFile
 TELEMETRY_RATE = 200.0  # Hz
 NOT_ENABLED = "the drives are not enabled: call the service ~/enable of the node ethercat"
 MAX_SILENCE = 2.0  # s that a controller which lives may send nothing: the loop goes on without it
-_MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "go_home", "jog")  # for drives that run
+_MOTION = ("hold", "move_to", "move_joints_to", "follow_joints", "follow_tip", "go_home", "jog")  # for drives that run
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,7 @@ class InProcessLoop:
             "set_gains": loop.running.gains,
             "set_wrench": loop.wrench.settings,
             "set_workspace": loop.workspace.settings,
+            "set_stream": loop.motion.stream,
         }
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
@@ -255,6 +256,7 @@ class InProcessLoop:
         gains: dict[str, Any],
         wrench: dict[str, Any],
         workspace: dict[str, Any],
+        stream: dict[str, Any],
         gain_time_constant: float,
     ) -> Callable[[], None]:
         """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
@@ -267,6 +269,7 @@ class InProcessLoop:
         loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)
         loop.wrench.settings.set(wrench)
         loop.workspace.settings.set(workspace)
+        loop.motion.stream.set(stream)
         descriptor = os.pidfd_open(process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)

@@ -12,6 +12,7 @@ from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleS
 from ...core.gains import ParameterSet
 from ...core.types import Array, Command, Reference, RobotState, Wrench
 from ...laws.running_law import RunningLaw
+from ...references import StreamSettings
 from ...references.workspace import Workspace
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
@@ -86,11 +87,13 @@ class RemoteMotion:
 
     Attributes:
         trajectory: number of the one that is followed there; None for nothing.
+        stream: settings of tip trajectories; they are sent with the next tick.
     """
 
     def __init__(self, connection: LoopConnection) -> None:
         self._call = connection.call
         self.trajectory: int | None = None
+        self.stream = ParameterSet(StreamSettings, 0, {})
 
     def follow(self, number: int) -> None:
         """Take the number of the trajectory that is followed; 0 is none."""
@@ -108,6 +111,9 @@ class RemoteMotion:
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         self.follow(self._call("follow_joints", times, positions, velocities))
+
+    def follow_tip(self, times: Array, poses: Array) -> None:
+        self.follow(self._call("follow_tip", times, poses))
 
     def go_home(self) -> None:
         self.follow(self._call("go_home"))
@@ -193,6 +199,7 @@ class RemoteLoop:
                 gains=self._sent["set_gains"],
                 wrench=self._sent["set_wrench"],
                 workspace=self._sent["set_workspace"],
+                stream=self._sent["set_stream"],
                 gain_time_constant=gain_time_constant,
             )
         except RobotControlError:
@@ -205,6 +212,7 @@ class RemoteLoop:
             "set_gains": self.running.gains,
             "set_wrench": self.wrench.settings,
             "set_workspace": self.workspace.settings,
+            "set_stream": self.motion.stream,
         }
 
     def close(self) -> None:

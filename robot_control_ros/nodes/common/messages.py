@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Pose, Twist
+from geometry_msgs.msg import Pose, Transform, Twist
 from geometry_msgs.msg import Wrench as WrenchMsg
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ...core.errors import ConfigError, refused
 from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
@@ -113,7 +113,11 @@ def read_pose(message: Pose) -> Array:
     Raises:
         ConfigError: a number that isn't finite, or a quaternion whose length isn't 1.
     """
-    position, turn = vector(message.position), message.orientation
+    return _pose(message.position, message.orientation)
+
+
+def _pose(origin, turn) -> Array:
+    position = vector(origin)
     if not np.isfinite(position).all():
         raise refused("target position", position, "must be 3 finite numbers")
     return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
@@ -257,6 +261,27 @@ def from_stamp(
         raise ConfigError(text, name="stamp", value=start, bound=now)
     left = times > 0.0
     return times[left], positions[left], None if velocities is None else velocities[left]
+
+
+def read_tip_trajectory(message: MultiDOFJointTrajectory, tip: str) -> tuple[Array, Array]:
+    """Times (k,) [s] and poses (k, 4, 4) of the tip in the message's frame; velocities in it are not read.
+
+    Raises:
+        ConfigError: another name than the tip's, no points, a point without its one transform, or a transform that
+            isn't one.
+    """
+    if list(message.joint_names) != [tip]:
+        names = tuple(message.joint_names)
+        raise refused("joint_names", names, f"must be the tip alone, {tip}", (tip,), where="tip trajectory: ")
+    if not message.points:
+        raise refused("points", 0, "must be at least one", 1, where="tip trajectory: ")
+    for number, point in enumerate(message.points):
+        if len(point.transforms) != 1:
+            where = f"tip trajectory: point {number}: "
+            raise refused("transforms", len(point.transforms), "must be one", 1, where=where)
+    transforms: list[Transform] = [point.transforms[0] for point in message.points]
+    times = np.array([seconds(point.time_from_start) for point in message.points])
+    return times, np.array([_pose(each.translation, each.rotation) for each in transforms])
 
 
 def named_blocks(blocks: Mapping[str, Array], message: Float64MultiArray) -> None:

@@ -91,6 +91,7 @@ class ControllerRuntime:
         loop, entities = self._loop, self._entities
         entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
         entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
+        entities.tuned(parameters, "stream", loop.motion.stream, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)

@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ...control.controller import Controller
 from ...core.errors import ConfigError
 from ...core.spatial import wrench_at
 from ...core.types import Array
 from ..common.entities import Entities
-from ..common.messages import from_stamp, read_joint_positions, read_joint_trajectory, read_pose, vector
+from ..common.messages import (
+    from_stamp,
+    read_joint_positions,
+    read_joint_trajectory,
+    read_pose,
+    read_tip_trajectory,
+    seconds,
+    vector,
+)
 
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
@@ -36,6 +44,7 @@ class Targets:
             (WrenchStamped, "~/target_wrench", self._wrench),
             (JointState, "~/target_joint", self._joint),
             (JointTrajectory, "~/joint_trajectory", self._joint_trajectory),
+            (MultiDOFJointTrajectory, "~/tip_trajectory", self._tip_trajectory),
         ):
             entities.subscription(kind, topic, report_errors(callback))
 
@@ -62,6 +71,13 @@ class Targets:
         assert self._loop.state is not None
         path = read_joint_trajectory(message, self._loop.robot.joints)
         self._loop.motion.follow_joints(*from_stamp(message.header.stamp, self._loop.state.time, *path))
+
+    def _tip_trajectory(self, message: MultiDOFJointTrajectory) -> None:
+        frame = self._frame(message)
+        assert self._loop.state is not None
+        times, poses = read_tip_trajectory(message, self._loop.robot.tip)
+        start = seconds(message.header.stamp)
+        self._loop.motion.follow_tip(times + (start - self._loop.state.time if start else 0.0), frame @ poses)
 
     def _frame(self, message: Any) -> Array:
         """Pose (4, 4) of the message's frame in the base, now."""
