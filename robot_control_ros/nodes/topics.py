@@ -37,6 +37,7 @@ TOPICS = (
     Topic("controller", "~/target_joint", "in", _STATES, "where the joints shall go"),
     Topic("controller", "~/joint_trajectory", "in", "trajectory_msgs/JointTrajectory", "a path for all joints"),
     Topic("controller", "~/tip_trajectory", "in", "trajectory_msgs/MultiDOFJointTrajectory", "poses with times"),
+    Topic("controller", "~/target_impedance", "in", "trajectory_msgs/JointTrajectory", "gains along it, by name"),
     Topic("controller", "/<controller>/commands", "out", _EFFORTS, "commands of the law's mode"),
     Topic("controller", "<joint_commands>", "out", _STATES, "the same, where the profile names it"),
     Topic("controller", "<running_topic>", "in", "std_msgs/Bool", "whether the robot executes commands"),

@@ -96,12 +96,12 @@ class TipStream:
         settings = self._settings.current
         chunk = PoseChunk(times + self._time, poses)
         begin, left = now + float(times[0]), float(times[-1]) + settings.delay
-        if begin < self._newest - EARLIER:
-            rule = f"must not be before the newest chunk's {self._newest:.3f} s"
-            raise refused("begin", round(begin, 3), rule, self._newest, where="tip trajectory: ", unit="s")
         if left < 0.0:
             rule = f"must be at least -{settings.delay:g} s from now (stream.delay)"
             raise refused("last pose", round(float(times[-1]), 3), rule, -settings.delay, where="tip trajectory: ")
+        if begin < self._newest - EARLIER:
+            rule = f"must not be before the newest chunk's {self._newest:.3f} s"
+            raise refused("begin", round(begin, 3), rule, self._newest, where="tip trajectory: ", unit="s")
         self._newest = begin
         since, (last, _) = chunk.begin, self._chunks[-1]
         if 0.0 < chunk.begin - last.end <= JOINED:

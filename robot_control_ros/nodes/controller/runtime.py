@@ -99,7 +99,9 @@ class ControllerRuntime:
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
-        Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
+        self._targets = Targets(
+            entities, loop, lambda callback: self._report_errors(self._when_ready(callback)), self._monitor.refuse
+        )
         for name, action, done in (
             ("zero_wrench", lambda: zero_wrench(loop), ""),
             ("add_payload_sample", self._payload.add_sample, ""),
@@ -114,6 +116,7 @@ class ControllerRuntime:
     def activate(self) -> None:
         """Answer joint states from the next one on, beginning with a command that holds the robot."""
         self._loop.reset()
+        self._targets.forget()
         self._payload.reset()
         self._monitor.restart()
         self._state_at, self._stale = None, False
@@ -200,6 +203,7 @@ class ControllerRuntime:
         if self._loop.repeats == 0:
             self._goals.cycle()
             self._telemetry.cycle(command)
+            self._targets.cycle(state.time)
 
     def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
@@ -212,6 +216,7 @@ class ControllerRuntime:
         self._check_active()
         if self._execution.reason:
             return f"the law rests: {self._execution.reason}; it begins where the robot is"
+        self._targets.forget()
         self._loop.motion.hold()
         return None
 

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ...control.controller import Controller
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, RobotControlError
 from ...core.spatial import wrench_at
 from ...core.types import Array
 from ..common.entities import Entities
@@ -25,6 +25,7 @@ from ..common.messages import (
     seconds,
     vector,
 )
+from .impedance_targets import ImpedanceTargets
 
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
@@ -33,11 +34,21 @@ WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
 class Targets:
     """Subscribes to the targets of one loop. A frame_id that isn't the base is transformed through the model.
 
-    `report_errors` makes a callback that reports what can't be used, and does nothing while the controller is inactive.
+    Args:
+        entities, loop: of the controller.
+        report_errors: makes a callback that reports what can't be used, and does nothing while the law rests.
+        refuse: reports what can't be used later, when it is due.
     """
 
-    def __init__(self, entities: Entities, loop: Controller, report_errors: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        entities: Entities,
+        loop: Controller,
+        report_errors: Callable[[Any], Any],
+        refuse: Callable[[Exception], None],
+    ) -> None:
         self._loop = loop
+        self._impedance, self._refuse = ImpedanceTargets(entities, loop, report_errors), refuse
         for kind, topic, callback in (
             (PoseStamped, "~/target_pose", self._pose),
             (TwistStamped, "~/target_twist", self._twist),
@@ -47,6 +58,17 @@ class Targets:
             (MultiDOFJointTrajectory, "~/tip_trajectory", self._tip_trajectory),
         ):
             entities.subscription(kind, topic, report_errors(callback))
+
+    def cycle(self, time: float) -> None:
+        """After a cycle, at a time [s] of the joint states: gains that are due are set."""
+        try:
+            self._impedance.cycle(time)
+        except RobotControlError as error:
+            self._refuse(error)
+
+    def forget(self) -> None:
+        """Gains that aren't due yet never will be."""
+        self._impedance.forget()
 
     def _pose(self, message: PoseStamped) -> None:
         self._loop.motion.move_to(self._frame(message) @ read_pose(message.pose))

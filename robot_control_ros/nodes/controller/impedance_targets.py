@@ -1,0 +1,105 @@
+"""Stiffness and damping that come with the targets: a topic whose values become gains when they are due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import dropwhile
+from typing import Any, NamedTuple
+
+from rclpy.parameter import Parameter
+from trajectory_msgs.msg import JointTrajectory
+
+from ...control.controller import Controller
+from ...core.errors import ConfigError, refused, unknown
+from ..common.entities import Entities
+from ..common.messages import seconds
+
+LENGTHS = 1, 6, 36  # numbers of one gain
+
+
+class DueGains(NamedTuple):
+    """Gains by name, and when they are due [s]."""
+
+    time: float
+    values: dict[str, Any]
+
+
+class ImpedanceTargets:
+    """Subscribes to ``~/target_impedance``: gains of the running law along the tip's trajectory.
+
+    `joint_names` of the message are names of gains, such as stiffness and damping_ratio. Each point has as many numbers
+    for each of them: 1, 6 or 36. Its `header.frame_id` is the gain `frame`; empty leaves that as it is.
+
+    The values become parameters of the node when they are due: `stream.delay` after their times, as the poses of
+    ``~/tip_trajectory``. A newer message takes the place of what isn't due yet.
+
+    Args:
+        entities, loop: of the controller, whose parameters the gains are.
+        report_errors: see :class:`~.targets.Targets`.
+    """
+
+    def __init__(self, entities: Entities, loop: Controller, report_errors: Callable[[Any], Any]) -> None:
+        self._node, self._loop = entities.node, loop
+        self._due: list[DueGains] = []
+        entities.subscription(JointTrajectory, "~/target_impedance", report_errors(self._on_message))
+
+    def forget(self) -> None:
+        """What isn't due yet never will be."""
+        self._due.clear()
+
+    def cycle(self, time: float) -> None:
+        """Set what is due at a time [s] of the joint states.
+
+        Raises:
+            ConfigError: it is refused.
+        """
+        if not self._due or self._due[0].time > time:
+            return
+        left = list(dropwhile(lambda each: each.time <= time, self._due))
+        newest, self._due = self._due[-len(left) - 1], left
+        law = self._loop.running.name
+        changes = [Parameter(f"{law}.{name}", value=value) for name, value in newest.values.items()]
+        result = self._node.set_parameters_atomically(changes)
+        if not result.successful:
+            raise ConfigError(f"target impedance: {result.reason}", name="target_impedance", value=newest.values)
+
+    def _on_message(self, message: JointTrajectory) -> None:
+        state = self._loop.state
+        now = 0.0 if state is None else state.time
+        start = seconds(message.header.stamp) or now
+        frame = self._frame(message.header.frame_id)
+        coming = [
+            DueGains(
+                start + seconds(point.time_from_start) + self._loop.motion.stream.target.delay,
+                frame | self._read(message.joint_names, list(point.positions)),
+            )
+            for point in message.points
+        ]
+        if not coming:
+            raise refused("points", 0, "must be at least one", 1, where="target impedance: ")
+        self._due = [each for each in self._due if each.time < coming[0].time] + coming
+
+    def _read(self, names: list[str], numbers: list[float]) -> dict[str, Any]:
+        gains = [spec.name for spec in self._loop.running.gains.specs if not (spec.switch or spec.choices)]
+        for name in names:
+            if name not in gains:
+                raise unknown("gain", name, gains)
+        each = len(numbers) // max(len(names), 1)
+        if each not in LENGTHS or each * len(names) != len(numbers):
+            rule = f"must be 1, 6 or 36 for each of {', '.join(names)}"
+            raise refused("numbers of a point", len(numbers), rule, LENGTHS, where="target impedance: ")
+        parts = (numbers[i * each : (i + 1) * each] for i in range(len(names)))
+        return {name: part[0] if each == 1 else part for name, part in zip(names, parts, strict=True)}
+
+    def _frame(self, link: str) -> dict[str, Any]:
+        """The gain `frame` for a frame_id; empty where it stays as it is."""
+        robot = self._loop.robot
+        named = {robot.base: "base", robot.tip: "tip"}.get(link, link)
+        if not link:
+            return {}
+        if any(spec.name == "frame" for spec in self._loop.running.gains.specs):
+            return {"frame": named}
+        if named != "base":
+            rule = f"must be {robot.base}: law {self._loop.running.name} has no gain `frame`"
+            raise refused("frame_id", link, rule, robot.base, where="target impedance: ")
+        return {}
