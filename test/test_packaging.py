@@ -302,7 +302,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installation, package):
     assert expected - installation.names_in_wheel == set()
 
 
-@pytest.mark.parametrize("node", [*NODES, "wait_active", "robot_control", "ethercat-emulator"])
+@pytest.mark.parametrize("node", [*NODES, "teleop", "wait_active", "robot_control", "ethercat-emulator"])
 def test_executables_of_the_nodes_are_installed(installation, node):
     executable = installation.prefix / "lib" / NAME / node
     assert os.access(executable, os.X_OK)

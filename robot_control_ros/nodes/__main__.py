@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NODES = ("controller", "dashboard", "ethercat", "simulator", "wait_active", "watchdog")
+NODES = ("controller", "dashboard", "ethercat", "simulator", "teleop", "wait_active", "watchdog")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in NODES:

@@ -1,0 +1,1 @@
+"""The node `teleop`: a gamepad, a SpaceMouse or a tracked hand leads the tip."""

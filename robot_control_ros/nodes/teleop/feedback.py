@@ -1,0 +1,52 @@
+"""What the hand feels of the forces at the tip: rumble of a gamepad, or a wrench for a device that can show one."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JoyFeedback
+
+from ...core.types import Array
+from ..common.entities import Entities
+from ..common.messages import fill_vector, vector
+
+RUMBLE_PERIOD = 0.1  # s between two messages
+RUMBLE_CHANGE = 0.02  # of the intensity, below which no message is sent
+
+
+class Feedback:
+    """Publishes ``joy/set_feedback`` and ``hand_wrench`` from the controller's ``tip_wrench``.
+
+    Args:
+        entities: of the node.
+        controller: name of the controller.
+        full_force: at the tip, that is full rumble [N].
+        scale: of the wrench for the hand; 0 publishes none.
+        axes: (3, 3) axes of the hand's frame in the base.
+    """
+
+    def __init__(self, entities: Entities, controller: str, full_force: float, scale: float, axes: Array) -> None:
+        self._full_force, self._scale, self._axes = full_force, scale, axes
+        self._intensity, self._sent = 0.0, 0.0
+        self._rumble = entities.publisher(JoyFeedback, "joy/set_feedback")
+        self._wrench = entities.publisher(WrenchStamped, "hand_wrench")
+        entities.subscription(WrenchStamped, f"{controller}/tip_wrench", self._on_wrench)
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        force, torque = vector(message.wrench.force), vector(message.wrench.torque)
+        if not np.isfinite(np.concatenate((force, torque))).all():
+            return
+        self._shake(min(float(np.linalg.norm(force)) / self._full_force, 1.0))
+        if self._scale:
+            fill_vector(message.wrench.force, self._scale * self._axes.T @ force)
+            fill_vector(message.wrench.torque, self._scale * self._axes.T @ torque)
+            self._wrench.publish(message)
+
+    def _shake(self, intensity: float) -> None:
+        now = time.monotonic()
+        if now - self._sent < RUMBLE_PERIOD or abs(intensity - self._intensity) < RUMBLE_CHANGE:
+            return
+        self._intensity, self._sent = intensity, now
+        self._rumble.publish(JoyFeedback(type=JoyFeedback.TYPE_RUMBLE, id=0, intensity=intensity))

@@ -1,0 +1,171 @@
+"""Teleoperation: a gamepad, a SpaceMouse or a tracked hand leads the tip. Topics and parameters: docs/teleop.md."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
+from rclpy.duration import Duration
+from rclpy.node import Node
+from sensor_msgs.msg import Joy
+
+from ...core.errors import RobotControlError, refused, unknown
+from ...core.spatial import rotation_from_rpy
+from ...core.types import Array
+from ..common.entities import Entities
+from ..common.messages import fill_pose, fill_twist, read_pose, vector
+from ..common.ros_params import declare
+from ..common.running import run
+from .feedback import Feedback
+from .hand_input import DEVICES, Clutch, Device, HeldButton, scale_deflection
+
+INPUTS = ("joy", "twist", "twist_stamped", "pose")
+ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
+LOOK_PERIOD = 0.05  # s between two looks whether the hand's pose still comes
+
+_PARAMETERS = {
+    "controller": ("controller", "Name of the controller node."),
+    "input": ("joy", "What leads: joy, twist, twist_stamped or pose."),
+    "device": ("game_controller", "How joy is read: {devices}."),
+    "button": (-2, "Button of joy that must be held; -1 for none, -2 for the device's own."),
+    "frame": ("", "Frame of the description whose axes the input has; empty for the base."),
+    "hand_frame": ([0.0, 0.0, 0.0], "Roll, pitch and yaw of the hand's frame in the base [rad], for pose."),
+}
+_NUMBERS = {
+    "linear_scale": (0.1, 0.0, 2.0, "Velocity at full deflection [m/s]."),
+    "angular_scale": (0.5, 0.0, 5.0, "Angular velocity at full deflection [rad/s]."),
+    "dead_band": (0.05, 0.0, 0.9, "Deflection that counts as none."),
+    "pose_scale": (1.0, 0.01, 10.0, "Displacement of the tip over that of the hand."),
+    "timeout": (0.2, 0.02, 5.0, "Time without a pose of the hand after which it must grip anew [s]."),
+    "full_force": (30.0, 0.1, 1000.0, "Force at the tip that is full rumble [N]."),
+    "force_scale": (0.0, 0.0, 10.0, "Wrench for the hand over that at the tip; 0 for none."),
+}
+
+
+class TeleopNode(Node):
+    """Input of a person in, targets of the controller out; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__("teleop")
+        chosen = declare(self, _PARAMETERS, _NUMBERS, {"devices": ", ".join(DEVICES)})
+        self._chosen, self._kind = chosen, chosen["input"]
+        if self._kind not in INPUTS:
+            raise unknown("input", self._kind, INPUTS)
+        self._device = self._choose_device()
+        button = chosen["button"] if chosen["button"] != -2 else self._device.button
+        if self._kind == "pose" and button < 0:
+            raise refused("button", button, "must be 0 or more: with poses a held button is the grip", 0)
+        self._button = HeldButton(button if self._kind in ("joy", "pose") else -1)
+        axes = rotation_from_rpy(*chosen["hand_frame"])
+        self._clutch = Clutch(axes, chosen["pose_scale"])
+        self._reference: PoseStamped | None = None
+        self._moving, self._hand_at = False, 0.0
+        self._entities = Entities(self)
+        self._make_entities(axes)
+
+    def close(self) -> None:
+        """Stop the tip, and take the topics back."""
+        self._stop()
+        self._twists.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
+        self._entities.close()
+
+    def _choose_device(self) -> Device:
+        device = self._chosen["device"]
+        if device not in DEVICES:
+            raise unknown("device", device, DEVICES)
+        return DEVICES[device]
+
+    def _make_entities(self, axes: Array) -> None:
+        entities, chosen = self._entities, self._chosen
+        controller = chosen["controller"]
+        self._twists = entities.publisher(TwistStamped, f"{controller}/target_twist")
+        self._poses = entities.publisher(PoseStamped, f"{controller}/target_pose")
+        self._feedback = Feedback(entities, controller, chosen["full_force"], chosen["force_scale"], axes)
+        entities.subscription(PoseStamped, f"{controller}/reference_pose", self._on_reference)
+        if self._kind in ("joy", "pose"):
+            entities.subscription(Joy, "joy", self._on_joy)
+        if self._kind == "twist":
+            entities.subscription(Twist, "twist", lambda message: self._lead(_deflection(message)))
+        if self._kind == "twist_stamped":
+            entities.subscription(TwistStamped, "twist_stamped", self._on_twist_stamped)
+        if self._kind == "pose":
+            entities.subscription(PoseStamped, "hand_pose", self._on_hand)
+            entities.timer(LOOK_PERIOD, self._look)
+
+    def _on_reference(self, message: PoseStamped) -> None:
+        self._reference = message
+
+    # --- twists ---
+
+    def _on_joy(self, message: Joy) -> None:
+        held = self._button.update(message.buttons)
+        if self._kind == "pose":
+            if not held:
+                self._clutch.release()
+        elif held:
+            self._lead(self._device.deflection(message.axes))
+        else:
+            self._stop()
+
+    def _on_twist_stamped(self, message: TwistStamped) -> None:
+        self._lead(_deflection(message.twist), message.header.frame_id)
+
+    def _lead(self, deflection: Array, frame: str = "") -> None:
+        """Move the tip; a hand that is at rest stops it once, and then leaves it to others."""
+        chosen = self._chosen
+        twist = scale_deflection(deflection, chosen["dead_band"], chosen["linear_scale"], chosen["angular_scale"])
+        if twist.any():
+            self._moving = self._publish_twist(twist, frame)
+        else:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._moving:
+            self._publish_twist(np.zeros(6))
+            self._moving = False
+
+    def _publish_twist(self, twist: Array, frame: str = "") -> bool:
+        if self._reference is None:  # the base's name isn't known yet, and nobody would follow
+            return False
+        message = TwistStamped()
+        message.header.frame_id = frame or self._chosen["frame"] or self._reference.header.frame_id
+        fill_twist(message.twist, twist)
+        self._twists.publish(message)
+        return True
+
+    # --- poses ---
+
+    def _on_hand(self, message: PoseStamped) -> None:
+        try:
+            hand = read_pose(message.pose)
+        except RobotControlError as error:
+            self.get_logger().error(f"hand_pose: {error}", throttle_duration_sec=1.0)
+            return
+        self._hand_at = time.monotonic()
+        if self._reference is None or not self._button.held:
+            return
+        if not self._clutch.gripped:
+            self._clutch.grip(hand, read_pose(self._reference.pose))
+        target = PoseStamped(header=self._reference.header)
+        wanted = self._clutch.target(hand)
+        assert wanted is not None
+        fill_pose(target.pose, wanted)
+        self._poses.publish(target)
+
+    def _look(self) -> None:
+        """A hand whose poses are lost must grip anew: it may be elsewhere when they come back."""
+        if self._clutch.gripped and time.monotonic() - self._hand_at > self._chosen["timeout"]:
+            self._clutch.release()
+            self._button.release()
+            self.get_logger().warning("no pose of the hand: the tip stays at the last one; grip anew")
+
+
+def _deflection(message: Any) -> Array:
+    return np.concatenate((vector(message.linear), vector(message.angular)))
+
+
+def main() -> None:
+    """Run the node."""
+    run(TeleopNode)

@@ -1,0 +1,133 @@
+"""The node teleop over DDS: a gamepad's and a hand's messages in, targets for a controller out."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from ros_support import Ros
+from sensor_msgs.msg import Joy, JoyFeedback
+
+from robot_control_ros.core.spatial import make_pose, rotation_from_rpy
+from robot_control_ros.nodes.common.messages import fill_pose, read_pose, vector
+
+pytestmark = pytest.mark.ros
+
+TIP = make_pose(np.array([0.4, 0.1, 0.3]), rotation_from_rpy(3.0, 0.2, 0.1))
+
+
+class Teleop:
+    """The node, its inputs, and what a controller would get."""
+
+    def __init__(self, ros, **parameters):
+        self.ros, self.child = ros, ros.start("teleop", parameters)
+        self.joy = ros.publisher(Joy, "joy")
+        self.hand = ros.publisher(PoseStamped, "hand_pose")
+        self.wrench = ros.publisher(WrenchStamped, "controller/tip_wrench")
+        self.reference = ros.publisher(PoseStamped, "controller/reference_pose")
+        self.twists = ros.subscribe(TwistStamped, "controller/target_twist")
+        self.poses = ros.subscribe(PoseStamped, "controller/target_pose")
+        self.rumble = ros.subscribe(JoyFeedback, "joy/set_feedback")
+
+    def refer(self):
+        message = PoseStamped()
+        message.header.frame_id = "base_link"
+        fill_pose(message.pose, TIP)
+        self.reference.publish(message)
+
+    def press(self, *axes, held=True):
+        """A gamepad's message, with the left shoulder held or not."""
+        values = [0.0] * 6
+        for axis, value in axes:
+            values[axis] = value
+        self.refer()
+        self.joy.publish(Joy(axes=values, buttons=[0] * 9 + [int(held)]))
+
+    def move_hand(self, pose):
+        message = PoseStamped()
+        fill_pose(message.pose, pose)
+        self.hand.publish(message)
+
+
+@pytest.fixture
+def ros(tmp_path):
+    with Ros(tmp_path) as made:
+        yield made
+
+
+def twist_of(message):
+    return np.concatenate((vector(message.twist.linear), vector(message.twist.angular)))
+
+
+def test_a_gamepad_moves_the_tip_while_its_button_is_held_and_stops_it_then(ros):
+    teleop = Teleop(ros, linear_scale=0.2, dead_band=0.0)
+    first = ros.next(teleop.twists, "a twist", lambda: teleop.press((1, 0.5)))
+    assert first.header.frame_id == "base_link"
+    assert np.allclose(twist_of(first), [0.1, 0, 0, 0, 0, 0])
+    ros.until(lambda: not twist_of(teleop.twists.last).any(), "a stop", lambda: teleop.press((1, 0.5), held=False))
+    stopped = len(teleop.twists)
+    # what comes after the stop: only what the hand does again
+    ros.next(teleop.twists, "a twist again", lambda: teleop.press((0, 1.0)))
+    assert np.allclose(twist_of(teleop.twists.messages[stopped]), [0, 0.2, 0, 0, 0, 0])
+
+
+def test_it_stops_the_tip_when_it_ends(ros):
+    teleop = Teleop(ros)
+    ros.next(teleop.twists, "a twist", lambda: teleop.press((1, 1.0)))
+    teleop.child.process.send_signal(2)
+    ros.until(lambda: not twist_of(teleop.twists.last).any(), "a stop")
+    assert teleop.child.end() == 0
+
+
+def test_a_gripping_hand_leads_the_tip_and_one_that_was_lost_must_grip_anew(ros):
+    teleop = Teleop(ros, input="pose", timeout=1.0)
+    hand = make_pose(np.array([1.0, 2.0, 3.0]))
+
+    def grip():
+        teleop.press()
+        teleop.move_hand(hand)
+
+    first = ros.next(teleop.poses, "a target", grip)
+    assert np.allclose(read_pose(first.pose), TIP, atol=1e-9)
+    moved = make_pose(np.array([1.0, 2.05, 3.0]))
+    expected = TIP.copy()
+    expected[1, 3] += 0.05
+
+    def there():
+        return np.allclose(read_pose(teleop.poses.last.pose), expected, atol=1e-9)
+
+    ros.until(there, "5 cm to the left", lambda: teleop.move_hand(moved))
+    ros.until(lambda: "grip anew" in teleop.child.err + teleop.child.out, "the loss of the hand")
+    teleop.poses.messages.clear()
+    elsewhere = make_pose(np.array([9.0, 9.0, 9.0]))
+
+    def grip_elsewhere():
+        teleop.press()
+        teleop.move_hand(elsewhere)
+
+    again = ros.next(teleop.poses, "a target after a new grip", grip_elsewhere)
+    assert np.allclose(read_pose(again.pose), TIP, atol=1e-9)
+
+
+def test_a_force_at_the_tip_is_felt_as_rumble(ros):
+    teleop = Teleop(ros, full_force=20.0)
+    message = WrenchStamped()
+    message.wrench.force.z = 10.0
+    felt = ros.next(teleop.rumble, "rumble", lambda: teleop.wrench.publish(message))
+    assert (felt.type, felt.id) == (JoyFeedback.TYPE_RUMBLE, 0)
+    assert felt.intensity == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"input": "mouse"}, "joy, twist, twist_stamped, pose"),
+        ({"device": "wheel"}, "game_controller, spacenav"),
+        ({"input": "pose", "device": "spacenav"}, "grip"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_the_start(ros, parameters, words):
+    child = ros.start("teleop", parameters)
+    assert child.end() == 1
+    assert words in child.err
