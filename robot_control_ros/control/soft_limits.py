@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,12 +91,12 @@ class SoftLimits:
 
     def reset(self) -> None:
         """Forget the last samples."""
-        self._samples: tuple[RobotState, ...] = ()
+        self._samples: deque[RobotState] = deque(maxlen=3)  # the newest first
         self.torque = self._none
 
     def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none."""
-        self._samples = (state, *self._samples[:2])
+        self._samples.appendleft(state)
         if self.torque is self._none and (self._rests(state) or self._is_far(law, state, kin)):
             return law
         q, v = _middle([each.q for each in self._samples]), _middle([each.v for each in self._samples])
