@@ -168,8 +168,7 @@ class WatchdogNode(Node):
         heard = False
         for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
             messages = (deserialize_message(each, Float64MultiArray) for each in reversed(self._new_commands[mode]()))
-            others = (each for each in messages if all(part.label != LABEL for part in each.layout.dim))
-            values = next((message.data for message in others), None)
+            values = next((message.data for message in messages if not _is_own(message)), None)
             if values is not None:
                 heard |= self._takeover.on_command(Command(mode, np.array(values)), now - 0.5 * WATCH_PERIOD)
         if heard:
@@ -243,6 +242,11 @@ class WatchdogNode(Node):
         if time.monotonic() - self._state_at > NO_STATES:
             return DiagnosticStatus.WARN, "no joint states"
         return DiagnosticStatus.OK, "watching"
+
+
+def _is_own(message: Float64MultiArray) -> bool:
+    """Whether a watchdog sent the command."""
+    return any(dimension.label == LABEL for dimension in message.layout.dim)
 
 
 def main() -> None:
