@@ -8,7 +8,6 @@ from refusals import refuses
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.robot.friction import JointFriction
 from robot_control_ros.simulation.imperfections import (
     Imperfections,
     ModelErrors,
@@ -57,7 +56,6 @@ def test_everything_in_a_file_is_read(load):
     assert (read.steps.position, read.steps.velocity, read.steps.effort) == ((1e-6,), (1e-5,), (0.01,))
     assert (read.velocity.delay, read.velocity.zero_below) == (0.005, 0.006)
     assert (read.friction.coulomb, read.friction.viscous, read.friction.load) == ((5.0, 1.0), (2.0,), 0.1)
-    assert isinstance(read.friction, JointFriction)
     assert read.model == ModelErrors((-0.05,), 0.5, (0.0, 0.0, 0.1))
     assert (read.rotor_inertia, read.stiffness, read.effort_offset) == ((0.5,), (1e4, 5e3), (0.7,))
     assert (read.wrench.force_offset, read.wrench.torque_drift) == ((1.0, 2.0, 3.0), (10.0, 11.0, 12.0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..core.errors import refused
+from ..robot.files import by_full_name
 
 
 def parameter_file(argument: str, path: str | Path) -> Path:
@@ -41,7 +41,7 @@ def node_parameters(argument: str, path: Path, node: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in ("/**", node, f"/{node}"):  # later ones prevail
         section = _entries(argument, path, _entries(argument, path, content).get(name))
-        found |= _by_full_name(_entries(argument, path, section.get("ros__parameters")))
+        found |= by_full_name(_entries(argument, path, section.get("ros__parameters")))
     return found
 
 
@@ -55,13 +55,6 @@ def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
         form = "node, then ros__parameters, then law or parameter"
         raise refused(argument, str(path), f"{value!r}: must be a mapping: {form}")
     return value or {}
-
-
-def _by_full_name(entries: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in entries.items():
-        found |= _by_full_name(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
 
 
 def portable(name: str) -> str:

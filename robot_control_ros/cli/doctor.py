@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws.running_law import RunningLaw
 from ..nodes.common.findings import Finding, Level, errors
-from ..robot.configuration import RobotConfig, load_robot
+from ..robot.configuration import load_robot
 from ..robot.profile import HardwareProfile
 
 DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
@@ -38,7 +38,8 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
         message = f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
         raise ConfigError(message, name="seconds", value=seconds, bound=DISCOVERY)
     config = load_robot(robot, profile)
-    running = RunningLaw(config, law) if law else _first_law(config)
+    takes_efforts = CommandMode.EFFORT in config.profile.commands
+    running = RunningLaw(config, law or ("impedance" if takes_efforts else "admittance"))
     os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))
     from ..nodes.doctor.node import examine
 
@@ -55,11 +56,6 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     _print_profile(config.profile)
     _print_next(findings)
     return 1 if errors(findings) else 0
-
-
-def _first_law(config: RobotConfig) -> RunningLaw:
-    """The impedance law, or else the admittance law where only positions or velocities are taken."""
-    return RunningLaw(config, "impedance" if CommandMode.EFFORT in config.profile.commands else "admittance")
 
 
 def _print_profile(profile: HardwareProfile) -> None:

@@ -42,16 +42,6 @@ def _laws() -> Rows:
         yield name, f"commands {' or '.join(command_modes(law))}; {space} targets{wrench}"
 
 
-def _scenes() -> Rows:
-    for name in config_names("scenes"):
-        yield name, load_scene(name).description
-
-
-def _imperfections() -> Rows:
-    for name in imperfection_names():
-        yield name, load_imperfections(name).description
-
-
 def _profiles() -> Rows:
     laws = {name: command_modes(law_class(name)) for name in law_names()}
     for robot in robot_names():
@@ -62,22 +52,17 @@ def _profiles() -> Rows:
             yield f"{robot} {name}", f"takes {', '.join(taken)}; laws: {', '.join(fitting)}"
 
 
-def _topics() -> Rows:
-    for topic in TOPICS:
-        yield f"{topic.node} {topic.name}", f"{topic.direction}, {topic.type}: {topic.text}"
-
-
 KINDS: dict[str, Callable[[], Rows]] = {
     "robots": _robots,
     "laws": _laws,
-    "scenes": _scenes,
-    "imperfections": _imperfections,
+    "scenes": lambda: ((name, load_scene(name).description) for name in config_names("scenes")),
+    "imperfections": lambda: ((name, load_imperfections(name).description) for name in imperfection_names()),
     "profiles": _profiles,
-    "topics": _topics,
+    "topics": lambda: ((f"{t.node} {t.name}", f"{t.direction}, {t.type}: {t.text}") for t in TOPICS),
 }
 
 
-def print_lists(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print one list, or all of them under their names."""
     for kind in (options.kind,) if options.kind else KINDS:
         rows = list(KINDS[kind]())

@@ -31,6 +31,7 @@ from .options import (
     CommandParser,
     add_command,
     picture,
+    run_of,
     whole,
 )
 from .pages import add_page_options, add_pages
@@ -315,7 +316,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _add_list(commands: Any) -> None:
     text = "robots, laws, scenes, imperfections, profiles and topics, and which go together"
-    commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=_list)
+    commands.add_parser("list", help=text, fill=_fill_list).set_defaults(run=run_of(".listing"))
 
 
 def _fill_list(parser: argparse.ArgumentParser) -> None:
@@ -324,35 +325,19 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", nargs="?", choices=tuple(KINDS), help="only these (default: all)")
 
 
-def _list(options: argparse.Namespace) -> int:
-    from .listing import print_lists
-
-    return print_lists(options)
-
-
 def _add_init_robot(commands: Any) -> None:
-    add = add_command(commands, "init-robot", "write a robot's YAML file from its URDF", _init_robot)
+    add = add_command(commands, "init-robot", "write a robot's YAML file from its URDF", run_of(".init_robot"))
     add("urdf", type=Path, metavar="URDF", help="the robot description")
     add("--output", type=OUTPUT_FILE, metavar="FILE", help="the YAML file (default: beside the URDF)")
     add("--base", default="", help="link that is fixed (default: the root)")
     add("--tip", default="", help="link that is controlled (default: the last one)")
 
 
-def _init_robot(options: argparse.Namespace) -> int:
-    from .init_robot import run
-
-    return run(options)
-
-
 def _add_init_law(commands: Any) -> None:
-    add = add_command(commands, "init-law", "write a law that runs, and its test, as files to change", _init_law)
+    add = add_command(
+        commands, "init-law", "write a law that runs, and its test, as files to change", run_of(".init_law")
+    )
     add("name", metavar="NAME", help="of the law's file and module, such as my_spring")
-
-
-def _init_law(options: argparse.Namespace) -> int:
-    from .init_law import run
-
-    return run(options)
 
 
 def _add_doctor(commands: Any) -> None:

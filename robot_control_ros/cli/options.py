@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -64,6 +65,11 @@ def add_command(
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text)
     parser.set_defaults(run=run)
     return parser.add_argument
+
+
+def run_of(module: str) -> Callable[[argparse.Namespace], int]:
+    """What executes a command: `run` of a module of this folder, which is imported then."""
+    return lambda options: int(import_module(module, __package__).run(options))
 
 
 def option_type(check: Callable[[str], _T]) -> Callable[[str], _T]:

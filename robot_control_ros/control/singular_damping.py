@@ -93,7 +93,10 @@ class SingularDamping:
     def _design(self, kin: RobotDynamics) -> Array | None:
         """The damping matrix (n, n) of this posture; None where it is 0."""
         scaled = self._scale[:, None] * kin.jacobian
-        squares, modes, info = lapack.dsygv(scaled.T.dot(scaled), kin.mass)
+        square = scaled.T.dot(scaled)
+        if not self._free and lapack.dpotrf(square - kin.mass / HEAVIEST)[1] == 0:
+            return None  # positive definite: all σ² are above 1 / HEAVIEST, the usual case
+        squares, modes, info = lapack.dsygv(square, kin.mass)
         if info != 0:
             return None
         weight = np.maximum(1.0 - HEAVIEST * squares, 0.0)

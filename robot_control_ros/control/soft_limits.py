@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,20 +81,22 @@ class SoftLimits:
         near = np.maximum(self.zone, self._speed**2 / self._braking)
         half = np.where(bounded, np.maximum((upper - lower) / 2.0 - near, 1e-3), np.inf)
         self._middle, self._half = (upper + lower) / 2.0, half
-        self._per_speed = 1.0 / (QUIET * self._speed)
-        self._per_drive = 1.0 / ((1.0 - QUIET) * rate * least * self._speed)
+        quiet = QUIET * self._speed, (1.0 - QUIET) * rate * least * self._speed, half
+        self._per_quiet, self._shares, self._squares = 1.0 / np.concatenate(quiet), *np.zeros((2, 3 * robot.n))
+        self._share_of_v, self._share_of_drive, self._share_of_way = self._shares.reshape(3, robot.n)
         self._slow = (SLOW * float(self._speed.min())) ** 2
         self._place, self._room = self._none, -1.0
+        self._room_is_known = True
         self._joint, self._kind, self._shown = 0, "", -math.inf
 
     def reset(self) -> None:
         """Forget the last samples."""
-        self._samples: tuple[RobotState, ...] = ()
+        self._samples: deque[RobotState] = deque(maxlen=3)  # the newest first
         self.torque = self._none
 
     def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none."""
-        self._samples = (state, *self._samples[:2])
+        self._samples.appendleft(state)
         if self.torque is self._none and (self._rests(state) or self._is_far(law, state, kin)):
             return law
         q, v = _middle([each.q for each in self._samples]), _middle([each.v for each in self._samples])
@@ -137,18 +140,25 @@ class SoftLimits:
 
     def _rests(self, state: RobotState) -> bool:
         """Whether the joints are slow, and not nearer to their limits than where they were seen to be far."""
+        if state.v.dot(state.v) >= self._slow:
+            return False
+        if not self._room_is_known:
+            self._room = float((self._half - np.abs(self._place - self._middle)).min()) ** 2
+            self._room_is_known = True
         way = state.q - self._place
-        return float(state.v.dot(state.v)) < self._slow and float(way.dot(way)) < self._room
+        return bool(way.dot(way) < self._room)
 
     def _is_far(self, law: Array, state: RobotState, kin: RobotDynamics) -> bool:
         """Whether the joints are slow, driven little, and away from position limits: the usual case, and cheap."""
-        distance = np.abs(state.q - self._middle)
-        drive = law if self._gravity_by_robot else law - kin.gravity
-        shares = np.concatenate((state.v * self._per_speed, drive * self._per_drive, distance / self._half))
-        squares = shares * shares
-        if state.age > DELAY or float(squares.dot(squares)) >= 1.0:  # below, each share is
+        squares = self._squares
+        self._share_of_v[:] = state.v
+        np.subtract(law, self._none if self._gravity_by_robot else kin.gravity, self._share_of_drive)
+        np.subtract(state.q, self._middle, self._share_of_way)
+        np.multiply(self._shares, self._per_quiet, squares)
+        np.multiply(squares, squares, squares)
+        if state.age > DELAY or squares.dot(squares) >= 1.0:  # below, each share is
             return False
-        self._place, self._room = state.q.copy(), float((self._half - distance).min()) ** 2
+        self._place, self._room_is_known = state.q, False
         return True
 
     def _walls(self, q: Array, v: Array, damping: Array) -> Array:

@@ -86,13 +86,12 @@ class Guard:
         finally:
             module.serve = serve
 
-    def drop(self, count: int = 1) -> None:
-        """Count messages that weren't passed on; the log has a line at 1, 10, 100, …"""
-        before, self.dropped = self.dropped, self.dropped + count
-        if len(str(before)) < len(str(self.dropped)) or before == 0:
-            self._log.warning(
-                "%d messages of browsers were dropped: malformed, too many, or without the right", self.dropped
-            )
+    def drop(self) -> None:
+        """Count a message that wasn't passed on; the log has a line at 1, 10, 100, …"""
+        self.dropped += 1
+        if str(self.dropped).rstrip("0") == "1":
+            text = "%d messages of browsers were dropped: malformed, too many, or without the right"
+            self._log.warning(text, self.dropped)
 
     def message_of(self, raw: str | bytes) -> Message | None:
         """What a browser sent, None where no page's client sends it."""

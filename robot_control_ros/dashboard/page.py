@@ -10,7 +10,6 @@ import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
-from .bar.robot_summary import summarize
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .guarded_server import STALL
@@ -20,9 +19,8 @@ from .numbers.goal_panel import GoalPanel
 from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
 from .response.response_panel import ResponsePanel
-from .state_panel import StatePanel
-from .view.arrow_scale import ArrowScale
-from .view.arrows import ForceArrow
+from .state_panel import StatePanel, summarize
+from .view.arrows import ArrowScale, ForceArrow
 from .view.handle_choice import TIP, HandleChoice
 from .view.named_axes import NamedAxes
 from .view.objects import SceneObjects

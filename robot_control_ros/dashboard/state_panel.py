@@ -1,4 +1,4 @@
-"""The controller's state at length, and the last refusal."""
+"""The controller's state, at length and in the few words that the bar has room for, and the last refusal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from .bar.status_bar import BarState
 from .link import Health, RobotLink
 from .markup import AMBER, GREEN, GREY, RED, block, span
 from .page_thread import PageThread
@@ -86,3 +87,11 @@ def details(health: Health) -> list[str]:
     if health.drives:
         lines.append(f"drives: {health.drives}")
     return lines
+
+
+def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:
+    """The state of a robot under a law; `lost` is a sentence, `refusal` the message of a recent one."""
+    state = f"refused: {refusal}" if refusal else health.obstacle or "active"
+    rate = health.diagnosis.get("rate [Hz]", "") if health.commands and not lost else ""
+    level = "error" if refusal or not health.answers else "warning" if health.obstacle else "good"
+    return BarState(state, law, rate and f"{float(rate):.0f} Hz", level, lost)

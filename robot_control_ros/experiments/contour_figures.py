@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.types import Array
 from ..references.contours import Polyline
-from .contour_trial import Comparison, Track
+from .contour_trial import Comparison
 from .reproduce.case import panels
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -28,7 +28,9 @@ def draw_contours(contour: Polyline, comparisons: Sequence[Comparison], path: Pa
         factor = _magnification(max(track.max for track in tracks.values()) * 1e-3)
         axes.plot(*_plane(contour.points), color="0.75", linewidth=1.0, linestyle=":", label="contour")
         for where, style in STYLES.items():
-            axes.plot(*_plane(_magnified(tracks[where], factor)), **style, label=where)
+            track = tracks[where]
+            magnified = track.broken(track.nearest + factor * (track.tip - track.nearest))
+            axes.plot(*_plane(magnified), **style, label=where)
         axes.set_title(f"{each.setting}: errors x{factor:g}", fontsize="medium")
         axes.set_aspect("equal")
     return _save(figure, grid, path, title)
@@ -87,10 +89,6 @@ def _magnification(error: float) -> float:
     """1, 2 or 5 times a power of ten, that makes an error [m] at most LARGEST."""
     power = 10.0 ** math.floor(math.log10(LARGEST / error))
     return power * max(step for step in (1, 2, 5) if step * power * error <= LARGEST)
-
-
-def _magnified(track: Track, factor: float) -> Array:
-    return track.broken(track.nearest + factor * (track.tip - track.nearest))
 
 
 def _plane(points: Array) -> tuple[Array, Array]:

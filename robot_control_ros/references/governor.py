@@ -72,7 +72,7 @@ class Governor:
     def _leads(self, reference: Reference, pose: Array) -> bool:
         """Whether the trajectory goes away from the tip, in translation or in rotation."""
         heading = getattr(self._trajectory, "heading", self._nominal.twist)
-        if heading is None or reference.pose is None or not heading.any():
+        if heading is None or reference.pose is None or heading.dot(heading) == 0.0:  # any() takes three times as long
             return False
         away = pose_error(reference.pose, pose) * heading
         return bool(max(away[:3].sum(), away[3:].sum()) > LEAST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -138,3 +138,11 @@ def merge(base: Any, changes: Any) -> Any:
         return changes
     merged = base | {key: merge(base[key], each) if key in base else each for key, each in changes.items()}
     return {key: each for key, each in merged.items() if each is not None or key not in changes}
+
+
+def by_full_name(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one, by names with dots, as ROS names parameters."""
+    found: dict[str, Any] = {}
+    for name, value in parameters.items():
+        found |= by_full_name(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found

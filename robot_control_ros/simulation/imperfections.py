@@ -15,7 +15,6 @@ from ..core.errors import ConfigError, refused
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.files import config_names, read_config
-from ..robot.friction import JointFriction
 from ..robot.schema import SOME, entry, entry_specs, read_entries
 
 _NONE = (0.0,)
@@ -75,8 +74,8 @@ class VelocityFilter:
 
 
 @dataclass(frozen=True)
-class LoadedFriction(JointFriction):
-    """Friction that grows with the torque of the motor."""
+class LoadedFriction:
+    """What friction takes from each joint: (coulomb + load |motor torque| + viscous |q̇|) sign(q̇)."""
 
     coulomb: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m", doc="Dry friction, stiff at rest.")
     viscous: tuple[float, ...] = entry(_NONE, size=SOME, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")

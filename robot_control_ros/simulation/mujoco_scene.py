@@ -91,14 +91,9 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None
     for name in robot.joints:
         joint = spec.joint(name)
         joint.armature += scene.joints.rotor_inertia
-        if scene.joints.friction > 0.0:
-            _add_friction(joint, scene.joints.friction)
-
-
-def _add_friction(joint: Any, torque: float) -> None:
-    """Dry friction [N·m] on top of a joint's own, stiff: MuJoCo's default lets a joint creep that friction holds."""
-    joint.frictionloss += torque
-    joint.solref_friction, joint.solimp_friction = STIFF["solref"], STIFF["solimp"]
+        if scene.joints.friction > 0.0:  # stiff: MuJoCo's default lets a joint creep that friction holds
+            joint.frictionloss += scene.joints.friction
+            joint.solref_friction, joint.solimp_friction = STIFF["solref"], STIFF["solimp"]
 
 
 def is_link(body: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from ...core.errors import ConfigError, refused
+from ...robot.files import by_full_name
 from ..link import SETTINGS, Parameter, Value, split
 from .saved_view import NODE, SECTION, check_view
 
@@ -37,7 +38,7 @@ def read(text: str, law: str) -> dict[str, Value]:
     content = _parse(text)
     given: dict[str, Any] = {}
     for section in SECTIONS:
-        given.update(_flat(_parameters(content, section)))
+        given |= by_full_name(_parameters(content, section))
     gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
     if not gains:
         others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(SETTINGS)})
@@ -67,15 +68,6 @@ def _parse(text: str) -> Any:
 def _parameters(content: Any, node: str) -> dict[str, Any]:
     section = _mapping(_mapping(content, "the file").get(node, {}), node)
     return _mapping(section.get("ros__parameters", {}), "ros__parameters")
-
-
-def _flat(parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Nested names as one, with dots."""
-    for name, value in parameters.items():
-        if isinstance(value, dict):
-            yield from ((f"{name}.{inner}", each) for inner, each in _flat(value))
-        else:
-            yield name, value
 
 
 def _mapping(value: Any, name: str) -> dict[str, Any]:

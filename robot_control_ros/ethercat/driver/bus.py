@@ -94,7 +94,9 @@ class Master:
         if found <= 0:
             raise HardwareFault(f"no slave answers on {self.interface}: cable, power, or another interface?")
         self.access.find(self._master.slaves)
-        return [FoundSlave(slave.man, slave.id, slave.rev, _alias(slave), _name(slave)) for slave in self.access.slaves]
+        words = [slave.eeprom_read(ALIAS_WORD, EEPROM_TIMEOUT)[:2] for slave in self.access.slaves]
+        pairs = zip(self.access.slaves, (int.from_bytes(word, "little") for word in words), strict=True)
+        return [FoundSlave(slave.man, slave.id, slave.rev, alias, _name(slave)) for slave, alias in pairs]
 
     def configure(self, topology: Topology) -> None:
         """See that the bus is that of the topology, and bring it to SAFE-OP.
@@ -271,10 +273,6 @@ def _longer_timeouts(timeouts: Any) -> Iterator[None]:
         yield
     finally:
         timeouts.ret, timeouts.safe = usual
-
-
-def _alias(slave: Any) -> int:
-    return int.from_bytes(slave.eeprom_read(ALIAS_WORD, EEPROM_TIMEOUT)[:2], "little")
 
 
 def _name(slave: Any) -> str:

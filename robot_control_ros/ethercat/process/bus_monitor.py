@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.errors import ConfigError, HardwareFault, RobotControlError, unknown
 from ..driver.al_status import OP, AlStatus, Recovery
 from ..driver.cia402 import FAULTS, describe_error
 from ..driver.drives import SdoWrite
@@ -195,9 +195,7 @@ class BusRequests:
             HardwareFault: a slave or the cycle doesn't answer, or the bus isn't back in OP in time.
         """
         if name not in self._requests:
-            valid = tuple(self._requests)
-            message = f"unknown request {name!r}; requests: {', '.join(valid)}"
-            raise ConfigError(message, name="request", value=name, bound=valid)
+            raise unknown("request", name, self._requests)
         return self._requests[name](**arguments)
 
     def _order(self, action: Callable[[], None], message: str) -> str:

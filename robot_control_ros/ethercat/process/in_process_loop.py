@@ -20,7 +20,7 @@ import numpy as np
 
 from ...control.controller import LoopReport
 from ...control.loop import ControlLoop
-from ...core.errors import ConfigError, RobotControlError, refused
+from ...core.errors import ConfigError, RobotControlError, refused, unknown
 from ...core.gains import ParameterSet
 from ...core.types import Command, Reference, RobotState, Wrench
 from ...laws import law_names
@@ -227,8 +227,7 @@ class InProcessLoop:
             "set_tare": loop.wrench.set_tare,
         }
         if name not in direct:
-            valid = ("attach", *_MOTION, "switch_law", *tuned, *direct)
-            raise ConfigError(f"unknown call {name!r}; calls: {', '.join(valid)}", name="call", value=name, bound=valid)
+            raise unknown("call", name, ("attach", *_MOTION, "switch_law", *tuned, *direct))
         return partial(direct[name], *arguments)
 
     def _switch(self, loop: ControlLoop, name: str, values: dict[str, Any]) -> Callable[[], None]:

@@ -47,7 +47,8 @@ def tip_errors(model: RobotModel, states: Array, references: Iterable[Array]) ->
 
 def run(model: RobotModel) -> Result:
     """The part of the source's experiments that is about rotations."""
-    turns = _regulations(model)
+    axes = {"y": Y, "(1, 1, 1)": DIAGONAL}  # of turns of 150 deg at the tip's position
+    turns = {(name, error): _regulate(model, axis, error) for name, axis in axes.items() for error in ROTATION_ERRORS}
     angles, misalignment = _random_misalignment()
     return Result(
         title="errors of orientation",
@@ -110,12 +111,6 @@ def _misalignment_rows(angles: Array, misalignment: Array) -> Iterator[Row]:
 
 
 # --- regulation ---
-
-
-def _regulations(model: RobotModel) -> Turns:
-    """Turns of 150 deg at the tip's position, about two axes, with both errors."""
-    axes = {"y": Y, "(1, 1, 1)": DIAGONAL}
-    return {(name, error): _regulate(model, axis, error) for name, axis in axes.items() for error in ROTATION_ERRORS}
 
 
 def _regulate(model: RobotModel, axis: Array, error: str) -> Run:

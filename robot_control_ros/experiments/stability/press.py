@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ...control.loop import ControlLoop
-from ...core.types import Array, Command, Reference, RobotState
+from ...core.types import Array, Reference, RobotState
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
 from ...simulation.delayed import DelayedPlant
+from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene
 
@@ -83,8 +85,11 @@ def press(
     robot = load_robot(name).at_rate(rate)
     arm, loop = _ArmAtWall(robot, wall), ControlLoop(robot, law, gains)
     fault = ""
-    for _ in _drive(loop, arm, delay):
+    plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
+    for _ in lockstep(plant, loop, sys.maxsize, lambda start: _Approach(start, arm)):
         fault = fault or loop.fault
+        if arm.time > arm.stops + SETTLED + LAST:
+            break
     force = np.array(arm.forces)
     last = force[-round(LAST / PHYSICS_STEP) :]
     rest = float(np.median(last))
@@ -94,19 +99,7 @@ def press(
     return Pressed(name, law, rate, delay, losses, rest, deviation, loop.running.warning, fault)
 
 
-def _drive(loop: ControlLoop, arm: _ArmAtWall, delay: float) -> Iterator[None]:
-    """Yield after each cycle."""
-    plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=loop.robot.profile.rate, delay=delay)
-    begin = True
-    while not arm.time > arm.stops + SETTLED + LAST:
-        command = loop.tick(plant.read())
-        if begin:
-            loop.motion.trajectory, begin = _Approach(loop.tip(), arm), False
-        plant.write(command)
-        yield
-
-
-class _ArmAtWall:
+class _ArmAtWall(MujocoPlant):
     """A simulated arm before a wall: the scene's, or a spring [N/m] that touches the tip; forces at each physics step.
 
     Attributes:
@@ -115,35 +108,18 @@ class _ArmAtWall:
     """
 
     def __init__(self, robot: RobotConfig, wall: float) -> None:
+        scene = load_scene("wall")
+        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=replace(scene, objects={}) if wall else scene)
         self.forces: list[float] = []
         self.stops = FARTHEST / SPEED
         self._wall, self._tip = wall, robot.tip
-        self._model = RobotModel.of(robot)
-        self._plant = MujocoPlant(robot, rate=1.0 / PHYSICS_STEP, scene=load_scene("wall"))
-        start = self._plant.start
-        if wall:
-            self._plant = MujocoPlant(robot, rate=1.0 / PHYSICS_STEP)
-            self._plant.reset(start)
-        self._start = float(self._model.at(start).pose[0, 3])
+        self._kinematics = RobotModel.of(robot)
+        self._begin = float(self._kinematics.at(self.start).pose[0, 3])
         self._touched = False
 
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        return self._plant.time
-
-    def open(self) -> None:
-        self._plant.open()
-
-    def close(self) -> None:
-        self._plant.close()
-
-    def write(self, command: Command) -> None:
-        self._plant.write(command)
-
     def read(self) -> RobotState:
-        state = self._plant.read()
-        way = float(self._model.at(state.q).pose[0, 3]) - self._start
+        state = super().read()
+        way = float(self._kinematics.at(state.q).pose[0, 3]) - self._begin
         force = self._spring(way) if self._wall else self._contact()
         if force > 0.0 and not self._touched:
             self._touched, self.stops = True, (way + PRESS) / SPEED
@@ -152,11 +128,11 @@ class _ArmAtWall:
 
     def _spring(self, way: float) -> float:
         force = self._wall * max(way - SPRING_GAP, 0.0)
-        self._plant.push(self._tip, np.array([-force, 0.0, 0.0]), np.zeros(3))
+        self.push(self._tip, np.array([-force, 0.0, 0.0]), np.zeros(3))
         return force
 
     def _contact(self) -> float:
-        forces = [contact.wrench[:3] for contact in self._plant.contacts()]
+        forces = [contact.wrench[:3] for contact in self.contacts()]
         return float(np.linalg.norm(np.sum(forces, axis=0))) if forces else 0.0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...control.loop import ControlLoop
 from ...core.errors import HardwareFault
-from ...core.types import Array, Command, RobotState
+from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
 from ...simulation.delayed import DelayedPlant
@@ -38,7 +38,7 @@ def impedance_is_stable(
     """
     robot = robot.at_rate(rate)
     arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
-    loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.model)
+    loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.kinematics)
     motion = []
     try:
         for kin in _drive(loop, arm, delay, HELD[1]):
@@ -62,7 +62,7 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
     pose = RobotModel.of(robot).at(q).pose
     pull = np.concatenate((-PUSH[0] * pose[:3, 2], np.zeros(3)))
     arm = _TouchedArm(robot, q, push=pull, start=PRESSED[0], wall=wall)
-    loop = ControlLoop(robot, "admittance", CONTACT, model=arm.model)
+    loop = ControlLoop(robot, "admittance", CONTACT, model=arm.kinematics)
     goal = pose.copy()
     goal[:3, 3] += PRESS * pose[:3, 2]
     try:
@@ -88,36 +88,27 @@ def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) ->
         yield kin
 
 
-class _TouchedArm:
+class _TouchedArm(MujocoPlant):
     """A simulated arm with forces on its tip that are renewed at each physics step: a push, and a wall at its start."""
 
     def __init__(self, robot: RobotConfig, q: Array, *, push: Array, start: float, wall: float) -> None:
-        self.model = RobotModel.of(robot)
+        super().__init__(robot, rate=1.0 / PHYSICS_STEP)
+        self.reset(q)
+        self.kinematics = RobotModel.of(robot)
         self.forces: list[float] = []
-        self._plant = MujocoPlant(robot, rate=1.0 / PHYSICS_STEP)
-        self._plant.reset(q)
-        self._tip, self._push, self._start, self._wall = robot.tip, push, start, wall
-        pose = self.model.at(q).pose
+        self._tip, self._push, self._begin, self._wall = robot.tip, push, start, wall
+        pose = self.kinematics.at(q).pose
         self._place, self._inward = pose[:3, 3].copy(), pose[:3, 2].copy()
         self._force = 0.0
 
-    def open(self) -> None:
-        self._plant.open()
-
-    def close(self) -> None:
-        self._plant.close()
-
-    def write(self, command: Command) -> None:
-        self._plant.write(command)
-
     def read(self) -> RobotState:
-        acting = self._start <= self._plant.time < self._start + PUSH_LENGTH
+        acting = self._begin <= self.time < self._begin + PUSH_LENGTH
         wrench = self._push.copy() if acting else np.zeros(6)
         wrench[:3] -= self._force * self._inward
-        self._plant.push(self._tip, wrench[:3], wrench[3:])
-        state = self._plant.read()
+        self.push(self._tip, wrench[:3], wrench[3:])
+        state = super().read()
         if self._wall > 0.0:
-            depth = (self.model.at(state.q).pose[:3, 3] - self._place).dot(self._inward)
+            depth = (self.kinematics.at(state.q).pose[:3, 3] - self._place).dot(self._inward)
             self._force = self._wall * max(float(depth), 0.0)
             self.forces.append(self._force)
         return state

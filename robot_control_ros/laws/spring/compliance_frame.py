@@ -40,6 +40,7 @@ class ComplianceFrame:
     def __init__(self, name: str, kin: RobotDynamics) -> None:
         self.name = name
         self._offset: Array | None = None  # pose (4, 4) in the tip
+        self._seen: RobotDynamics | None = None  # that the pose and Jacobian of the link are of
         if name not in FRAMES:
             pose, jacobian = kin.model.link(name, kin.q)
             lever = pose[:3, 3] - kin.pose[:3, 3]
@@ -56,11 +57,16 @@ class ComplianceFrame:
         if self.name == BASE:
             return _BASE_AXES
         if self._is_link:
-            return np.asarray(kin.model.link(self.name, kin.q)[0][:3, :3])
+            return self._link(kin)[0][:3, :3]
         if self._offset is not None:
             return np.asarray(kin.pose[:3, :3].dot(self._offset[:3, :3]))
         pose = pose_ref if self.name == REFERENCE and pose_ref is not None else kin.pose
         return np.asarray(pose[:3, :3])
+
+    def _link(self, kin: RobotDynamics) -> tuple[Array, Array]:
+        if kin is not self._seen:
+            self._seen, self._found = kin, kin.model.link(self.name, kin.q)
+        return self._found
 
     def map(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
         """X (6, 6): from the tip's twist to that of the frame's origin along its axes; wrenches go back by Xᵀ."""
@@ -92,7 +98,7 @@ class ComplianceFrame:
         pull[1] = rotation_map.T.dot(turn)
         if couple is None:
             return pull.ravel(), None
-        return pull.ravel(), kin.model.link(self.name, kin.q)[1][3:].T.dot(couple)
+        return pull.ravel(), self._link(kin)[1][3:].T.dot(couple)
 
 
 def _at_lever(pull: Array, lever: Array, rotation_map: Array) -> Array:

@@ -70,7 +70,7 @@ class TunedParameters:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._tuned: dict[str, tuple[ParameterSet, GainSpec]] = {}  # by the parameter's name
-        node.add_pre_set_parameters_callback(self._complete)
+        node.add_pre_set_parameters_callback(lambda parameters: [self._completed(each) for each in parameters])
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._apply)
 
@@ -107,9 +107,6 @@ class TunedParameters:
         tuning.set(given)
         tuning.finish()
         node.set_parameters([Parameter(name, value=plain_value(s, tuning.target)) for name, s in specs.items()])
-
-    def _complete(self, parameters: list[Parameter]) -> list[Parameter]:
-        return [self._completed(parameter) for parameter in parameters]
 
     def _completed(self, parameter: Parameter) -> Parameter:
         """In full form: one number for all axes, integers for numbers. What can't be used stays, and is refused."""

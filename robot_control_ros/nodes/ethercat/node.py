@@ -63,25 +63,25 @@ class EthercatNode(Node):
     def __init__(self) -> None:
         super().__init__("ethercat")
         self.failed = False
-        self._declare_parameters()
-        self._robot = load_robot(self._value("robot"), self._value("profile"))
-        if not self._value("interface"):
+        chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
+        self._robot, self._interface = load_robot(chosen["robot"], chosen["profile"]), chosen["interface"]
+        if not self._interface:
             raise ConfigError("interface is empty: must be the network interface that the bus is on, such as eth1")
-        topology = self._value("topology") or self._robot.name
+        topology = chosen["topology"] or self._robot.name
         period = load_topology(topology).cycle
-        self._every = max(1, round(1.0 / (period * self._numbers["rate"]))) if self._numbers["rate"] else 1
+        self._every = max(1, round(1.0 / (period * chosen["rate"]))) if chosen["rate"] else 1
         settings = BusSettings(
-            interface=self._value("interface"),
+            interface=self._interface,
             topology=topology,
-            robot=self._value("robot"),
-            profile=self._value("profile"),
-            priority=round(self._numbers["realtime_priority"]),
-            processor=round(self._numbers["cpu_affinity"]),
-            command_timeout=self._numbers["command_timeout"],
-            bad_cycles=round(self._numbers["bad_cycles"]),
-            frame_timeout=self._numbers["frame_timeout"],
-            in_process=bool(self._value("in_process")),
-            watchdog=self._numbers["watchdog"],
+            robot=chosen["robot"],
+            profile=chosen["profile"],
+            priority=round(chosen["realtime_priority"]),
+            processor=round(chosen["cpu_affinity"]),
+            command_timeout=chosen["command_timeout"],
+            bad_cycles=round(chosen["bad_cycles"]),
+            frame_timeout=chosen["frame_timeout"],
+            in_process=chosen["in_process"],
+            watchdog=chosen["watchdog"],
         )
         self._client = BusClient(settings)
         try:
@@ -106,12 +106,6 @@ class EthercatNode(Node):
         self._thread.join()
         self._client.close()
         self._entities.close()
-
-    def _declare_parameters(self) -> None:
-        self._numbers = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
-
-    def _value(self, name: str) -> Any:
-        return self.get_parameter(name).value
 
     def _make_entities(self) -> None:
         entities, robot = self._entities, self._robot
@@ -239,7 +233,7 @@ class EthercatNode(Node):
 
     def _status(self, name: str, level: bytes, message: str, values: dict[str, Any]) -> DiagnosticStatus:
         status = DiagnosticStatus(level=level, name=f"{self.get_name()}: {name}", message=message)
-        status.hardware_id = self._value("interface")
+        status.hardware_id = self._interface
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         return status
 
