@@ -26,7 +26,7 @@ from processes import threads
 from robot_control_ros.bringup import NodeSpec, environment
 from robot_control_ros.robot.configuration import RobotConfig
 
-LIMIT = 30.0  # s, for anything to happen at all
+LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
 PERIOD = 0.002  # s between two stamps of a fake robot
 ANSWERED = 5.0  # s, for the answer of a service; a response may get lost before its client is known
 TIMED = ("controller", "watchdog")  # nodes that take real-time priority
@@ -144,7 +144,6 @@ class Ros:
 
     def __init__(self, folder: Path) -> None:
         import rclpy
-        from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
 
         self._domain = Domain()
@@ -154,7 +153,7 @@ class Ros:
             self._patch.setenv(name, value)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = _executor(self.context)
         self._nodes: list[Any] = []
         self.node = self.create_node("test")
         self.children: list[Child] = []
@@ -296,6 +295,15 @@ class Ros:
         from rcl_interfaces.srv import DescribeParameters
 
         return list(self.call(DescribeParameters, f"/{node}/describe_parameters", names=list(names)).descriptors)
+
+
+def _executor(context: Any) -> Any:
+    """The one that costs half the time of the other, where rclpy has it: Kilted and newer."""
+    try:
+        from rclpy.experimental import EventsExecutor as Executor
+    except ImportError:
+        from rclpy.executors import SingleThreadedExecutor as Executor
+    return Executor(context=context)
 
 
 def _parameters(values: Mapping[str, Any]) -> list[Any]:
