@@ -19,7 +19,7 @@ from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 
 STATES = 1000  # random ones, of each robot
-ROBOTS = [name for name in robot_names() if CommandMode.EFFORT in load_robot(name).profile.commands]
+ROBOTS = [name for name in robot_names() if name != "ur5e" and CommandMode.EFFORT in load_robot(name).profile.commands]
 SHOWN = (("ur5", "joint_pid_effort"), ("gen3", "impedance"))  # of the random trials: the others are long
 every_robot = pytest.mark.parametrize("name", ROBOTS)
 
@@ -274,7 +274,7 @@ def test_a_target_beyond_reach_is_told_when_the_arm_stands():
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize(("rate", "delay"), [(500.0, 0.0), (500.0, 0.002)])
+@pytest.mark.parametrize(("rate", "delay"), [pytest.param(500.0, 0.0, marks=pytest.mark.long), (500.0, 0.002)])
 @pytest.mark.parametrize("name", ["ur5", "gen3"])
 def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_comes_to_rest(name, rate, delay):
     pytest.importorskip("mujoco")
