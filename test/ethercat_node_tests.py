@@ -380,9 +380,9 @@ def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
     [
         ({"interface": ""}, "interface is empty: must be the network interface that the bus is on"),
         ({"interface": "nonsense0"}, "no network interface 'nonsense0'; interfaces: "),
-        ({"robot": "gen3"}, "unknown profile 'ethercat'; profiles: sim, "),
+        pytest.param({"robot": "gen3"}, "unknown profile 'ethercat'; profiles: sim, ", marks=pytest.mark.long),
         ({"topology": "planar_two_link"}, "no slave moves shoulder_pan_joint"),
-        ({"command_timeout": 5.0}, "command_timeout = 5: must be a number within"),
+        pytest.param({"command_timeout": 5.0}, "command_timeout = 5: must be a number within", marks=pytest.mark.long),
     ],
 )
 def test_what_cannot_be_is_refused_at_start(ros, bus, parameters, words):

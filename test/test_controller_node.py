@@ -873,7 +873,11 @@ def test_a_shut_down_controller_leaves_the_robot_safe_and_stays_to_be_asked(new_
 
 @pytest.mark.parametrize(
     "signals",
-    [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)],
+    [
+        (signal.SIGTERM,),
+        (signal.SIGINT, signal.SIGTERM),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ((signal.SIGINT,), (signal.SIGINT, signal.SIGINT))),
+    ],
     ids=lambda signals: "+".join(number.name for number in signals),
 )
 def test_a_controller_that_ends_leaves_the_robot_safe(new_ros, model, signals):

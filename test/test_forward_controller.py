@@ -80,7 +80,10 @@ class Setup:
         assert (np.abs(self.arm.v[begin:]) <= self.limits.velocity).all()
 
 
-@pytest.fixture(params=list(CommandMode), ids=lambda mode: mode.value, scope="module")
+MODES = [pytest.param(mode, marks=pytest.mark.long if mode is CommandMode.VELOCITY else ()) for mode in CommandMode]
+
+
+@pytest.fixture(params=MODES, ids=lambda mode: mode.value, scope="module")
 def setup(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("managed")
     with pytest.MonkeyPatch.context() as patch, Ros(folder) as ros:
