@@ -146,6 +146,8 @@ class Ros:
         import rclpy
         from rclpy.signals import SignalHandlerOptions
 
+        from robot_control_ros.nodes.common.running import make_executor
+
         self._domain = Domain()
         self.environment, self._folder = ros_environment(self._domain), folder
         self._patch = pytest.MonkeyPatch()
@@ -153,7 +155,7 @@ class Ros:
             self._patch.setenv(name, value)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self.executor = _executor(self.context)
+        self.executor = make_executor(self.context)
         self._nodes: list[Any] = []
         self.node = self.create_node("test")
         self.children: list[Child] = []
@@ -295,15 +297,6 @@ class Ros:
         from rcl_interfaces.srv import DescribeParameters
 
         return list(self.call(DescribeParameters, f"/{node}/describe_parameters", names=list(names)).descriptors)
-
-
-def _executor(context: Any) -> Any:
-    """The one that costs half the time of the other, where rclpy has it: Kilted and newer."""
-    try:
-        from rclpy.experimental import EventsExecutor as Executor
-    except ImportError:
-        from rclpy.executors import SingleThreadedExecutor as Executor
-    return Executor(context=context)
 
 
 def _parameters(values: Mapping[str, Any]) -> list[Any]:
