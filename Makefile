@@ -9,8 +9,8 @@ ARGS ?=
 # files, RMW_IMPLEMENTATION may name a middleware that isn't there, and LD_LIBRARY_PATH makes the wheels load that
 # ROS's libraries. LD_LIBRARY_PATH is left alone where no ROS is sourced. The last variable is the ROS wheels' mark
 # "libraries already found", wrong if it comes from another environment. To test against the sourced ROS itself,
-# use `colcon test`.
-unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# use `colcon test`. PYTHONDONTWRITEBYTECODE would make each of the many processes of the tests compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
 ifneq ($(AMENT_PREFIX_PATH),)
 unexport LD_LIBRARY_PATH
 endif

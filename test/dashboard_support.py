@@ -23,7 +23,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 websocket = pytest.importorskip("websockets.sync.client", reason="the page needs viser")
-LIMIT = 20.0  # s
+LIMIT = 60.0  # s
 ROBOT = load_robot("ur5")
 HOME = RobotModel.of(ROBOT).update(np.array(ROBOT.home), np.zeros(ROBOT.n)).pose
 STIFFNESS = (500.0, 500.0, 500.0, 50.0, 50.0, 50.0)

@@ -131,7 +131,7 @@ class Emulator:
 
     def close(self) -> int:
         self.process.stdin.close()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
 
 def ip(*arguments: str) -> str:

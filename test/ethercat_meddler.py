@@ -158,7 +158,7 @@ class Emulator:
 
     def close(self) -> None:
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def resident(process: int) -> float:

@@ -201,7 +201,10 @@ def test_a_mailbox_error_is_its_slave_s_alone():
             master.access.write_sdo(1, SdoWrite(0x6065, "u32", 5))
 
 
-@pytest.mark.parametrize("command", [("scan",), ("scan", "--template"), ("info",)])
+@pytest.mark.parametrize(
+    "command",
+    [("scan",), *(pytest.param(each, marks=pytest.mark.long) for each in (("scan", "--template"), ("info",)))],
+)
 def test_a_mailbox_error_ends_no_command(capsys, command):
     pairs = drives()
     pairs[0][0].mailbox.error = 0x0006
@@ -247,7 +250,7 @@ def test_a_name_that_is_not_utf_8_is_shown(capsys, name):
     assert name[:1].decode("latin-1") in shown or "?" in shown
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_a_damaged_eeprom_ends_in_words(capsys, seed, topology):
     import random
 

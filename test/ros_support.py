@@ -26,7 +26,7 @@ from processes import threads
 from robot_control_ros.bringup import NodeSpec, environment
 from robot_control_ros.robot.configuration import RobotConfig
 
-LIMIT = 30.0  # s, for anything to happen at all
+LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
 PERIOD = 0.002  # s between two stamps of a fake robot
 ANSWERED = 5.0  # s, for the answer of a service; a response may get lost before its client is known
 TIMED = ("controller", "watchdog")  # nodes that take real-time priority
@@ -144,8 +144,9 @@ class Ros:
 
     def __init__(self, folder: Path) -> None:
         import rclpy
-        from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
+
+        from robot_control_ros.nodes.common.running import make_executor
 
         self._domain = Domain()
         self.environment, self._folder = ros_environment(self._domain), folder
@@ -154,7 +155,7 @@ class Ros:
             self._patch.setenv(name, value)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = make_executor(self.context)
         self._nodes: list[Any] = []
         self.node = self.create_node("test")
         self.children: list[Child] = []

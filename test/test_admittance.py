@@ -436,7 +436,7 @@ def droop(log, robot, wrench, bandwidth):
 )
 def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(robot, output, bandwidth):
     force = np.array([10.0, -6.0, 0.0 if robot == "planar_two_link" else 8.0])
-    log = simulate(robot, "admittance", {"output": output}, duration=9.0, push=Push(force))
+    log = simulate(robot, "admittance", {"output": output}, duration=6.0, push=Push(force))
     assert log.mode is CommandMode(output)
     expected = force / 500.0 + droop(log, robot, np.concatenate((force, np.zeros(3))), bandwidth)[:3]
     np.testing.assert_allclose(-log.pose_error[-1, :3], expected, rtol=0.01, atol=5e-5)
@@ -447,9 +447,9 @@ def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(ro
 def test_a_gen3_without_a_sensor_gives_way_to_what_its_joint_torques_tell():
     robot = load_robot("gen3")
     robot = replace(robot, profile=replace(robot.profile, wrench={"source": "joint_effort"}))
-    push = Push((10.0, 0.0, 0.0), start=0.5, duration=5.0)
-    log = simulate(robot, "admittance", duration=11.0, push=push)
-    before, pushed = log.t < push.start, (log.t > 5.0) & (log.t < 5.5)
+    push = Push((10.0, 0.0, 0.0), start=0.5, duration=3.0)
+    log = simulate(robot, "admittance", duration=6.5, push=push)
+    before, pushed = log.t < push.start, (log.t > 3.0) & (log.t < 3.5)
     assert np.abs(log.pose_error[before]).max() < 1e-4
     np.testing.assert_allclose(-log.pose_error[pushed, 0], 10.0 / 500.0, rtol=0.1)
     assert np.ptp(log.pose_error[pushed, :3], axis=0).max() < 2e-4

@@ -869,7 +869,7 @@ def test_the_environment_of_this_process_is_where_it_starts_from(prefix, monkeyp
 def test_a_process_that_ends_is_named_with_its_exit_status():
     with Processes([NodeSpec("no_such_node", "ghost")]) as processes:
         process = processes.start(NodeSpec("no_such_node", "second"))
-        process.wait(30.0)
+        process.wait(60.0)
         with pytest.raises(HardwareFault, match=r"the (ghost|second) ended with exit status 1; see its messages above"):
             processes.check()
 

@@ -73,10 +73,11 @@ class Arm:
 
     def run(self, condition, what):
         """Exchange states and commands until the condition holds, and that same condition is what is waited for."""
-        deadline = time.monotonic() + 30.0
-        while not condition():
-            assert time.monotonic() < deadline, what
+        for _ in range(5000):
+            if condition():
+                return
             self.robot.exchange()
+        pytest.fail(what)
 
     def settle(self):
         """Exchange until the command has stayed the same for 30 cycles; returns it."""
@@ -353,7 +354,7 @@ def test_a_joint_state_without_velocities_gives_the_safe_output(arm):
 
 
 def test_every_joint_state_gets_exactly_one_command(arm):
-    count, sent, due = len(arm.robot.commands), 2500, time.monotonic()
+    count, sent, due = len(arm.robot.commands), 1000, time.monotonic()
     for _ in range(sent):
         while time.monotonic() < due:
             arm.ros.spin(0.0)
@@ -715,7 +716,7 @@ def test_hold_makes_the_present_pose_the_reference(arm):
 
 
 def test_go_home_leads_the_reference_home(arm):
-    arm.robot.q = arm.robot.q + 4.0 * OFFSET
+    arm.robot.q = arm.robot.q + 2.0 * OFFSET
     arm.robot.begin(arm.holding)
     assert arm.ros.trigger("/controller/go_home").success
     home = arm.model.at(np.array(ROBOT.home)).pose
@@ -735,7 +736,9 @@ def test_zero_wrench_makes_the_present_wrench_zero(arm):
     np.testing.assert_allclose(arm.telemetry()[1]["wrench"][:3], pushed, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("frame", ["base_link", "tool0", pytest.param("forearm_link", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "frame", ["tool0", *(pytest.param(other, marks=pytest.mark.long) for other in ("base_link", "forearm_link"))]
+)
 def test_a_target_pose_may_be_in_any_frame(arm, frame):
     kin = arm.model.update(arm.robot.q, np.zeros(ROBOT.n))
     offset = make_pose(np.array([0.03, -0.02, 0.05]), rotation_exp(np.array([0.1, -0.2, 0.15])))
@@ -870,7 +873,11 @@ def test_a_shut_down_controller_leaves_the_robot_safe_and_stays_to_be_asked(new_
 
 @pytest.mark.parametrize(
     "signals",
-    [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)],
+    [
+        (signal.SIGTERM,),
+        (signal.SIGINT, signal.SIGTERM),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ((signal.SIGINT,), (signal.SIGINT, signal.SIGINT))),
+    ],
     ids=lambda signals: "+".join(number.name for number in signals),
 )
 def test_a_controller_that_ends_leaves_the_robot_safe(new_ros, model, signals):

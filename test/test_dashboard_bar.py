@@ -26,7 +26,8 @@ pytestmark = pytest.mark.alone  # it draws in software, which takes both process
 in_browser = pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM")
 AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")  # path of axe.min.js, or the package that has it
 
-SIZES = [(320, 568), (390, 844), (640, 480), (844, 390), (1280, 720), (1920, 1080)]
+SIZES = [(320, 568), (844, 390), (1920, 1080)]
+MORE_SIZES = [pytest.param(*size, marks=pytest.mark.long) for size in ((390, 844), (640, 480), (1280, 720))]
 RUNNING = Health(True, 0.0, "active", diagnosis={"rate [Hz]": "499.6"})
 KEYS = {"Tab": 9, "Escape": 27}
 READY = "document.querySelector('canvas[data-engine]') && !document.querySelector('.mantine-Loader-root')"
@@ -116,7 +117,7 @@ def stops(link):
 
 
 @in_browser
-@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize(("width", "height"), [*SIZES, *MORE_SIZES])
 def test_stop_and_the_state_are_in_sight_at_every_size(browser, link, width, height):
     resize(browser, width, height)
     shown = ("#stop", "#bar-state", "#bar-details")
@@ -129,7 +130,7 @@ def test_stop_and_the_state_are_in_sight_at_every_size(browser, link, width, hei
 
 
 @in_browser
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 def test_stop_is_in_sight_with_the_panel_folded_and_the_panel_keeps_its_place(browser, link, width):
     resize(browser, width, 800)
     browser.wait(lambda: browser.box("UR5 (CB3)"), "the panel")
@@ -290,7 +291,9 @@ def drag(viewer, x, begin=True):
 
 @in_browser
 @pytest.mark.skipif(AXE is None, reason="needs axe-core: the extra `test`, or AXE_CORE=…/axe.min.js of the npm package")
-@pytest.mark.parametrize("kind", [Page, JointPage, PlanarPage])
+@pytest.mark.parametrize(
+    "kind", [Page, *(pytest.param(each, marks=pytest.mark.long) for each in (JointPage, PlanarPage))]
+)
 def test_axe_finds_nothing_serious(kind):
     made = kind(*([FakeLink()] if kind is Page else []), port=free_port())
     try:

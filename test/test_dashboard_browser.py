@@ -119,6 +119,7 @@ def test_stop_deactivates_the_controller_and_activate_starts_it(home):
     system.ros.until(lambda: browser.shows(ACTIVE), "a page that says so")
 
 
+@pytest.mark.long  # test_dashboard_node.py and test_dashboard_bar.py have its two halves
 def test_a_killed_controller_shows_within_a_second_and_a_new_one_is_found(home):
     system, browser = home
     times = []
@@ -137,6 +138,7 @@ def test_a_killed_controller_shows_within_a_second_and_a_new_one_is_found(home):
     assert min(times) < 1.0, times
 
 
+@pytest.mark.long  # test_dashboard_bar.py has it without a robot
 def test_a_browser_finds_a_page_that_was_started_again(home):
     system, browser = home
     assert system.children["dashboard"].end(signal.SIGTERM) == 0

@@ -54,6 +54,7 @@ def read_csv(path):
     return header, np.array(rows, dtype=float)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.sim
 def test_the_demonstration_shows_and_records_itself_and_leaves_nothing_behind(demo, tmp_path):

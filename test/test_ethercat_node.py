@@ -17,13 +17,19 @@ LIMIT = 300.0  # s
 TESTS = Path(__file__).with_name("ethercat_node_tests.py")
 
 
-def test_the_node_and_its_controllers_over_an_emulated_bus():
+@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+def test_the_node_and_its_controllers_over_an_emulated_bus(which):
     for module in ("rclpy", "pysoem", "mujoco"):
         pytest.importorskip(module)
     if why_not := why_no_namespace():
         pytest.skip(why_not)
     ended = subprocess.run(
-        [sys.executable, TESTS], cwd=TESTS.parents[1], capture_output=True, text=True, timeout=LIMIT, check=False
+        [sys.executable, TESTS, "-m", which],
+        cwd=TESTS.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
     )
     print(ended.stdout, ended.stderr)
     assert ended.returncode == 0

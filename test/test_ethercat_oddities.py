@@ -17,12 +17,18 @@ LIMIT = 280.0  # s
 TESTS = Path(__file__).with_name("ethercat_oddity_tests.py")
 
 
-def test_odd_slaves_are_read_used_or_refused_in_words():
+@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+def test_odd_slaves_are_read_used_or_refused_in_words(which):
     pytest.importorskip("pysoem")
     if why_not := why_no_namespace():
         pytest.skip(why_not)
     ended = subprocess.run(
-        [sys.executable, TESTS], cwd=TESTS.parents[1], capture_output=True, text=True, timeout=LIMIT, check=False
+        [sys.executable, TESTS, "-m", which],
+        cwd=TESTS.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
     )
     print(ended.stdout, ended.stderr)
     assert ended.returncode == 0

@@ -129,7 +129,7 @@ def test_no_torn_record_while_another_process_writes_at_full_speed(memory):
 
 def test_a_writer_killed_anywhere_leaves_a_record_and_the_next_one_goes_on(memory):
     latest, last = Latest(memory.region("latest")), 0
-    for _ in range(5):
+    for _ in range(3):
         writer = started(WRITER, memory.path)
         goal = last + 500
         while latest.number < goal:

@@ -31,7 +31,11 @@ MOVING = {name: robot for name, robot in ROBOTS.items() if name != "ur5e"}
 every_moving_robot = pytest.mark.parametrize("robot", MOVING.values(), ids=MOVING)
 RATES = [(name, rate) for name in MOVING for rate in ((500.0, 1000.0) if name == "ur5" else (500.0,))]
 every_robot_and_rate = pytest.mark.parametrize(
-    ("robot", "rate"), [pytest.param(ROBOTS[name], rate, id=f"{name}-{rate:g}") for name, rate in RATES]
+    ("robot", "rate"),
+    [
+        pytest.param(ROBOTS[name], rate, id=f"{name}-{rate:g}", marks=() if rate == 500.0 else pytest.mark.long)
+        for name, rate in RATES
+    ],
 )
 every_vendors_robot = pytest.mark.parametrize("name", VENDOR)
 
@@ -341,7 +345,7 @@ def test_impedance_follows_a_slow_circle_about_home(robot):
     def circle(start):
         return Circle(start, 0.08, period=5.0, normal=(0.0, 0.0, 1.0))
 
-    log = simulate(robot, reference=circle, duration=8.0)
+    log = simulate(robot, reference=circle, duration=5.5)
     assert np.ptp(log.pose[:, 0, 3]) > 0.15
     lag = 0.08 * (2.0 * np.pi / 5.0) ** 2 / slowest_swing(robot, [500.0] * 3 + [50.0] * 3) ** 2
     assert abs(log.pose_error[:, :3]).max() < max(lag, 0.005)

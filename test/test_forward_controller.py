@@ -80,7 +80,10 @@ class Setup:
         assert (np.abs(self.arm.v[begin:]) <= self.limits.velocity).all()
 
 
-@pytest.fixture(params=list(CommandMode), ids=lambda mode: mode.value, scope="module")
+MODES = [pytest.param(mode, marks=pytest.mark.long if mode is CommandMode.VELOCITY else ()) for mode in CommandMode]
+
+
+@pytest.fixture(params=MODES, ids=lambda mode: mode.value, scope="module")
 def setup(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("managed")
     with pytest.MonkeyPatch.context() as patch, Ros(folder) as ros:
@@ -89,7 +92,7 @@ def setup(request, tmp_path_factory):
 
 
 EVERY = list(itertools.product(("before", "after", "none"), (False, True), (True, False), (False, True)))
-USUAL = [("before", False, True, False), ("before", True, False, True), ("after", False, False, False), EVERY[-1]]
+USUAL = [("before", False, True, False), ("before", True, False, True), EVERY[-1]]
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def ros(tmp_path):
         yield made
 
 
-def test_what_stops_it_half_way_leaves_law_gains_and_an_arm_that_holds(ros):
+def test_ctrl_c_half_way_leaves_law_gains_and_an_arm_that_holds(ros):
     system = System(ros, real_time_factor=0.4)  # so that a busy machine keeps up
     process = system.started("--joints", "elbow_joint")
     process.send_signal(signal.SIGINT)
@@ -92,6 +92,10 @@ def test_what_stops_it_half_way_leaves_law_gains_and_an_arm_that_holds(ros):
     assert system.is_as_before()
     ros.until(system.rests, "an arm at rest")
 
+
+@pytest.mark.long
+def test_a_controller_that_is_stopped_half_way_has_law_and_gains_as_before(ros):
+    system = System(ros, real_time_factor=0.4)
     process = system.started("--joints", "elbow_joint")
     deactivate = Transition(id=Transition.TRANSITION_DEACTIVATE)  # what STOP on the page does
     assert ros.call(ChangeState, "/controller/change_state", transition=deactivate).success
@@ -140,7 +144,7 @@ def test_who_does_not_agree_moves_nothing(system, answer, status):
 @pytest.fixture(scope="module")
 def system(tmp_path_factory):
     with Ros(tmp_path_factory.mktemp("identify")) as made:
-        yield System(made)
+        yield System(made, real_time_factor=0.05)  # nothing moves
 
 
 def identified(folder, seed):

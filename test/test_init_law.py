@@ -34,6 +34,12 @@ def test_the_line_that_it_prints_runs_the_law_and_its_test_passes(folder, capsys
     assert ran.returncode == 0, ran.stderr
     tested = python("-m", "pytest", "-q", "test_hanging_spring.py")
     assert tested.returncode == 0, tested.stdout
+
+
+@pytest.mark.long
+@pytest.mark.sim
+def test_its_test_finds_what_is_wrong(folder):
+    assert main(["init-law", "hanging_spring"]) == 0
     law = folder / "hanging_spring.py"
     law.write_text(law.read_text(encoding="utf-8").replace('"gravity": kin.gravity', '"gravity": 0.5 * kin.gravity'))
     assert python("-m", "pytest", "-q", "test_hanging_spring.py").returncode == 1

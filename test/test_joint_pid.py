@@ -356,7 +356,7 @@ MODES = {"joint_pid": CommandMode.VELOCITY, "joint_pid_effort": CommandMode.EFFO
 
 @pytest.mark.sim
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
 def test_with_its_defaults_a_ur5_follows_a_move_and_arrives(ur5, ur5_model, law, rate):
     home = np.array(ur5.home)
     goal = home + np.array([0.5, -0.3, 0.4, -0.6, 0.5, 0.8])
@@ -371,7 +371,7 @@ def test_with_its_defaults_a_ur5_follows_a_move_and_arrives(ur5, ur5_model, law,
 
 @pytest.mark.sim
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
 def test_with_its_defaults_a_ur5_stays_bounded_when_the_target_jumps_and_when_it_is_pushed(ur5, ur5_model, law, rate):
     home = np.array(ur5.home)
     goal = home + 0.3

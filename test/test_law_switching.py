@@ -157,7 +157,8 @@ def settle_on(rig, pose):
 
 
 @pytest.mark.parametrize("robot", USUAL)
-@pytest.mark.parametrize("motion", [pytest.param("circle", marks=LONG), "joint move", pytest.param("push", marks=LONG)])
+@pytest.mark.parametrize("motion", MOTIONS)
+@pytest.mark.long
 def test_twenty_switches_while_moving_neither_jerk_nor_lose_the_target(robot, motion):
     rng = np.random.default_rng(7)
     rig = Rig(robot, VARIANTS[0])
@@ -191,7 +192,7 @@ def test_the_order_of_switches_holds_every_pair_once():
 
 
 @pytest.mark.parametrize("robot", USUAL)
-@pytest.mark.parametrize("motion", ["circle", "push"])
+@pytest.mark.parametrize("motion", ["circle", pytest.param("push", marks=LONG)])
 def test_every_law_takes_over_from_every_other_one(robot, motion):
     rig = Rig(robot, VARIANTS[0])
     start = rig.loop.tip()

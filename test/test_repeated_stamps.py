@@ -23,10 +23,10 @@ pytestmark = pytest.mark.sim
 LAWS = law_names(plugins=False)
 FORCE = np.array([20.0, 0.0, 0.0])  # N
 FLOATING = "gravity_compensation"  # has no target
-COMMAND_EACH_MODE = ("joint_impedance", "admittance", "joint_pid")  # effort, position, velocity
+SHOWN = ("ur5", "admittance")  # integrates most
 CASES = [
-    pytest.param(name, law, marks=[] if name == "ur5" and law in COMMAND_EACH_MODE else pytest.mark.long)
-    for name in ("ur5", "ur5e", "gen3", "planar_two_link")
+    pytest.param(name, law, marks=[] if (name, law) == SHOWN else pytest.mark.long)
+    for name in ("ur5", "gen3", "planar_two_link")
     for law in LAWS
 ]
 

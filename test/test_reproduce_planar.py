@@ -36,10 +36,12 @@ def page_trajectory(steps, inertia=1.0 / 48.0, stiffness=50.0, damping=5.0, star
     return np.array(tips)
 
 
+@pytest.mark.long
 def test_every_figure_of_the_page_is_met(result):
     assert [(row.name, row.measured, row.bounds()) for row in result.failed] == []
 
 
+@pytest.mark.long
 def test_no_experiment_is_left_out(result):
     names = " | ".join(row.name for row in result.rows)
     for variant in VARIANTS:
@@ -49,6 +51,7 @@ def test_no_experiment_is_left_out(result):
     assert sum(row.name[:4] in ("x at", "y at") for row in result.rows) == 2 * len(POINTS)
 
 
+@pytest.mark.long
 def test_figures_and_series_are_written(result, tmp_path):
     files = {path.name for path in result.write(tmp_path, "planar")}
     assert files == {

@@ -12,6 +12,8 @@ from robot_control_ros.experiments.reproduce.motion_model import TaskSpaceMotion
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def result():

@@ -226,7 +226,7 @@ def test_velocity_stays_within_its_limits_and_changes_within_a_quarter_of_a_seco
     assert np.abs(np.diff(speeds, axis=0)).max(axis=0) == pytest.approx(np.array([2.0, 3.0]) * 4.0 * DT)
 
 
-@pytest.mark.parametrize("rate", [1000.0, 500.0, 125.0])
+@pytest.mark.parametrize("rate", [pytest.param(1000.0, marks=pytest.mark.long), 500.0, 125.0])
 @pytest.mark.parametrize("towards", [1.0, -1.0])
 def test_velocity_ends_before_a_position_limit_is_passed(rate, towards):
     """The commands integrated by a robot that follows them exactly, from many distances."""
