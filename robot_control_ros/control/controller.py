@@ -19,6 +19,7 @@ from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.payload import AT_REST
+from .contact.contact_monitor import ContactReport
 from .wrench_supply import estimate
 
 
@@ -35,6 +36,7 @@ class LoopReport:
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
         spring_load: force of the spring without its bound, over the bound; 0 where there is none.
+        contact: see :class:`~.contact.contact_monitor.ContactReport`.
     """
 
     state: RobotState
@@ -49,6 +51,7 @@ class LoopReport:
     restart_reason: str
     warning: str
     spring_load: float
+    contact: ContactReport
 
 
 class Motion(Protocol):
@@ -78,6 +81,16 @@ class WrenchInput(Protocol):
 
     def zero(self) -> object: ...
     def set_tare(self, tare: Array) -> None: ...
+
+
+class ContactInput(Protocol):
+    """Detection of contacts and what it does; see :class:`~.contact.contact_monitor.ContactMonitor`."""
+
+    settings: ParameterSet
+
+    def clear(self) -> str: ...
+    def begin_learning(self) -> object: ...
+    def learned(self) -> dict[str, list[float]]: ...
 
 
 class Controller(Protocol):
@@ -110,6 +123,8 @@ class Controller(Protocol):
     def motion(self) -> Motion: ...
     @property
     def wrench(self) -> WrenchInput: ...
+    @property
+    def contact(self) -> ContactInput: ...
     @property
     def reference(self) -> Reference: ...
     @property
