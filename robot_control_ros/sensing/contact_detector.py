@@ -19,7 +19,7 @@ UNITS = {TORQUE: "N·m", WRENCH: "N", FOLLOWING: "rad"}
 
 
 @dataclass(frozen=True)
-class Contact:
+class DetectedContact:
     """Something touches the arm.
 
     Attributes:
@@ -188,7 +188,7 @@ class ContactDetector:
         motion: tuple[Array, Array] | None,
         dt: float,
         everything: bool = False,
-    ) -> Contact | None:
+    ) -> DetectedContact | None:
         """What touches the arm at a sample; None for nothing.
 
         Args:
@@ -232,7 +232,7 @@ class ContactDetector:
         self._observer.reset()
         self._lag = np.zeros(len(self._joints))
 
-    def _contact(self, detector: str, excess: Excess, time: float) -> Contact:
+    def _contact(self, detector: str, excess: Excess, time: float) -> DetectedContact:
         sensor = detector == WRENCH
         joint, link = ("", self._tip) if sensor else (self._joints[excess.joint], self._links[excess.joint])
-        return Contact(detector, excess.clamping, joint, link, time, time, excess.size, excess.limit)
+        return DetectedContact(detector, excess.clamping, joint, link, time, time, excess.size, excess.limit)

@@ -14,7 +14,7 @@ from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from ...robot.inverse_kinematics import DifferentialKinematics
 from ...robot.model import RobotDynamics, RobotModel
-from ...sensing.contact_detector import FOLLOWING, TORQUE, Contact, ContactDetector
+from ...sensing.contact_detector import FOLLOWING, TORQUE, ContactDetector, DetectedContact
 from ...sensing.contact_settings import ContactSettings
 from ...sensing.contact_thresholds import ThresholdLearning
 from ...sensing.wrench import WrenchPipeline
@@ -38,7 +38,7 @@ class ContactReport:
         learnt: samples that thresholds are learnt from so far [s]; negative where none are learnt.
     """
 
-    contact: Contact | None
+    contact: DetectedContact | None
     reaction: str
     load: Array
     learnt: float
@@ -78,7 +78,7 @@ class ContactMonitor:
         self._detector = ContactDetector(robot.joints, model.links, robot.tip)
         self._reaction = ContactReaction(robot, model.limits)
         self._differential = DifferentialKinematics(np.array(robot.axes))
-        self._contact: Contact | None = None
+        self._contact: DetectedContact | None = None
         self._latched = ""
         self._learning: ThresholdLearning | None = None
         self._v = np.zeros(robot.n)  # of the reference
@@ -145,7 +145,7 @@ class ContactMonitor:
         """What is commanded in place of the law's command; see :meth:`ContactReaction.command`."""
         return self._reaction.command(mode, state, kin, safety, dt) if self._latched else None
 
-    def _take(self, found: Contact) -> None:
+    def _take(self, found: DetectedContact) -> None:
         before = self._contact
         if before is None or (found.start - before.last > SEPARATE and not self._latched):
             self._contact = found
@@ -153,7 +153,7 @@ class ContactMonitor:
             larger = max(before, found, key=lambda each: each.size / each.limit)
             self._contact = replace(larger, start=before.start, last=found.last)
 
-    def _torque(self, found: Contact, force: Array | None, kin: RobotDynamics) -> Array:
+    def _torque(self, found: DetectedContact, force: Array | None, kin: RobotDynamics) -> Array:
         """What the contact exerts on the joints (n,) [N·m], as far as it is known."""
         if found.detector == TORQUE:
             return self._detector.residual if found.clamping else self._detector.torque.deviation

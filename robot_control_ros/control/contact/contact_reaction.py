@@ -25,9 +25,10 @@ class ContactReaction:
 
     - ``brake``: tau = g - λ M(q) q̇ until all joints are slower than 0.05 rad/s, for 0.1 s at most. λ = 60/s, less
       where states are old: as M is positive definite it only takes energy.
-    - ``soft``: tau = g - D q̇ with the robot's safe_damping, for as long as it lasts: any push moves the arm away.
     - ``retreat``: tau = g + r - D q̇ for 0.3 s, r being the external torque at the contact, at most a tenth of
-      the effort limits: away from what pushes, with a speed that D bounds.
+      the effort limits: away from what pushes, with a speed that D, the robot's safe_damping, bounds.
+    - ``soft``: the same, and then tau = g - D q̇ for as long as it lasts: any push moves the arm away. Without the
+      first, dry friction would hold the arm against what it touches.
 
     Position and velocity controlled joints can't give way. ``brake`` stops them at the largest deceleration. ``soft``
     and ``retreat`` then lead them back along the path of the last 0.3 s.
@@ -82,9 +83,10 @@ class ContactReaction:
                 return None
             rate = min(BRAKING, 1.0 / (math.e * (state.age + dt)))
             return np.asarray(holding - rate * kin.mass.dot(state.v))
-        if self._kind == "soft":
-            return np.asarray(holding - self._damping * state.v)
-        return None if self._time >= PUSHED else np.asarray(holding + self._torque - self._damping * state.v)
+        if self._time >= PUSHED and self._kind == "retreat":
+            return None
+        away = self._torque if self._time < PUSHED else 0.0
+        return np.asarray(holding + away - self._damping * state.v)
 
     def _motion(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
         """Positions, or velocities: brake, then back along the path."""
