@@ -18,6 +18,7 @@ from ..laws.running_law import RunningLaw
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
+from ..sensing.contact_detector import DetectedContact
 from ..sensing.payload import AT_REST
 from .contact.contact_monitor import ContactReport
 from .wrench_supply import estimate
@@ -87,6 +88,8 @@ class ContactInput(Protocol):
     """Detection of contacts and what it does; see :class:`~.contact.contact_monitor.ContactMonitor`."""
 
     settings: ParameterSet
+    found: DetectedContact | None
+    reaction: str
 
     def clear(self) -> str: ...
     def begin_learning(self) -> object: ...

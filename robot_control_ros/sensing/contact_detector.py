@@ -121,8 +121,7 @@ class ContactDetector:
     - the external joint torques of a momentum observer, where joint torques are measured: a contact anywhere. Near a
       joint's axis, and below the dry friction of an arm at rest, nothing is seen;
     - the length of the force at the wrist sensor: a contact beyond it;
-    - how far joints lag their position commands, or the integral of what they lag their velocity commands, without its
-      slow part.
+    - how far joints lag their position commands, or the integral of what they lag their velocity commands.
 
     The high-pass takes out payloads and errors of the model. The last joint over its threshold bounds the touched link
     from below: a force on a link moves no joint beyond it.
@@ -224,7 +223,7 @@ class ContactDetector:
             return None
         if command.mode is CommandMode.POSITION:
             return np.asarray(command.values - kin.q)
-        self._lag = self._lag + dt * (command.values - state.v) - self._rate * dt * self._lag
+        self._lag = self._lag + dt * (command.values - state.v)
         return self._lag
 
     def restart(self) -> None:

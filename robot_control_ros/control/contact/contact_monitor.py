@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import is_not
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,12 @@ class ContactReport:
     load: Array
     learnt: float
 
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> ContactReport:
+        """From its fields, the contact as a dictionary of its own."""
+        contact = fields["contact"]
+        return cls(**fields | {"contact": contact and DetectedContact(**contact)})
+
     @property
     def message(self) -> str:
         """What holds the arm back; empty where nothing does."""
@@ -65,6 +72,8 @@ class ContactMonitor:
 
     Attributes:
         settings: may be changed at any time.
+        found: the last contact; None where there was none since the last clear.
+        reaction: that goes on until it is cleared; empty for none.
 
     Raises:
         ConfigError: a setting of the robot is refused.
@@ -76,10 +85,10 @@ class ContactMonitor:
         self.settings = ParameterSet(ContactSettings, robot.n, robot.contact)
         self._wrench, self._references = wrench, references
         self._detector = ContactDetector(robot.joints, model.links, robot.tip)
-        self._reaction = ContactReaction(robot, model.limits)
+        self._react = ContactReaction(robot, model.limits)
         self._differential = DifferentialKinematics(np.array(robot.axes))
-        self._contact: DetectedContact | None = None
-        self._latched = ""
+        self.found: DetectedContact | None = None
+        self.reaction = ""
         self._learning: ThresholdLearning | None = None
         self._v = np.zeros(robot.n)  # of the reference
         self._normal: tuple[object, object, object] = _NOTHING  # law, settings of the wrench and tare
@@ -88,13 +97,13 @@ class ContactMonitor:
     @property
     def message(self) -> str:
         """See :class:`ContactReport`."""
-        return self.report().message if self._latched else ""
+        return self.report().message if self.reaction else ""
 
     def report(self) -> ContactReport:
         """What there is to say."""
         watch = self._detector.torque if self._detector.torque.watches else self._detector.following
         learnt = -1.0 if self._learning is None else self._learning.seconds
-        return ContactReport(self._contact, self._latched, watch.load, learnt)
+        return ContactReport(self.found, self.reaction, watch.load, learnt)
 
     # --- in the cycle ---
 
@@ -129,29 +138,29 @@ class ContactMonitor:
         if learning is not None and motion is not None:
             learning.add(detector.deviations(), motion, dt)
         if found is None:
-            if not self._latched:
-                self._reaction.remember(kin.q)
+            if not self.reaction:
+                self._react.remember(kin.q)
             return ""
         self._take(found)
-        if self._latched or settings.reaction == "none":
+        if self.reaction or settings.reaction == "none":
             return ""
-        self._latched = settings.reaction
-        self._reaction.begin(self._latched, self._torque(found, force, kin))
+        self.reaction = settings.reaction
+        self._react.begin(self.reaction, self._torque(found, force, kin))
         return self.message
 
     def command(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
     ) -> Command | None:
         """What is commanded in place of the law's command; see :meth:`ContactReaction.command`."""
-        return self._reaction.command(mode, state, kin, safety, dt) if self._latched else None
+        return self._react.command(mode, state, kin, safety, dt) if self.reaction else None
 
     def _take(self, found: DetectedContact) -> None:
-        before = self._contact
-        if before is None or (found.start - before.last > SEPARATE and not self._latched):
-            self._contact = found
+        before = self.found
+        if before is None or (found.start - before.last > SEPARATE and not self.reaction):
+            self.found = found
         else:
             larger = max(before, found, key=lambda each: each.size / each.limit)
-            self._contact = replace(larger, start=before.start, last=found.last)
+            self.found = replace(larger, start=before.start, last=found.last)
 
     def _torque(self, found: DetectedContact, force: Array | None, kin: RobotDynamics) -> Array:
         """What the contact exerts on the joints (n,) [N·m], as far as it is known."""
@@ -173,8 +182,8 @@ class ContactMonitor:
 
     def clear(self) -> str:
         """End the reaction: the arm takes targets again. Returns what was cleared."""
-        contact, self._contact, self._latched = self._contact, None, ""
-        self._reaction.end()
+        contact, self.found, self.reaction = self.found, None, ""
+        self._react.end()
         self._normal = _NOTHING  # what acts now is normal
         return "there was no contact" if contact is None else f"cleared: {contact}"
 

@@ -135,8 +135,8 @@ def swept(name: str, place: str, reaction: str, delay: float) -> Collision:
     radius, turn = float(np.linalg.norm(at[:2])), float(np.arctan2(at[1], at[0]))
     turn += POST_GAP / radius
     where = make_pose(np.array([radius * np.cos(turn), radius * np.sin(turn), at[2]]), np.eye(3))
-    shape, unmoved = Shape("capsule", POST, where), {"mass": 0.0, "stiffness": 0.0, "damping": 0.0}
-    post = SceneObject(name="post", shape=shape, surface=Surface(RIGID), **unmoved)
+    shape, surface = Shape("capsule", POST, where), Surface(RIGID)
+    post = SceneObject(name="post", shape=shape, surface=surface, mass=0.0, stiffness=0.0, damping=0.0)
     robot = replace(robot, joint_speed=SPEED / radius / float(model.limits.velocity[0]))
     arm, loop = HitArm(robot, scene=Scene("post", objects={"post": post})), hit_loop(robot, reaction)
     home[0] += 2.0 * POST_GAP / radius
