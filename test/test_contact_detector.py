@@ -48,7 +48,7 @@ def step(at, torque, joint):
 
 
 def test_a_step_is_found_when_the_observer_has_risen_to_the_threshold():
-    """r = tau (1 - exp(-K t)): the threshold is passed after -ln(1 - limit / tau) / K, less what the high-pass takes."""
+    """r = tau (1 - exp(-K t)) passes the threshold after -ln(1 - limit / tau) / K; the high-pass takes little yet."""
     found = run(detector(collision_torque=4.0), step(0.5, 8.0, 2))
     assert found.detector == TORQUE
     assert not found.clamping
