@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import gt, sub
 from typing import NamedTuple
 
 import numpy as np
@@ -61,27 +62,29 @@ class Watch:
     A collision is |x - x_slow| > ε0 + a |q̇_ref| + b |q̈_ref|, x_slow being a low-pass of x; a clamping is |x| > ε_max.
     A threshold of 0 is none.
 
+    Lists of plain numbers: numpy takes longer for so few.
+
     Attributes:
-        deviation: (n,) x - x_slow.
         watches: whether there is a threshold.
         adapts: whether one depends on the motion.
     """
 
     def __init__(self, n: int) -> None:
-        self.deviation = self._slow = np.zeros(n)
+        self._deviation, self._slow = [0.0] * n, [0.0] * n
         self.watches = self.adapts = False
 
     def adopt(self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array) -> None:
         """Take thresholds over: ε0, ε_max, a, b, each (n,)."""
-        self._base, self._clamping = (np.where(each > 0.0, each, math.inf) for each in (base, clamping))
+        self._base, largest = (np.where(each > 0.0, each, math.inf) for each in (base, clamping))
         self._of_velocity, self._of_acceleration = of_velocity, of_acceleration
-        self._limits = self._base
+        self._limits: list[float] = self._base.tolist()
+        self._clamping: list[float] = largest.tolist()
         self.watches = bool(base.any() or clamping.any())
         self.adapts = bool(of_velocity.any() or of_acceleration.any())
 
     def settle(self, x: Array) -> None:
         """What is now, is normal."""
-        self.deviation, self._slow = np.zeros(x.size), x
+        self._deviation, self._slow = [0.0] * x.size, x.tolist()
 
     def update(self, x: Array, weight: float, motion: tuple[Array, Array] | None) -> Excess | None:
         """What is over its threshold.
@@ -91,12 +94,19 @@ class Watch:
             weight: of it in the low-pass.
             motion: q̇_ref and q̈_ref (n,); may be None where the thresholds don't need it.
         """
-        self.deviation = deviation = x - self._slow
-        self._slow = self._slow + weight * deviation
+        values: list[float] = x.tolist()
+        self._deviation = deviation = list(map(sub, values, self._slow))
+        self._slow = [slow + weight * each for slow, each in zip(self._slow, deviation, strict=True)]
         if self.adapts and motion is not None:
             v, a = motion
-            self._limits = self._base + self._of_velocity * np.abs(v) + self._of_acceleration * np.abs(a)
-        return _last_over(deviation, self._limits, False) or _last_over(x, self._clamping, True)
+            limits = self._base + self._of_velocity * np.abs(v) + self._of_acceleration * np.abs(a)
+            self._limits = limits.tolist()
+        return _last_over(deviation, self._limits, False) or _last_over(values, self._clamping, True)
+
+    @property
+    def deviation(self) -> Array:
+        """(n,) x - x_slow."""
+        return np.array(self._deviation)
 
     @property
     def load(self) -> Array:
@@ -104,13 +114,13 @@ class Watch:
         return np.abs(self.deviation) / self._limits
 
 
-def _last_over(x: Array, limits: Array, clamping: bool) -> Excess | None:
-    sizes = np.abs(x)
-    over = (sizes > limits).tolist()
+def _last_over(values: list[float], limits: list[float], clamping: bool) -> Excess | None:
+    sizes = list(map(abs, values))
+    over = list(map(gt, sizes, limits))
     if True not in over:
         return None
     index = len(over) - 1 - over[::-1].index(True)
-    return Excess(index, clamping, float(sizes[index]), float(limits[index]))
+    return Excess(index, clamping, sizes[index], limits[index])
 
 
 class ContactDetector:

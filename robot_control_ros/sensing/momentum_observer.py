@@ -61,10 +61,14 @@ class MomentumObserver:
             self.torque = np.zeros(v.size)
         elif state.time > self.time:
             dt, model, middle = state.time - self.time, kin.model, 0.5 * (v + self._v)
-            external = model.inverse_dynamics(0.5 * (q + self._q), middle, (v - self._v) / dt) - state.effort
+            external = model.inverse_dynamics(0.5 * (q + self._q), middle, (v - self._v) / dt)
+            external -= state.effort
             if model.has_friction:
                 external += friction_torque(middle, model.viscous_friction, model.dry_friction)
-            self.torque = self.torque - math.expm1(-gain * dt) * (external - self.torque)
+            external -= self.torque
+            external *= -math.expm1(-gain * dt)
+            external += self.torque
+            self.torque = external
         self.time, self._q, self._v = state.time, q, v
         return self.torque
 

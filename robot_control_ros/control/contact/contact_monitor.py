@@ -24,7 +24,7 @@ from ..safety import Safety
 from .contact_reaction import ContactReaction
 
 SEPARATE = 0.5  # s without contact, after which the next one is another
-_NOTHING = (None, None, None)
+_NOTHING = (None, None, None, None)
 NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the settings that are learnt
 
 
@@ -91,7 +91,7 @@ class ContactMonitor:
         self.reaction = ""
         self._learning: ThresholdLearning | None = None
         self._v = np.zeros(robot.n)  # of the reference
-        self._normal: tuple[object, object, object] = _NOTHING  # law, settings of the wrench and tare
+        self._normal: tuple[object, ...] = _NOTHING  # law, settings of the wrench, tare, settings of the detection
         self._detector.adopt(self.settings.current)
 
     @property
@@ -125,7 +125,7 @@ class ContactMonitor:
         """
         detector, settings, wrench = self._detector, self.settings.current, self._wrench
         detector.adopt(settings)
-        normal = running.variant, wrench.settings.current, wrench.tare
+        normal = running.variant, wrench.settings.current, wrench.tare, settings
         if any(map(is_not, normal[1:], self._normal[1:])) or normal[0] != self._normal[0]:
             self._normal = normal
             detector.freeze(state.time)
@@ -190,6 +190,7 @@ class ContactMonitor:
     def begin_learning(self) -> None:
         """Collect samples for thresholds from now on, for 10 min at most."""
         self._learning = ThresholdLearning()
+        self._normal = _NOTHING
 
     def learned(self) -> dict[str, list[float]]:
         """The settings that follow from what was collected, by name; ends that.
