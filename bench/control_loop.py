@@ -33,7 +33,10 @@ def bench(*, seconds: float = 30.0, json_path: str = "bench.json", ros: bool = T
     """Run everything, print tables, write JSON; returns the exit status."""
     robot = load_robot("ur5")
     results: dict[str, Any] = {"machine": _machine(), "compute": _compute(robot), "simulate": _simulation()}
+    results["detection"] = _detection(robot)
     _print_compute(results["compute"])
+    tick, detection = (results["detection"][name] for name in ("tick_us", "detection_us"))
+    print(f"\ncontact detection: {detection:.1f} us of a tick of {tick:.1f} us (impedance)")
     print(f"\nsimulate(): {results['simulate']['times_real_time']:.1f} x real time at 1 kHz physics and control")
     if ros:
         results["dds"], results["memory_mb"] = _over_dds(robot, seconds)
@@ -130,6 +133,25 @@ def _law(robot: RobotConfig, law: str) -> dict[str, float]:
         "compute_per_pinocchio": float(np.median(times[:, 1] / times[:, 0])),
         "tick_per_compute": float(np.median(times[:, 2] / times[:, 1])),
     }
+
+
+def _detection(robot: RobotConfig) -> dict[str, float]:
+    """A tick of the impedance with and without contact detection, in turns, on an arm that nothing touches [us]."""
+    loops = ControlLoop(robot, "impedance"), ControlLoop(robot, "impedance")
+    off = dict.fromkeys(robot.contact, 0.0)
+    loops[1].contact.settings.set(off)
+    home, states = np.array(robot.home), []
+    for i in range(BATCH * BATCHES):
+        t = i * robot.period
+        q, v, a = home + 0.05 * math.sin(2.0 * t), np.full(robot.n, 0.1 * math.cos(2.0 * t)), -0.2 * math.sin(2.0 * t)
+        effort = loops[0].model.inverse_dynamics(q, v, np.full(robot.n, a))
+        states.append(RobotState(t, q, v, effort))
+    turns = (
+        [_time_us(lambda i, loop=loop: loop.tick(states[i]), first) for loop in loops]  # type: ignore[misc]
+        for first in range(0, BATCH * BATCHES, BATCH)
+    )
+    times = np.array(list(turns))
+    return {"tick_us": float(np.median(times[:, 0])), "detection_us": float(np.median(times[:, 0] - times[:, 1]))}
 
 
 def _simulation() -> dict[str, float]:

@@ -92,7 +92,7 @@ class FakeLink:
         self.answer(("gains", dict(values)), reply)
 
     def requests(self):
-        controller = (f"controller/{name}" for name in ("hold", "go_home", "zero_wrench"))
+        controller = (f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact"))
         return frozenset((*controller, "simulator/reset", "simulator/push"))
 
     def request(self, name, reply):

@@ -370,6 +370,24 @@ def test_a_joint_near_its_limit_shows_a_ring(page, link):
     until(lambda: "elbow_joint: 0.05 rad before its limit" in text(page), "its message")
 
 
+def test_the_link_that_is_touched_has_a_mark_and_the_panel_says_so(page, link):
+    def marked(name):
+        return (
+            page.robot.node(name) + "/contact" in page.server.scene._handle_from_node_name
+            and node(page, page.robot.node(name) + "/contact").visible
+        )
+
+    until(lambda: page.robot.q is not None, "the arm at home")
+    for name in ("forearm_link", "wrist_1_link"):
+        values = {"contact": f"contact on {name} or beyond: 9 N·m", "contact link": name}
+        link.state = Health(True, 0.0, "active", diagnosis=values)
+        until(lambda name=name: marked(name), "the mark")
+        until(lambda values=values: values["contact"] in text(page), "the line")
+    assert not marked("forearm_link")
+    link.state = Health(True, 0.0, "active")
+    until(lambda: not marked("wrist_1_link"), "no mark")
+
+
 def test_the_rings_of_all_joints_show_on_demand_and_are_green_far_from_a_limit(browser, page):
     rings = [f"/robot/{joint.link}/limit" for joint in page.description.joints.values()]
     until(lambda: page.robot.q is not None, "the arm at home")

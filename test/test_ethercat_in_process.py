@@ -198,6 +198,36 @@ def test_what_is_told_is_what_happened(bus):
 # --- wrench ---
 
 
+def test_a_contact_is_found_reacted_to_and_cleared_there(bus):
+    def run(torque, count=150):
+        for _ in range(count):
+            bus.in_process.tick(replace(bus.state(wobble=0.0), effort=np.full(6, torque)), True)
+            bus.in_process.send_telemetry()
+            bus.time, bus.now = bus.time + PERIOD, bus.now + PERIOD
+        bus.report()
+
+    contact = bus.remote.contact
+    contact.settings.set({"reaction": "hold"})
+    run(0.0)
+    assert (contact.found, contact.reaction) == (None, "")
+    run(-6.0)
+    assert ("wrist" in contact.found.link, contact.reaction) == (True, "hold")
+    assert "contact on wrist" in bus.remote.restart_reason
+    assert "~/clear_contact" in bus.remote.warning
+    for ask in (bus.remote.motion.go_home, bus.remote.tip):
+        with pytest.raises(ConfigError, match="clear_contact"):
+            ask()
+    assert "contact on wrist" in contact.clear()
+    run(-6.0)
+    assert (contact.found, contact.reaction) == (None, "")
+    bus.remote.motion.go_home()
+    contact.begin_learning()
+    run(-6.0)
+    assert bus.remote.report().contact.learnt > 0.1
+    with pytest.raises(ConfigError, match="learning time"):
+        contact.learned()
+
+
 @pytest.mark.parametrize("stamped", [True, False])
 def test_the_sensor_s_newest_sample_arrives(bus, stamped):
     frame = bus.robot.tip

@@ -239,17 +239,6 @@ def test_inverse_and_forward_dynamics_undo_each_other_in_any_order_of_joints(rng
     np.testing.assert_allclose(permuted.forward_dynamics(q[order], v[order], tau[order]), a[order], rtol=0, atol=1e-9)
 
 
-def test_the_transposed_coriolis_term_completes_the_derivative_of_the_inertia(rng):
-    """dM/dt v = C v + Cᵀ v."""
-    arm, order = seventh(), np.array([4, 0, 6, 2, 1, 5, 3])
-    model, permuted = arm.model(), arm.model([arm.joints[i] for i in order])
-    q, v = random_state(rng, 7)
-    both = slope(lambda h: model.mass(q + h * v)) @ v
-    found = model.coriolis_transposed(q, v)
-    np.testing.assert_allclose(found + model.update(q, v).coriolis, both, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(permuted.coriolis_transposed(q[order], v[order]), found[order], rtol=0, atol=1e-12)
-
-
 # --- which joints ---
 
 

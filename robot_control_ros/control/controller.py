@@ -18,7 +18,9 @@ from ..laws.running_law import RunningLaw
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
+from ..sensing.contact_detector import DetectedContact
 from ..sensing.payload import AT_REST
+from .contact.contact_monitor import ContactReport
 from .wrench_supply import estimate
 
 
@@ -35,6 +37,7 @@ class LoopReport:
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
         spring_load: force of the spring without its bound, over the bound; 0 where there is none.
+        contact: see :class:`~.contact.contact_monitor.ContactReport`.
     """
 
     state: RobotState
@@ -49,6 +52,7 @@ class LoopReport:
     restart_reason: str
     warning: str
     spring_load: float
+    contact: ContactReport
 
 
 class Motion(Protocol):
@@ -83,6 +87,18 @@ class WrenchInput(Protocol):
     def set_tare(self, tare: Array) -> None: ...
 
 
+class ContactInput(Protocol):
+    """Detection of contacts and what it does; see :class:`~.contact.contact_monitor.ContactMonitor`."""
+
+    settings: ParameterSet
+    found: DetectedContact | None
+    reaction: str
+
+    def clear(self) -> str: ...
+    def begin_learning(self) -> object: ...
+    def learned(self) -> dict[str, list[float]]: ...
+
+
 class Controller(Protocol):
     """A robot under a law, as the controller node needs it; see :class:`~.loop.ControlLoop`.
 
@@ -113,6 +129,8 @@ class Controller(Protocol):
     def motion(self) -> Motion: ...
     @property
     def wrench(self) -> WrenchInput: ...
+    @property
+    def contact(self) -> ContactInput: ...
     @property
     def reference(self) -> Reference: ...
     @property

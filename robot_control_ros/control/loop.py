@@ -20,6 +20,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.ringing import RingingMonitor
 from ..sensing.wrench import WrenchPipeline
+from .contact.contact_monitor import ContactMonitor
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .late_samples import LateSamples
@@ -84,6 +85,7 @@ class ControlLoop:
         self.kin: RobotDynamics | None = None
         self._transition = BumplessTransition(gain_time_constant)
         self.motion = MotionCommands(robot, self.model, self.workspace, self._transition, self._known)
+        self.contact = ContactMonitor(robot, self.model, self.wrench, self.motion)
         self._joint_reference = JointReference(self.model, np.array(robot.axes))
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
@@ -106,22 +108,14 @@ class ControlLoop:
         Raises:
             ConfigError: there was none.
         """
-        if self.state is None:
-            raise ConfigError("there has been no cycle yet")
-        safety, terms = self.safety, self.running.law.terms
-        if self.running.mode is CommandMode.EFFORT:
-            near_limits = {"soft_limits": self.soft_limits.torque, "singular_damping": self._singular_damping.torque}
-            terms = {**terms, **near_limits}
-        bounds = safety.saturated, safety.rate_limited, self.soft_limits.active
-        started = self.restarts, self.restart_reason, self.warning
-        no_wrench, load = self.wrench.reason, self.running.spring_load
-        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, spring_load=load)
+        return _report(self, self._singular_damping.torque)
 
     @property
     def warning(self) -> str:
         """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
-        if self._late_samples.message or self.state is None:
-            return self._late_samples.message or self.running.warning
+        limited = self.contact.message or self._late_samples.message
+        if limited or self.state is None:
+            return limited or self.running.warning
         now, running = self.state.time, self.running
         limited = self._ringing.warning(running.mode, running.name, now) or self.soft_limits.warning(now)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
@@ -233,6 +227,9 @@ class ControlLoop:
         """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
         trajectory = self.motion.trajectory
         if trajectory is not None and 0.0 < gap <= MAX_GAP:
+            if reason := self.contact.observe(self.running, state, kin, self._sent, gap):
+                self.restarts, self.restart_reason = self.restarts + 1, reason
+                trajectory = self.motion.stop_here(state, kin)
             if self._transition.requested:
                 self.running.law.reset(state, kin)
                 self._joint_reference.reset(state.q)
@@ -249,6 +246,7 @@ class ControlLoop:
         self.running.law.reset(state, kin)
         self._joint_reference.reset(state.q)
         self._transition.reset(self.running.variant)
+        self.contact.restart(state.time)
         if not self.safety.fault:
             self.safety.reset()
         return self.motion.start(state, kin)
@@ -267,6 +265,9 @@ class ControlLoop:
         elif running.needs_wrench and state.wrench_on_tip is None:
             sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))
             motion.rest(state, kin, reference)
+        elif (command := self.contact.command(running.mode, state, kin, safety, dt)) is not None:
+            sent = safety.apply(command, state, kin, dt)
+            motion.stop_here(state, kin)
         else:
             command = running.law.compute(state, kin, reference, gains, dt)
             load = running.spring_load
@@ -281,7 +282,30 @@ class ControlLoop:
         return sent
 
     def _known(self) -> tuple[RobotState, RobotDynamics]:
-        return known_state(self.fault, self.state, self.kin, self.motion.trajectory)
+        return known_state(self.fault or self.contact.message, self.state, self.kin, self.motion.trajectory)
+
+
+def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
+    if loop.state is None:
+        raise ConfigError("there has been no cycle yet")
+    safety, soft_limits, terms = loop.safety, loop.soft_limits, loop.running.law.terms
+    if loop.running.mode is CommandMode.EFFORT:
+        terms = {**terms, "soft_limits": soft_limits.torque, "singular_damping": singular_damping}
+    return LoopReport(
+        loop.state,
+        loop.reference,
+        terms,
+        saturated=safety.saturated,
+        rate_limited=safety.rate_limited,
+        soft_limited=soft_limits.active,
+        fault=loop.fault,
+        wrench_reason=loop.wrench.reason,
+        restarts=loop.restarts,
+        restart_reason=loop.restart_reason,
+        warning=loop.warning,
+        spring_load=loop.running.spring_load,
+        contact=loop.contact.report(),
+    )
 
 
 def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> RobotState:

@@ -80,6 +80,11 @@ class MotionCommands:
         self.feedforward_wrench = None
         return trajectory
 
+    def stop_here(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
+        """The same while a law runs: it begins anew there."""
+        self._transition.request()
+        return self.start(state, kin)
+
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
         """The reference at a time [s], with the feed-forward wrench."""
         reference = self.governor.sample(trajectory, time)

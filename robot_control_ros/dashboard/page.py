@@ -38,6 +38,7 @@ ACTIONS = {
     "Hold here": "controller/hold",
     "Go home": "controller/go_home",
     "Zero wrench": "controller/zero_wrench",
+    "Clear contact": "controller/clear_contact",
 }
 DRIVES = {
     "Enable": "ethercat/enable",
@@ -141,7 +142,9 @@ class Page(WebPage):
         self.bar.on_stop = self._stop
         gui.add_html(note(HINT))
         self._handle = HandleChoice(gui, thread)
-        self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
+        self._actions = self._add_requests(
+            "Robot", ACTIONS, "Set the target to the present pose; move home; tare; end a reaction."
+        )
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)
@@ -230,6 +233,7 @@ class Page(WebPage):
             if telemetry.q is None:
                 return
             self.robot.draw(telemetry.q)
+            self.robot.show_contact(health.diagnosis.get("contact link", ""))
             pose = self._model.frame_pose(self._link.robot.tip)
             tip = pose[:3, 3]
             self._axes.draw(pose)

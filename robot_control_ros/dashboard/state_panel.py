@@ -80,6 +80,8 @@ def details(health: Health) -> list[str]:
         lines.append(" · ".join([*parts, f"{values.get('refusals', '0')} refusals"]))
     if "spring load" in values:
         lines.append(f"spring at {values['spring load']} of its bound")
+    if "contact" in values:
+        lines.append(values["contact"])
     if values.get("wrench", FRESH) != FRESH:
         lines.append(f"no sensor: {values['wrench']}")
     if health.executing is not None:

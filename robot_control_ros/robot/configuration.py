@@ -87,6 +87,11 @@ class RobotConfig:
         doc="1 for each of x, y, z, rx, ry, rz that the arm can move its tip in. A planar arm has x and y.",
     )
     law_gains: Mapping[str, Mapping[str, Any]] = entry({}, doc="By law and gain, what differs from the law's defaults.")
+    contact: Mapping[str, Any] = entry(
+        {},
+        doc="Settings of contact detection by name. `collision_torque` is the external torque of each joint that is a "
+        "collision [N·m]. Without thresholds nothing is detected.",
+    )
     profile: HardwareProfile = entry(
         key="profiles",
         of=Mapping[str, HardwareProfile],

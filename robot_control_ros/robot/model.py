@@ -122,6 +122,8 @@ class RobotModel:
         gravity: (3,) [m/s²] in base axes.
         revolute, cyclic: (n,) bool: joints that turn, and those of them that turn without end (`continuous`).
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
+        has_friction: whether one of them is above 0.
+        links: by joint, the link that it moves.
 
     Raises:
         ModelError: an unreadable description, an unknown joint or frame (lists the valid ones).
@@ -158,6 +160,8 @@ class RobotModel:
         self.limits = self._limits()
         self.viscous_friction = self._per_joint(model.damping)
         self.dry_friction = self._per_joint(model.upperDryFrictionLimit)
+        self.has_friction = bool(self.viscous_friction.any() or self.dry_friction.any())
+        self.links = self._links()
 
     @classmethod
     def of(cls, robot: RobotConfig, urdf: str | None = None) -> RobotModel:
@@ -223,12 +227,6 @@ class RobotModel:
         x, w, t = self._configuration(q), self._velocity(v), self._velocity(tau)
         return self._per_joint(pin.aba(self._model, self._aside, x, w, t))
 
-    def coriolis_transposed(self, q: Array, v: Array) -> Array:
-        """C(q, v)ᵀ v, (n,) [N·m], C from the Christoffel symbols: dM/dt v = C v + C(q, v)ᵀ v."""
-        w = self._velocity(v)
-        c = pin.computeCoriolisMatrix(self._model, self._aside, self._configuration(q), w)
-        return self._per_joint(c.T.dot(w))
-
     def jdot_v(self, q: Array, v: Array) -> Array:
         """J̇ v (6,): the tip's acceleration at zero joint acceleration."""
         x, w = self._configuration(q), self._velocity(v)
@@ -276,6 +274,13 @@ class RobotModel:
         kinds = [self._model.joints[i].shortname() for i in ids]
         self.revolute = np.array(["JointModelP" not in kind for kind in kinds])
         self.cyclic = ~self._scalar
+
+    def _links(self) -> tuple[str, ...]:
+        moved: dict[int, str] = {}
+        for frame in self._model.frames:  # parents come first
+            if frame.type == pin.FrameType.BODY:
+                moved.setdefault(frame.parentJoint, frame.name)
+        return tuple(moved[self._model.getJointId(name)] for name in self.joints)
 
     def _configuration(self, q: Array) -> Array:
         if self._plain:

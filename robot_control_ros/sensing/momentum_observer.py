@@ -9,7 +9,7 @@ from scipy.linalg import lapack
 
 from ..core.types import Array, RobotState
 from ..robot.inverse_kinematics import ROTATION_LENGTH
-from ..robot.model import RobotDynamics
+from ..robot.model import RobotDynamics, friction_torque
 
 MIN_SINGULAR_VALUE = 0.03  # m, singular value below which the wrench is damped
 _SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
@@ -23,8 +23,9 @@ class MomentumObserver:
         r = K [p - p(0) - ∫ (tau + Cᵀ q̇ - g - friction + r) dt]
 
     obeys ṙ = K (tau_ext - r): each joint's external torque through a first-order lag of 1/K, with neither
-    acceleration nor M⁻¹. It is computed as the exact solution of that equation over one sample, in which tau_ext is
-    constant: so it is stable for every K and dt, and no integral grows.
+    measured accelerations nor M⁻¹. It is computed as the exact solution of that equation over one sample, in which
+    tau_ext is constant: so it is stable for every K and dt, and no integral grows. What p gained in the sample, less
+    Cᵀ q̇ - g, is to second order M q̈ + C q̇ + g at its middle, q̈ being the change of q̇ over dt: one inverse dynamics.
 
     It begins with r = 0. tau is the whole torque at the joints, with that against gravity; what the robot
     description gets wrong (friction above all) is taken for an external torque, and a push that dry friction holds at
@@ -41,7 +42,7 @@ class MomentumObserver:
     def __init__(self) -> None:
         self.torque = np.zeros(0)
         self.time: float | None = None
-        self._momentum = self._drift = self.torque
+        self._q = self._v = self.torque
 
     def reset(self) -> None:
         """Start anew at the next sample."""
@@ -52,19 +53,23 @@ class MomentumObserver:
 
         Args:
             state: finite, and not older than the last one.
-            kin: at that state.
+            kin: at that state; joints that turn without end are counted on.
             gain: K [1/s].
         """
-        model, v = kin.model, state.v
-        momentum = kin.mass.dot(v)
-        drift = model.coriolis_transposed(kin.q, v) - kin.gravity - kin.friction
+        q, v = kin.q, state.v
         if self.time is None:
-            self.torque = np.zeros(model.n)
+            self.torque = np.zeros(v.size)
         elif state.time > self.time:
-            dt = state.time - self.time
-            external = (momentum - self._momentum) / dt - state.effort - 0.5 * (drift + self._drift)
-            self.torque = self.torque - math.expm1(-gain * dt) * (external - self.torque)
-        self.time, self._momentum, self._drift = state.time, momentum, drift
+            dt, model, middle = state.time - self.time, kin.model, 0.5 * (v + self._v)
+            external = model.inverse_dynamics(0.5 * (q + self._q), middle, (v - self._v) / dt)
+            external -= state.effort
+            if model.has_friction:
+                external += friction_torque(middle, model.viscous_friction, model.dry_friction)
+            external -= self.torque
+            external *= -math.expm1(-gain * dt)
+            external += self.torque
+            self.torque = external
+        self.time, self._q, self._v = state.time, q, v
         return self.torque
 
 

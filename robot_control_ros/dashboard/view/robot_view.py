@@ -32,7 +32,8 @@ class RobotView:
     """
 
     def __init__(self, scene: Any, model: RobotModel, description: Description, reach: float) -> None:
-        self._model = model
+        self._model, self._scene, self._reach = model, scene, reach
+        self._marks: dict[str, Any] = {}  # by link
         self.q: Array | None = None
         self._changed = False  # what is to be shown
         self.near: list[str] = []
@@ -74,6 +75,14 @@ class RobotView:
     def show_limits(self, shown: bool) -> None:
         """The rings of all joints, green far from their limits; else of those near one."""
         self._all_rings, self._changed = shown, True
+
+    def show_contact(self, link: str) -> None:
+        """A mark on the link that is touched; empty for none."""
+        for name, mark in self._marks.items():
+            mark.visible = name == link
+        if link in self._frames and link not in self._marks:
+            name, radius = f"{self.node(link)}/contact", 0.07 * self._reach
+            self._marks[link] = self._scene.add_icosphere(name, radius, color=tuple(RED.tolist()), opacity=0.5)
 
     def draw(self, q: Array) -> None:
         """At joint positions (n,) [rad]."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control.contact.contact_monitor import ContactReport
 from ...control.controller import LoopReport
 from ...control.loop import ControlLoop
 from ...core.errors import ConfigError, RobotControlError, refused, unknown
@@ -63,6 +64,7 @@ class LoopTelemetry:
         given = decode(record)
         report = given["report"]
         report |= {"state": read_state(report["state"]), "reference": Reference(**report["reference"])}
+        report["contact"] = ContactReport.of(report["contact"])
         given |= {"report": LoopReport(**report), "command": read_command(given["command"])}
         return cls(**given)
 
@@ -197,6 +199,8 @@ class InProcessLoop:
         loop = self.loop
         if loop is None:
             raise ConfigError("the bus's process has no loop: configure the controller anew")
+        if name == "learned":
+            return loop.contact.learned()  # here, because a cycle has no time for it
         if name in _MOTION:
             return self._between.call(lambda: self._move(loop, name, arguments))
         return self._between.call(self._action(loop, name, *arguments))
@@ -216,6 +220,7 @@ class InProcessLoop:
             "set_wrench": loop.wrench.settings,
             "set_workspace": loop.workspace.settings,
             "set_stream": loop.motion.stream,
+            "set_contact": loop.contact.settings,
         }
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
@@ -225,9 +230,11 @@ class InProcessLoop:
             "set_feedforward_wrench": loop.motion.set_feedforward_wrench,
             "zero_wrench": loop.wrench.zero,
             "set_tare": loop.wrench.set_tare,
+            "clear_contact": loop.contact.clear,
+            "begin_learning": loop.contact.begin_learning,
         }
         if name not in direct:
-            raise unknown("call", name, ("attach", *_MOTION, "switch_law", *tuned, *direct))
+            raise unknown("call", name, ("attach", *_MOTION, "learned", "switch_law", *tuned, *direct))
         return partial(direct[name], *arguments)
 
     def _switch(self, loop: ControlLoop, name: str, values: dict[str, Any]) -> Callable[[], None]:
@@ -256,6 +263,7 @@ class InProcessLoop:
         wrench: dict[str, Any],
         workspace: dict[str, Any],
         stream: dict[str, Any],
+        contact: dict[str, Any],
         gain_time_constant: float,
     ) -> Callable[[], None]:
         """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
@@ -269,6 +277,7 @@ class InProcessLoop:
         loop.wrench.settings.set(wrench)
         loop.workspace.settings.set(workspace)
         loop.motion.stream.set(stream)
+        loop.contact.settings.set(contact)
         descriptor = os.pidfd_open(process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)

@@ -16,6 +16,8 @@ from ...references import StreamSettings
 from ...references.workspace import Workspace
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
+from ...sensing.contact_detector import DetectedContact
+from ...sensing.contact_settings import ContactSettings
 from ...sensing.wrench import WrenchPipeline
 from .in_process_loop import NOT_ENABLED, LoopTelemetry
 from .protocol import CONTROLLER, open_memory
@@ -145,6 +147,30 @@ class RemoteWrench:
         self._call("set_tare", tare)
 
 
+class RemoteContact:
+    """Contact detection of the loop over there; see :class:`~...control.contact.contact_monitor.ContactMonitor`.
+
+    Attributes:
+        settings: are sent with the next tick.
+        found, reaction: as they were last reported.
+    """
+
+    def __init__(self, connection: LoopConnection, robot: RobotConfig) -> None:
+        self._call = connection.call
+        self.found: DetectedContact | None = None
+        self.reaction = ""
+        self.settings = ParameterSet(ContactSettings, robot.n, robot.contact)
+
+    def clear(self) -> str:
+        return str(self._call("clear_contact"))
+
+    def begin_learning(self) -> object:
+        return self._call("begin_learning")
+
+    def learned(self) -> dict[str, list[float]]:
+        return dict(self._call("learned"))
+
+
 class RemoteLoop:
     """The proxy of a ControlLoop whose cycles happen in the bus's process, at the bus's rate.
 
@@ -185,6 +211,7 @@ class RemoteLoop:
         self.restart_reason = ""
         self._connection = connection = LoopConnection(path)
         self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
+        self.contact = RemoteContact(connection, robot)
         self._telemetry: LoopTelemetry | None = None
         self._begun, self._telemetry_time = False, 0.0
         self._sent = {call: tuned.target for call, tuned in self._tuned().items()}
@@ -200,6 +227,7 @@ class RemoteLoop:
                 wrench=self._sent["set_wrench"],
                 workspace=self._sent["set_workspace"],
                 stream=self._sent["set_stream"],
+                contact=self._sent["set_contact"],
                 gain_time_constant=gain_time_constant,
             )
         except RobotControlError:
@@ -213,6 +241,7 @@ class RemoteLoop:
             "set_wrench": self.wrench.settings,
             "set_workspace": self.workspace.settings,
             "set_stream": self.motion.stream,
+            "set_contact": self.contact.settings,
         }
 
     def close(self) -> None:
@@ -249,6 +278,7 @@ class RemoteLoop:
         self.kin = self.model.update(report.state.q, report.state.v)
         self.restarts, self.restart_reason = report.restarts, report.restart_reason
         self.wrench.reason = report.wrench_reason
+        self.contact.found, self.contact.reaction = report.contact.contact, report.contact.reaction
         self.motion.follow(telemetry.trajectory)
 
     @property
@@ -270,7 +300,8 @@ class RemoteLoop:
     def tip(self) -> Array:
         if self._telemetry is not None and not self._telemetry.running:
             raise ConfigError(NOT_ENABLED)
-        return known_state(self.fault, self.state, self.kin, self.motion.trajectory)[1].pose
+        held = "" if self._telemetry is None else self._telemetry.report.contact.message
+        return known_state(self.fault or held, self.state, self.kin, self.motion.trajectory)[1].pose
 
     def pose_error(self) -> Array:
         return tip_error(self.reference, self.kin)

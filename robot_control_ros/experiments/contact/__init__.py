@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from . import force_trials, frame_trials, spring_trials
+from . import collision_trials, force_trials, frame_trials, spring_trials
 from .row import Row
 
 ROBOTS = ("ur5", "ur5e", "gen3")
@@ -12,6 +12,7 @@ SECTIONS: dict[str, Callable[[str], list[Row]]] = {
     "bounded spring": spring_trials.rows,
     "compliance frame": frame_trials.rows,
     "force control": force_trials.rows,
+    "contact detection": collision_trials.rows,
 }
 
 

@@ -12,9 +12,10 @@ from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotDynamics
 from ...simulation.delayed import DelayedPlant
+from ...simulation.imperfections import Imperfections
 from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
-from ...simulation.scene import load_scene
+from ...simulation.scene import Scene, load_scene
 
 ROTOR_INERTIA = 0.1  # kg·m² of each joint, that the figures belong to
 RATE = 500.0  # Hz
@@ -32,12 +33,20 @@ class TrialArm(MujocoPlant):
 
     Args:
         robot: its configuration.
-        scene: name; empty for none.
+        scene: name, empty for none; or the scene itself.
         time_constant: of the scene's surfaces [s]; 0 keeps theirs.
+        imperfections: of the arm's physics.
     """
 
-    def __init__(self, robot: RobotConfig, scene: str = "", time_constant: float = 0.0) -> None:
-        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=load_scene(scene) if scene else None)
+    def __init__(
+        self,
+        robot: RobotConfig,
+        scene: str | Scene = "",
+        time_constant: float = 0.0,
+        imperfections: Imperfections | None = None,
+    ) -> None:
+        loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
+        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=loaded, imperfections=imperfections)
         self.forces: list[Array] = []
         if time_constant:
             self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant

@@ -24,6 +24,7 @@ from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
+from .contact_services import ContactServices
 from .diagnostics import LoopMonitor
 from .effort_check import EffortCheck
 from .follow_joint_trajectory import FollowJointTrajectory
@@ -92,10 +93,12 @@ class ControllerRuntime:
         entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
         entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
         entities.tuned(parameters, "stream", loop.motion.stream, loop.robot.joints)
+        entities.tuned(parameters, "contact", loop.contact.settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
+        self._contacts = ContactServices(self._node, entities, loop)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
@@ -107,6 +110,7 @@ class ControllerRuntime:
             ("add_payload_sample", self._payload.add_sample, ""),
             ("identify_payload", self._payload.identify, ""),
             ("go_home", loop.motion.go_home, "moving home"),
+            ("learn_contact_thresholds", self._contacts.learn, ""),
         ):
             entities.trigger(f"~/{name}", self._when_ready(action), done)
         entities.trigger("~/hold", self._hold, "holding")
@@ -204,6 +208,7 @@ class ControllerRuntime:
             self._goals.cycle()
             self._telemetry.cycle(command)
             self._targets.cycle(state.time)
+            self._contacts.cycle(state.time)
 
     def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
@@ -258,7 +263,9 @@ class ControllerRuntime:
         if self.active:
             for warning in filter(None, (self._effort_check.look(self._input.sent), self._gains.look())):
                 self._node.get_logger().warning(warning)
-        values = {"effort": self._effort_check.text} | self._gains.values()
+            if learnt := self._contacts.look():
+                self._node.get_logger().info(learnt)
+        values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
 
     def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:

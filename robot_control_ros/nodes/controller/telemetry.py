@@ -70,6 +70,7 @@ class Telemetry:
             "rate_limited": report.rate_limited.astype(float),
             "soft_limited": report.soft_limited.astype(float),
             "spring_load": np.array([report.spring_load]),
+            "contact_load": report.contact.load,
         }
         blocks.update((f"term.{name}", values) for name, values in report.terms.items())
         named_blocks(blocks, self._blocks)

@@ -1,0 +1,1 @@
+"""What a control loop does about contacts."""

@@ -1,0 +1,210 @@
+"""Contacts of a controlled arm: found, reported, reacted to until somebody clears them, and thresholds learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import is_not
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ConfigError
+from ...core.gains import ParameterSet
+from ...core.types import Array, Command, CommandMode, RobotState
+from ...laws.running_law import RunningLaw
+from ...robot.configuration import RobotConfig
+from ...robot.inverse_kinematics import DifferentialKinematics
+from ...robot.model import RobotDynamics, RobotModel
+from ...sensing.contact_detector import FOLLOWING, TORQUE, ContactDetector, DetectedContact
+from ...sensing.contact_settings import ContactSettings
+from ...sensing.contact_thresholds import ThresholdLearning
+from ...sensing.wrench import WrenchPipeline
+from ..motion_commands import MotionCommands
+from ..safety import Safety
+from .contact_reaction import ContactReaction
+
+SEPARATE = 0.5  # s without contact, after which the next one is another
+_NOTHING = (None, None, None, None)
+NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the settings that are learnt
+
+
+@dataclass(frozen=True, eq=False)
+class ContactReport:
+    """What a loop reports of contacts.
+
+    Attributes:
+        contact: the last one; None where there was none since the last clear.
+        reaction: that goes on until it is cleared; empty for none.
+        load: (n,) the high-passed external torque, or else the following error, of each joint over its threshold.
+        learnt: samples that thresholds are learnt from so far [s]; negative where none are learnt.
+    """
+
+    contact: DetectedContact | None
+    reaction: str
+    load: Array
+    learnt: float
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> ContactReport:
+        """From its fields, the contact as a dictionary of its own."""
+        contact = fields["contact"]
+        return cls(**fields | {"contact": contact and DetectedContact(**contact)})
+
+    @property
+    def message(self) -> str:
+        """What holds the arm back; empty where nothing does."""
+        if not self.reaction:
+            return ""
+        return f"{self.contact}; reaction {self.reaction}: call ~/clear_contact when the way is free"
+
+
+class ContactMonitor:
+    """Detection and reaction of one control loop.
+
+    With the reaction ``none`` a contact changes no command. Every other reaction begins with the first sample of a
+    contact and goes on until :meth:`clear`; the reference rests meanwhile.
+
+    Args:
+        robot: its configuration; its `contact` has what differs from the settings' defaults.
+        model: of the robot.
+        wrench: of the loop: another payload or tare freezes the detection.
+        references: of the loop: their motion widens the thresholds.
+
+    Attributes:
+        settings: may be changed at any time.
+        found: the last contact; None where there was none since the last clear.
+        reaction: that goes on until it is cleared; empty for none.
+
+    Raises:
+        ConfigError: a setting of the robot is refused.
+    """
+
+    def __init__(
+        self, robot: RobotConfig, model: RobotModel, wrench: WrenchPipeline, references: MotionCommands
+    ) -> None:
+        self.settings = ParameterSet(ContactSettings, robot.n, robot.contact)
+        self._wrench, self._references = wrench, references
+        self._detector = ContactDetector(robot.joints, model.links, robot.tip)
+        self._react = ContactReaction(robot, model.limits)
+        self._differential = DifferentialKinematics(np.array(robot.axes))
+        self.found: DetectedContact | None = None
+        self.reaction = ""
+        self._learning: ThresholdLearning | None = None
+        self._v = np.zeros(robot.n)  # of the reference
+        self._normal: tuple[object, ...] = _NOTHING  # law, settings of the wrench, tare, settings of the detection
+        self._detector.adopt(self.settings.current)
+
+    @property
+    def message(self) -> str:
+        """See :class:`ContactReport`."""
+        return self.report().message if self.reaction else ""
+
+    def report(self) -> ContactReport:
+        """What there is to say."""
+        watch = self._detector.torque if self._detector.torque.watches else self._detector.following
+        learnt = -1.0 if self._learning is None else self._learning.seconds
+        return ContactReport(self.found, self.reaction, watch.load, learnt)
+
+    # --- in the cycle ---
+
+    def restart(self, time: float) -> None:
+        """Begin anew with the sample of a time [s], as after a gap."""
+        self._detector.restart()
+        self._detector.freeze(time)
+
+    def observe(
+        self, running: RunningLaw, state: RobotState, kin: RobotDynamics, last: Command | None, dt: float
+    ) -> str:
+        """Look at a sample; says what has happened where a reaction begins, else empty.
+
+        Args:
+            running: the law that runs; another one, or another variant of it, freezes the detection.
+            state, kin: of the sample.
+            last: the command since the last sample.
+            dt: since the last sample [s].
+        """
+        detector, settings, wrench = self._detector, self.settings.current, self._wrench
+        detector.adopt(settings)
+        normal = running.variant, wrench.settings.current, wrench.tare, settings
+        if any(map(is_not, normal[1:], self._normal[1:])) or normal[0] != self._normal[0]:
+            self._normal = normal
+            detector.freeze(state.time)
+        learning = self._learning
+        motion = self._motion(kin, dt) if learning is not None or detector.adapts(last) else None
+        force = None
+        if state.wrench_on_tip is not None and wrench.settings.current.source == "sensor":
+            force = state.wrench_on_tip[:3]
+        found = detector.update(state, kin, last, force, motion, dt, learning is not None)
+        if learning is not None and motion is not None:
+            learning.add(detector.deviations(), motion, dt)
+        if found is None:
+            if not self.reaction:
+                self._react.remember(kin.q)
+            return ""
+        self._take(found)
+        if self.reaction or settings.reaction == "none":
+            return ""
+        self.reaction = settings.reaction
+        self._react.begin(self.reaction, self._torque(found, force, kin))
+        return self.message
+
+    def command(
+        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
+    ) -> Command | None:
+        """What is commanded in place of the law's command; see :meth:`ContactReaction.command`."""
+        return self._react.command(mode, state, kin, safety, dt) if self.reaction else None
+
+    def _take(self, found: DetectedContact) -> None:
+        before = self.found
+        if before is None or (found.start - before.last > SEPARATE and not self.reaction):
+            self.found = found
+        else:
+            larger = max(before, found, key=lambda each: each.size / each.limit)
+            self.found = replace(larger, start=before.start, last=found.last)
+
+    def _torque(self, found: DetectedContact, force: Array | None, kin: RobotDynamics) -> Array:
+        """What the contact exerts on the joints (n,) [N·m], as far as it is known."""
+        if found.detector == TORQUE:
+            return self._detector.residual if found.clamping else self._detector.torque.deviation
+        return np.zeros(kin.v.size) if force is None else np.asarray(kin.jacobian[:3].T.dot(force))
+
+    def _motion(self, kin: RobotDynamics, dt: float) -> tuple[Array, Array]:
+        """q̇ and q̈ (n,) of the last reference; those of a tip's reference by inverse kinematics and differences."""
+        reference, before = self._references.reference, self._v
+        if reference.v is not None:
+            self._v = reference.v
+        else:
+            twist = np.zeros(6) if reference.twist is None else reference.twist
+            self._v = self._differential.velocities(kin, twist)
+        return self._v, (self._v - before) / dt if reference.a is None else reference.a
+
+    # --- services ---
+
+    def clear(self) -> str:
+        """End the reaction: the arm takes targets again. Returns what was cleared."""
+        contact, self.found, self.reaction = self.found, None, ""
+        self._react.end()
+        self._normal = _NOTHING  # what acts now is normal
+        return "there was no contact" if contact is None else f"cleared: {contact}"
+
+    def begin_learning(self) -> None:
+        """Collect samples for thresholds from now on, for 10 min at most."""
+        self._learning = ThresholdLearning()
+        self._normal = _NOTHING
+
+    def learned(self) -> dict[str, list[float]]:
+        """The settings that follow from what was collected, by name; ends that.
+
+        Raises:
+            ConfigError: nothing was collected, or less than 30 s; goes on then.
+        """
+        learning = self._learning
+        found = {} if learning is None else learning.thresholds()
+        self._learning = None
+        if not found:
+            raise ConfigError("nothing was learnt: no joint torque is measured, and no position or velocity commanded")
+        return {
+            f"{NAMES[detector]}{part}": values.tolist()
+            for detector, thresholds in found.items()
+            for part, values in zip(("", "_velocity", "_acceleration"), thresholds, strict=True)
+        }

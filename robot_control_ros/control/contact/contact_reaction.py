@@ -1,0 +1,118 @@
+"""What an arm does after a contact, in place of its law."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+
+from ...core.types import Array, Command, CommandMode, RobotState
+from ...robot.configuration import RobotConfig
+from ...robot.model import JointLimits, RobotDynamics
+from ..safety import STOPPING, Safety
+
+BRAKING = 60.0  # 1/s: rate at which efforts brake, at most
+AT_REST, LONGEST_BRAKE = 0.05, 0.1  # rad/s of each joint, and s: when it counts as stopped
+PUSH, PUSHED = 0.1, 0.3  # of the effort limits, and s: how hard at most, and how long, efforts push away
+BACK, PATH = 0.5, 0.3  # s that positions take to go back, and of motion that they go back by
+
+
+class ContactReaction:
+    """Commands in place of the law's, from a contact on.
+
+    With torque-controlled joints:
+
+    - ``brake``: tau = g - λ M(q) q̇ until all joints are slower than 0.05 rad/s, for 0.1 s at most. λ = 60/s, less
+      where states are old: as M is positive definite it only takes energy.
+    - ``retreat``: tau = g + r - D q̇ for 0.3 s, r being the external torque at the contact, at most a tenth of
+      the effort limits: away from what pushes, with a speed that D, the robot's safe_damping, bounds.
+    - ``soft``: the same, and then tau = g - D q̇ for as long as it lasts: any push moves the arm away. Without the
+      first, dry friction would hold the arm against what it touches.
+
+    Position and velocity controlled joints can't give way. ``brake`` stops them at the largest deceleration. ``soft``
+    and ``retreat`` then lead them back along the path of the last 0.3 s.
+
+    After brake and retreat, and at once with ``hold``, the law holds the arm where it is.
+
+    Args:
+        robot: its configuration.
+        limits: of its joints.
+    """
+
+    def __init__(self, robot: RobotConfig, limits: JointLimits) -> None:
+        self._robot, self._damping = robot, np.array(robot.safe_damping)
+        self._deceleration, self._push = STOPPING * limits.velocity, PUSH * limits.effort
+        self._path: deque[Array] = deque(maxlen=max(2, math.ceil(PATH / robot.period)))
+        self.end()
+
+    def end(self) -> None:
+        """The law commands again."""
+        self._kind, self._mode, self._time = "none", CommandMode.EFFORT, 0.0
+        self._way: Array | None = None
+
+    def begin(self, kind: str, torque: Array) -> None:
+        """React from the next command on; `torque` (n,) is what the contact exerts on the joints [N·m]."""
+        self.end()
+        self._kind, self._torque = kind, np.clip(torque, -self._push, self._push)
+
+    def remember(self, q: Array) -> None:
+        """Joint angles (n,) of a sample without contact: where positions go back to."""
+        self._path.append(q)
+
+    def command(
+        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float
+    ) -> Command | None:
+        """What is commanded in place of the law's command; None where that is right."""
+        if self._kind in ("none", "hold"):
+            return None
+        if mode is not self._mode and self._time > 0.0:  # another law
+            self._time, self._way = 0.0, None
+        self._mode = mode
+        values = (self._effort if mode is CommandMode.EFFORT else self._motion)(state, kin, safety, dt)
+        self._time += dt
+        if values is None:
+            self._kind = "hold"
+            return None
+        return Command(mode, values)
+
+    def _effort(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
+        holding = safety.holding(CommandMode.EFFORT, state, kin)
+        if self._kind == "brake":
+            if self._time >= LONGEST_BRAKE or np.abs(state.v).max() < AT_REST:
+                return None
+            rate = min(BRAKING, 1.0 / (math.e * (state.age + dt)))
+            return np.asarray(holding - rate * kin.mass.dot(state.v))
+        if self._time >= PUSHED and self._kind == "retreat":
+            return None
+        away = self._torque if self._time < PUSHED else 0.0
+        return np.asarray(holding + away - self._damping * state.v)
+
+    def _motion(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
+        """Positions, or velocities: brake, then back along the path."""
+        velocities = self._mode is CommandMode.VELOCITY
+        last = kin.q if velocities else safety.start(self._mode, state, kin)
+        if self._time == 0.0:
+            self._speed = state.v
+        if self._speed.any():
+            self._speed = np.sign(self._speed) * np.maximum(np.abs(self._speed) - self._deceleration * dt, 0.0)
+            return self._speed if velocities else np.asarray(last + dt * self._speed)
+        if self._kind == "brake" or not self._path:
+            return None
+        if self._way is None:
+            self._way, self._from, self._back_at = np.array(self._path)[::-1], last, self._time
+        now, then = (self._back(self._time - self._back_at + ahead) for ahead in (0.0, dt))
+        if self._time - self._back_at >= BACK:
+            return None
+        return np.asarray((then - now) / dt if velocities else then)
+
+    def _back(self, passed: float) -> Array:
+        """Where on the way back (n,) the joints should be so long after its start [s]."""
+        assert self._way is not None
+        u = min(passed / BACK, 1.0)
+        u = u * u * (3.0 - 2.0 * u)
+        count = len(self._way) - 1
+        index = min(int(u * count), count - 1) if count else 0
+        way, left = self._way[index : index + 2], u * count - index
+        on_way = way[0] + left * (way[-1] - way[0])
+        return np.asarray(on_way + (1.0 - u) * (self._from - self._way[0]))

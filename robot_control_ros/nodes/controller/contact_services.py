@@ -1,0 +1,103 @@
+"""Contacts over ROS: what was found on ``~/contact``, and the services that clear it and learn thresholds."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ...control.contact.contact_monitor import SEPARATE
+from ...control.controller import Controller
+from ...core.errors import ConfigError, RobotControlError
+from ...sensing.contact_detector import UNITS, DetectedContact
+from ...sensing.contact_thresholds import LONGEST, SHORTEST
+from ..common.entities import Entities
+from ..common.running import LATCHED_QOS
+
+SHOWN = 2.0  # s after a contact, in which /diagnostics tells it
+FREE = "no contact"
+
+
+class ContactServices:
+    """Publishes each contact at its start and at its end; the last one is latched.
+
+    Args:
+        node: its parameters take learnt thresholds.
+        entities: where topic and services belong.
+        loop: whose contacts they are.
+    """
+
+    def __init__(self, node: Node, entities: Entities, loop: Controller) -> None:
+        self._node, self._loop = node, loop
+        self._topic = entities.publisher(DiagnosticStatus, "~/contact", LATCHED_QOS)
+        self._published: tuple[float, str, bool] | None = None
+        entities.trigger("~/clear_contact", loop.contact.clear)
+        self._publish(None, "", False)
+
+    def cycle(self, time: float) -> None:
+        """After each control cycle; `time` is the stamp of its sample [s]."""
+        contact, reaction = self._loop.contact.found, self._loop.contact.reaction
+        if contact is None and self._published is None:
+            return
+        lasts = contact is not None and time - contact.last <= SEPARATE
+        key = None if contact is None else (contact.start, reaction, lasts)
+        if key != self._published:
+            self._published = key
+            self._publish(contact, reaction, lasts)
+
+    def _publish(self, contact: DetectedContact | None, reaction: str, lasts: bool) -> None:
+        level = DiagnosticStatus.WARN if lasts or reaction else DiagnosticStatus.OK
+        status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: contact", message=FREE)
+        status.hardware_id = self._loop.robot.name
+        if contact is not None:
+            status.message = f"{contact}" if lasts else f"{FREE} now; the last: {contact}"
+            values = {
+                "link": contact.link,
+                "joint": contact.joint,
+                "detector": contact.detector,
+                "kind": "clamping" if contact.clamping else "collision",
+                f"size [{UNITS[contact.detector]}]": f"{contact.size:.4g}",
+                f"limit [{UNITS[contact.detector]}]": f"{contact.limit:.4g}",
+                "start [s]": f"{contact.start:.3f}",
+                "last [s]": f"{contact.last:.3f}",
+                "reaction": reaction,
+            }
+            status.values = [KeyValue(key=key, value=value) for key, value in values.items() if value]
+        self._topic.publish(status)
+
+    def values(self) -> dict[str, str]:
+        """For /diagnostics: the contact of the last seconds, or that the arm still reacts to, and its link."""
+        contact, state = self._loop.contact.found, self._loop.state
+        if contact is None or state is None:
+            return {}
+        if not self._loop.contact.reaction and state.time - contact.last > SHOWN:
+            return {}
+        return {"contact": str(contact), "contact link": contact.link}
+
+    def learn(self) -> str:
+        """Begin to learn thresholds, or end it and set them."""
+        if self._learnt() < 0.0:
+            self._loop.contact.begin_learning()
+            return (
+                f"learning: let the arm move as in your work, and touch nothing. Call again after {SHORTEST:g} s or "
+                f"more. It ends by itself after {LONGEST:g} s"
+            )
+        values = self._loop.contact.learned()
+        parameters = [Parameter(f"contact.{name}", value=each) for name, each in values.items()]
+        done = self._node.set_parameters_atomically(parameters)
+        if not done.successful:
+            raise ConfigError(done.reason)
+        learnt = "; ".join(f"contact.{name} {[float(f'{x:.3g}') for x in each]}" for name, each in values.items())
+        return f"set: {learnt}"
+
+    def look(self) -> str:
+        """Once a second: end the learning where its time is over; returns what to log, else an empty text."""
+        if self._learnt() < LONGEST:
+            return ""
+        try:
+            return self.learn()
+        except RobotControlError as error:
+            return str(error)
+
+    def _learnt(self) -> float:
+        return -1.0 if self._loop.state is None else self._loop.report().contact.learnt

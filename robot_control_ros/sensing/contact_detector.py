@@ -1,0 +1,247 @@
+"""Whether something touches the arm, where, and how hard: from joint torques, a wrist sensor, or following errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from operator import gt, sub
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.types import Array, Command, CommandMode, RobotState
+from ..robot.model import RobotDynamics
+from .contact_settings import ContactSettings
+from .momentum_observer import MomentumObserver
+
+FROZEN = 0.1  # s after a start, another law or another payload
+TORQUE, WRENCH, FOLLOWING = "momentum observer", "wrist sensor", "following error"
+UNITS = {TORQUE: "N·m", WRENCH: "N", FOLLOWING: "rad"}
+
+
+@dataclass(frozen=True)
+class DetectedContact:
+    """Something touches the arm.
+
+    Attributes:
+        detector: what has found it: TORQUE, WRENCH or FOLLOWING.
+        clamping: whether the quantity itself was too large; else its high-passed part.
+        joint: name of the last joint over its threshold; empty for the wrist sensor.
+        link: what is touched: this link, or one beyond it.
+        start, last: of the first and the last sample over a threshold [s].
+        size, limit: the largest value, and the threshold then, in the unit of the detector.
+    """
+
+    detector: str
+    clamping: bool
+    joint: str
+    link: str
+    start: float
+    last: float
+    size: float
+    limit: float
+
+    def __str__(self) -> str:
+        where, unit = f"{self.link} or beyond", UNITS[self.detector]
+        size = f"{self.size:.3g} {unit}{' in ' + self.joint if self.joint else ''}, limit {self.limit:.3g} {unit}"
+        return f"{'clamping' if self.clamping else 'contact'} on {where}: {size} ({self.detector})"
+
+
+class Excess(NamedTuple):
+    """What is over its threshold: number of the last value, whether it is so without high-pass, its size, the limit."""
+
+    joint: int
+    clamping: bool
+    size: float
+    limit: float
+
+
+class Watch:
+    """Values x (n,), high-passed and as they are, beside their thresholds.
+
+    A collision is |x - x_slow| > ε0 + a |q̇_ref| + b |q̈_ref|, x_slow being a low-pass of x; a clamping is |x| > ε_max.
+    A threshold of 0 is none.
+
+    Lists of plain numbers: numpy takes longer for so few.
+
+    Attributes:
+        watches: whether there is a threshold.
+        adapts: whether one depends on the motion.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._deviation, self._slow = [0.0] * n, [0.0] * n
+        self.watches = self.adapts = False
+
+    def adopt(self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array) -> None:
+        """Take thresholds over: ε0, ε_max, a, b, each (n,)."""
+        self._base, largest = (np.where(each > 0.0, each, math.inf) for each in (base, clamping))
+        self._of_velocity, self._of_acceleration = of_velocity, of_acceleration
+        self._limits: list[float] = self._base.tolist()
+        self._clamping: list[float] = largest.tolist()
+        self.watches = bool(base.any() or clamping.any())
+        self.adapts = bool(of_velocity.any() or of_acceleration.any())
+
+    def settle(self, x: Array) -> None:
+        """What is now, is normal."""
+        self._deviation, self._slow = [0.0] * x.size, x.tolist()
+
+    def update(self, x: Array, weight: float, motion: tuple[Array, Array] | None) -> Excess | None:
+        """What is over its threshold.
+
+        Args:
+            x: (n,) of this sample.
+            weight: of it in the low-pass.
+            motion: q̇_ref and q̈_ref (n,); may be None where the thresholds don't need it.
+        """
+        values: list[float] = x.tolist()
+        self._deviation = deviation = list(map(sub, values, self._slow))
+        self._slow = [slow + weight * each for slow, each in zip(self._slow, deviation, strict=True)]
+        if self.adapts and motion is not None:
+            v, a = motion
+            limits = self._base + self._of_velocity * np.abs(v) + self._of_acceleration * np.abs(a)
+            self._limits = limits.tolist()
+        return _last_over(deviation, self._limits, False) or _last_over(values, self._clamping, True)
+
+    @property
+    def deviation(self) -> Array:
+        """(n,) x - x_slow."""
+        return np.array(self._deviation)
+
+    @property
+    def load(self) -> Array:
+        """(n,) the high-passed values over their thresholds; 0 without."""
+        return np.abs(self.deviation) / self._limits
+
+
+def _last_over(values: list[float], limits: list[float], clamping: bool) -> Excess | None:
+    sizes = list(map(abs, values))
+    over = list(map(gt, sizes, limits))
+    if True not in over:
+        return None
+    index = len(over) - 1 - over[::-1].index(True)
+    return Excess(index, clamping, sizes[index], limits[index])
+
+
+class ContactDetector:
+    """Compares what acts on the arm with thresholds.
+
+    Three quantities, each where it is known and has a threshold:
+
+    - the external joint torques of a momentum observer, where joint torques are measured: a contact anywhere. Near a
+      joint's axis, and below the dry friction of an arm at rest, nothing is seen;
+    - the length of the force at the wrist sensor: a contact beyond it;
+    - how far joints lag their position commands, or the integral of what they lag their velocity commands.
+
+    The high-pass takes out payloads and errors of the model. The last joint over its threshold bounds the touched link
+    from below: a force on a link moves no joint beyond it.
+
+    Args:
+        joints, links: names of the joints, and of the link that each moves.
+        tip: link that the wrist sensor is on.
+
+    Attributes:
+        torque, force, following: see :class:`Watch`.
+
+    Source:
+        A. De Luca, A. Albu-Schäffer, S. Haddadin, G. Hirzinger, Collision detection and safe reaction with the DLR-III
+        lightweight manipulator arm, IROS 2006. S. Haddadin, A. De Luca, A. Albu-Schäffer, Robot collisions: a survey on
+        detection, isolation, and identification, IEEE Trans. Robotics 33(6), 2017. High-pass and learnt ε: own method.
+    """
+
+    def __init__(self, joints: tuple[str, ...], links: tuple[str, ...], tip: str) -> None:
+        self._joints, self._links, self._tip = joints, links, tip
+        n = len(joints)
+        self.torque, self.force, self.following = Watch(n), Watch(1), Watch(n)
+        self._observer, self._until = MomentumObserver(), -math.inf
+        self._lag = np.zeros(n)
+        self._settings: ContactSettings | None = None
+        self._watched: dict[str, Watch] = {}
+
+    def adopt(self, settings: ContactSettings) -> None:
+        """Take settings over, where they are new."""
+        if settings is self._settings:
+            return
+        self._settings, s, none = settings, settings, np.zeros(1)
+        self._rate, self._gain = 2.0 * math.pi * s.high_pass, s.observer_gain
+        velocity, acceleration = s.collision_torque_velocity, s.collision_torque_acceleration
+        self.torque.adopt(s.collision_torque, s.clamping_torque, velocity, acceleration)
+        self.force.adopt(np.array([s.collision_force]), np.array([s.clamping_force]), none, none)
+        velocity, acceleration = s.following_error_velocity, s.following_error_acceleration
+        self.following.adopt(s.following_error, np.zeros(len(self._joints)), velocity, acceleration)
+
+    def freeze(self, time: float) -> None:
+        """Find nothing until 0.1 s after a time [s]; what acts then is normal."""
+        self._until = time + FROZEN
+
+    def adapts(self, command: Command | None) -> bool:
+        """Whether a threshold depends on the motion of the reference; under efforts no joint lags."""
+        lags = command is not None and command.mode is not CommandMode.EFFORT
+        return self.torque.adapts or (lags and self.following.adapts)
+
+    def deviations(self) -> dict[str, Array]:
+        """What was watched in the last sample, high-passed (n,), by detector; that of the wrist sensor isn't there."""
+        return {name: watch.deviation for name, watch in self._watched.items() if name != WRENCH}
+
+    @property
+    def residual(self) -> Array:
+        """(n,) external torques of the momentum observer [N·m]."""
+        return self._observer.torque
+
+    def update(
+        self,
+        state: RobotState,
+        kin: RobotDynamics,
+        command: Command | None,
+        force: Array | None,
+        motion: tuple[Array, Array] | None,
+        dt: float,
+        everything: bool = False,
+    ) -> DetectedContact | None:
+        """What touches the arm at a sample; None for nothing.
+
+        Args:
+            state: of the sample; efforts that aren't finite numbers are not measured.
+            kin: at that state.
+            command: that acted since the last sample; None where that isn't known.
+            force: (3,) at the wrist sensor [N]; None without.
+            motion: q̇_ref and q̈_ref (n,), where a watch adapts.
+            dt: since the last sample [s].
+            everything: watch all quantities, also those without thresholds.
+        """
+        weight, found = -math.expm1(-self._rate * dt), None
+        effort, frozen, self._watched = state.effort, state.time < self._until, {}
+        watched: list[tuple[str, Watch, Array]] = []
+        if force is not None and self.force.watches:
+            watched.append((WRENCH, self.force, np.array([math.sqrt(force.dot(force))])))
+        if (self.torque.watches or everything) and effort.shape == state.v.shape and math.isfinite(effort.dot(effort)):
+            watched.append((TORQUE, self.torque, self._observer.update(state, kin, self._gain)))
+        lag = self._lagging(state, kin, command, dt) if self.following.watches or everything else None
+        if lag is not None:
+            watched.append((FOLLOWING, self.following, lag))
+        for detector, watch, x in watched:
+            self._watched[detector] = watch
+            if frozen:
+                watch.settle(x)
+            elif (excess := watch.update(x, weight, motion)) is not None and found is None:
+                found = self._contact(detector, excess, state.time)
+        return found
+
+    def _lagging(self, state: RobotState, kin: RobotDynamics, command: Command | None, dt: float) -> Array | None:
+        """How far the joints lag (n,) [rad]; None under efforts."""
+        if command is None or command.mode is CommandMode.EFFORT:
+            return None
+        if command.mode is CommandMode.POSITION:
+            return np.asarray(command.values - kin.q)
+        self._lag = self._lag + dt * (command.values - state.v)
+        return self._lag
+
+    def restart(self) -> None:
+        """Begin anew, as after a gap in the samples."""
+        self._observer.reset()
+        self._lag = np.zeros(len(self._joints))
+
+    def _contact(self, detector: str, excess: Excess, time: float) -> DetectedContact:
+        sensor = detector == WRENCH
+        joint, link = ("", self._tip) if sensor else (self._joints[excess.joint], self._links[excess.joint])
+        return DetectedContact(detector, excess.clamping, joint, link, time, time, excess.size, excess.limit)
