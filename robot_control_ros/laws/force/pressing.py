@@ -55,8 +55,8 @@ class Pressing:
 
     def wrench(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
         """The wrench (6,) of the robot along the axes, see :meth:`drive`."""
-        damper = gains.force_axes * gains.force_damping * velocity
-        return self.drive(wanted, measured, velocity, away, gains, dt) - damper
+        drive = self.drive(wanted, measured, velocity, away, gains, dt)
+        return np.asarray(drive - gains.force_axes * gains.force_damping * velocity)
 
     def drive(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
         """The same without the damper -D v.
