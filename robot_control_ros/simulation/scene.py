@@ -54,8 +54,8 @@ class Shape:
         above=0.0,
         unit="m",
         only_with=("shape", SIZED),
-        doc="Radius of a sphere; x, y, z of a box; radius and length of a capsule (without its ends) or cylinder. Waves "
-        "are a box whose top waves along y: x, y, mean z, height from trough to crest, length.",
+        doc="Radius of a sphere; x, y, z of a box; radius and length of a capsule (without its ends) or cylinder. For "
+        "waves, a box with waves along y on top: x, y, mean z, height from trough to crest, length.",
     )
     pose: Array = entry(of=_Placement, inline=True, convert=_Placement.pose, doc="Where it is.")
 

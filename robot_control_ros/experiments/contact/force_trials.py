@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,6 +14,7 @@ from ...control.loop import ControlLoop
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .row import Row, at_most
 from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
 
@@ -32,6 +34,7 @@ PEAKS = {APPROACH: 20.0, 0.05: 45.0}  # N, by the speed of the approach [m/s]
 LOWER = 0.03  # m, by which a surface that comes back is lower
 SHAKE, SHAKEN, SHAKING = 0.005, 2.0, 3.0  # m, Hz and s of a surface that moves
 STEP = 0.0005  # s, of the physics
+RELEASE = 0.02  # s, three time constants of the servos
 GAINS: dict[str, Any] = {
     "stiffness": [1000.0] * 3 + [50.0] * 3,
     "force": [0.0, 0.0, -FORCE, 0.0, 0.0, 0.0],
@@ -77,7 +80,8 @@ def torques(stiffness: float, delay: float, approach: float = APPROACH) -> Press
 def positions(stiffness: float, delay: float, wave: float = WAVE) -> Pressed:
     """Position-controlled joints at 125 Hz; a stiffer surface needs more damping, and a slower approach."""
     soft = stiffness < 5e4
-    gains = {"output": "position", "force_damping": 200.0 if soft else 2000.0, "force_i": 2.0}
+    damping, mass = (200.0, 2.0) if soft else (2000.0, 20.0)
+    gains = {"output": "position", "force_damping": damping, "mass": [mass] * 3 + [0.1] * 3, "force_i": 2.0}
     return Pressed(stiffness, delay, gains, rate=125.0, wave=wave, approach=0.01 if soft else 0.005)
 
 
@@ -173,13 +177,35 @@ def wiped(name: str, how: Pressed) -> Wiped:
     )
 
 
-def withdrawn(name: str, how: Pressed) -> tuple[float, float]:
-    """Take the surface away, and put it back lower: the tip's largest speed [m/s], and the peak afterwards [N]."""
+@dataclass(frozen=True)
+class Withdrawn:
+    """What happened when the surface went away, and came back lower.
+
+    Attributes:
+        speed, later: largest speed of the tip, from the start and from RELEASE on [m/s].
+        release: that of servos, which were a spring under the force, F / (e Λ w) [m/s].
+        peak: of the force afterwards [N].
+    """
+
+    speed: float
+    later: float
+    release: float
+    peak: float
+
+
+def withdrawn(name: str, how: Pressed) -> Withdrawn:
+    """Take the surface away, and put it back lower."""
     arm, loop = _pressing(name, how, lambda t: (-LOWER if t > how.touch else 0.0, 0.0))
-    falling = LOWER / how.approach
-    speeds = [abs(float(kin.twist[2])) for _, kin in cycles(arm, loop, how.delay, how.touch + falling + SETTLE)]
+    falling, speeds, mobility = LOWER / how.approach, [], 0.0
+    for _, kin in cycles(arm, loop, how.delay, how.touch + falling + SETTLE):
+        speeds.append(abs(float(kin.twist[2])))
+        if not mobility:
+            mobility = float(kin.jacobian[2].dot(np.linalg.solve(kin.mass, kin.jacobian[2])))
     again = np.array(arm.forces)[_steps(how.touch) + 1 :, 2]
-    return max(speeds[round(how.touch * how.rate) : round((how.touch + falling / 2.0) * how.rate)]), float(again.max())
+    gone, end = round(how.touch * how.rate), round((how.touch + falling / 2.0) * how.rate)
+    later = gone + math.ceil(RELEASE * how.rate)
+    release = FORCE * mobility / (math.e * SERVO_BANDWIDTH)
+    return Withdrawn(max(speeds[gone:end]), max(speeds[later:end]), release, float(again.max()))
 
 
 def shaken(name: str, how: Pressed) -> tuple[float, float]:
@@ -236,10 +262,17 @@ def rows_of_moving_surface(robot: str, how: Pressed) -> Iterator[Row]:
     """Of a surface that is taken away and put back, and of one that shakes."""
     under_torques = "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, surface of {how}"
-    speed, peak = withdrawn(robot, how)
+    gone = withdrawn(robot, how)
     given, taken = shaken(robot, how)
-    yield at_most(head + "speed after it was taken away, m/s", speed, 1.5 * how.approach)
-    yield at_most(head + "first peak after it was put back, N", peak, PEAKS[APPROACH] if under_torques else 16.0)
+    slow = 1.5 * how.approach
+    if under_torques:
+        yield at_most(head + "speed after it was taken away, m/s", gone.speed, slow)
+    else:
+        yield at_most(head + "speed after it was taken away, from 20 ms on, m/s", gone.later, slow)
+        yield at_most(
+            head + "speed after it was taken away, with the servos' release, m/s", gone.speed, slow + gone.release
+        )
+    yield at_most(head + "first peak after it was put back, N", gone.peak, PEAKS[APPROACH] if under_torques else 16.0)
     yield at_most(head + "energy given to it while it shakes, J", given, 1.0 + taken)
 
 
