@@ -166,7 +166,7 @@ def test_the_joints_are_where_the_virtual_body_is(ur5_model, rng):
     """On joints that follow, the tip is x_ref + x, R_ref turned by the rotation, of a body stepped beside."""
     follow, body = Follower(ur5_model, BENT, **POINT), VirtualBody()
     start, wrench = follow.kin.pose, np.array([4.0, -3.0, 5.0, 0.3, -0.2, 0.1])
-    mass, stiffness = follow.gains.mass, follow.gains.stiffness
+    mass, stiffness = follow.gains.mass.diagonal(), follow.gains.stiffness.diagonal()
     for _ in range(500):
         follow(wrench, Reference(pose=start))
         body.step(wrench, mass, 2.0 * np.sqrt(mass * stiffness), stiffness, DT)
@@ -211,9 +211,9 @@ def test_a_reset_while_moving_goes_on_as_it_moves(ur5_model, rng):
     for _ in range(10):
         v = rng.uniform(-0.2, 0.2, 6)
         follow = Follower(ur5_model, BENT, v, max_velocity=5.0, max_rate=20.0)
-        kin, gains = follow.kin, follow.gains
+        kin, mass, stiffness = follow.kin, follow.gains.mass.diagonal(), follow.gains.stiffness.diagonal()
         command = follow(np.zeros(6), Reference(pose=kin.pose))
-        rate = 1.0 + DT * 2.0 * np.sqrt(gains.stiffness / gains.mass) + DT**2 * gains.stiffness / gains.mass
+        rate = 1.0 + DT * 2.0 * np.sqrt(stiffness / mass) + DT**2 * stiffness / mass
         expected = np.linalg.solve(kin.jacobian, kin.twist / rate)
         np.testing.assert_allclose(command.velocity, expected, rtol=0, atol=0.05 * np.abs(v).max())
         np.testing.assert_allclose(command.values, BENT + DT * command.velocity, rtol=0, atol=1e-12)

@@ -6,7 +6,8 @@ import pytest
 from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
 from robot_control_ros.core.types import Reference, SensedState
-from robot_control_ros.laws.admittance import TANK, Admittance, VirtualBody
+from robot_control_ros.laws.admittance import Admittance
+from robot_control_ros.laws.spring.virtual_body import PLAIN, TANK, VirtualBody
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -89,7 +90,7 @@ def test_other_axes_while_it_is_pushed_make_no_more_energy_than_the_damper_took(
             taken = min(taken + DT * 5.0 * body.twist @ body.twist, TANK)
             if k % 50 == 49:
                 before = energy(body, mass, stiffness)
-                body.turn(rotation_exp(rng.normal(size=3)))
+                body.change(PLAIN, rotation_exp(rng.normal(size=3)))
                 made = energy(body, mass, stiffness) - before
                 assert made <= taken + 1e-12
                 taken = min(taken - made, TANK)

@@ -66,9 +66,8 @@ def _of_contact(running: RunningLaw, kin: RobotDynamics, load: float) -> GainRep
         f"{_numbers(free.damping)} N·s/m free",
     }
     for bound, where in ((free, "free"), (walled, f"against {WALL:g} N/m")):
-        light = (
-            (gains.moved_axes[:3] > 0.0) & (gains.mass[:3] < bound.mass) & (gains.virtual_damping[:3] < bound.damping)
-        )
+        mass, damping = (each.diagonal()[:3] for each in (gains.mass, gains.virtual_damping))
+        light = (gains.moved_axes[:3] > 0.0) & (mass < bound.mass) & (damping < bound.damping)
         if light.any():
             axes = ", ".join(axis for axis, each in zip(AXES, light, strict=False) if each)
             least = f"{_numbers(bound.mass)} kg, or damping {_numbers(bound.damping)} N·s/m"

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ..core.gains import JOINT, gain_specs
-from ..core.types import Array, Command, RobotState
+from ..core.types import Array, Command, CommandMode, RobotState
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
@@ -36,7 +36,8 @@ class SingularDamping:
 
     Energy: the damping matrix is positive semidefinite, so it takes power only, however old it is.
 
-    It works for laws with a spring at the tip, and is 0 where the tip feels lighter than 1000 kg in all directions.
+    It works for torques of laws with a spring at the tip, and is 0 where the tip feels lighter than 1000 kg in all
+    directions.
 
     Source: `HEAVIEST` and `RATE` are this package's; the effective mass is that of O. Khatib, Inertial properties in
     robotic manipulation, Int. J. Robotics Research 14(1), 1995.
@@ -71,7 +72,7 @@ class SingularDamping:
             self._gains, self._age = kind, np.inf
             springs = [spec for spec in gain_specs(kind) if spec.unit.startswith(SPRING_UNITS)]
             self._wanted = any(spec.size != JOINT and spec.unit.startswith("N/m") for spec in springs)
-        if not self._wanted:
+        if not self._wanted or command.mode is not CommandMode.EFFORT:
             self._damping, self.torque = None, self._none
             return command
         self._age += dt

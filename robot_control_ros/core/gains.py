@@ -100,7 +100,8 @@ def gain(
             the diagonal).
         lower, upper: bounds, inclusive.
         limit: the number bounds something, and 0 is no bound: a change fades its inverse.
-        symmetric: a MATRIX that must be symmetric to 1e-9, and positive semidefinite with rotations scaled by 0.3 m.
+        symmetric: a MATRIX that must be symmetric to 1e-9; its eigenvalues, rotations scaled by 0.3 m, are at least
+                `lower`.
 
     Raises:
         ConfigError: another size.
@@ -196,9 +197,9 @@ def _symmetric(spec: GainSpec, matrix: Array) -> Array:
         raise refused(spec.name, away, "must be 0", 0.0, where="difference from its transpose of ")
     scale = np.repeat((1.0, 1.0 / LENGTH), 3)
     values = np.linalg.eigvalsh(scale[:, None] * matrix * scale)
-    if values[0] < -TOLERANCE * values[-1]:
-        rule = "must be 0 or more"
-        raise refused(spec.name, float(values[0]), rule, (0.0, math.inf), where="eigenvalue of ")
+    if values[0] < spec.lower - TOLERANCE * values[-1]:
+        rule = f"must be {spec.lower:g} or more"
+        raise refused(spec.name, float(values[0]), rule, (spec.lower, math.inf), where="eigenvalue of ")
     return matrix
 
 

@@ -7,103 +7,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import lapack
 
-from ..core.gains import AXES, SCALAR, TASK, choice, gain
-from ..core.spatial import cross, make_pose, pose_error, rotation_exp, rotation_log, rotation_log_jacobian
+from ..core.gains import AXES, MATRIX, SCALAR, TASK, choice, gain
+from ..core.spatial import cross, make_pose, pose_error
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
 from .law import register
-from .terms import damping_gain
+from .spring.compliance_frame import BASE, REFERENCE, ComplianceFrame, frame_gain
+from .spring.virtual_body import PLAIN, BodyFrame, VirtualBody
+from .terms import critical_damping, damping_gain, is_diagonal
 from .wall_contact import WALL, least_damping, usual_lag
 
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
-TANK = 1.0  # J, at most, of dissipated energy that later changes of mass and stiffness may use
-
-
-class VirtualBody:
-    """A mass, spring and damper in six degrees of freedom, relative to the reference; integrated implicitly.
-
-    (M + dt B + dt² AᵀKA) v⁺ = M v + dt (f - AᵀK x),  with ẋ = A v. For the translation A = 1 and x⁺ = x + dt v⁺; for
-    the rotation x = log(R_c R_refᵀ) and R_c⁺ = exp(dt w⁺) R_c, so that the spring's torque is the gradient of
-    xᵀ K x / 2: K x where all three stiffnesses are the same. Stable for every dt > 0 and M, B, K >= 0, M > 0.
-
-    Mass and stiffness that grow while the body moves or is deflected add energy. They do so only as far as what the
-    damper has taken out, kept in a tank of at most 1 J, pays for it; else they wait. So the body stays passive while it
-    is being tuned. Source: F. Ferraguti et al., An energy tank-based interactive control architecture for autonomous
-    and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
-
-    Attributes:
-        position: (3,) [m], rotation: (3, 3), twist: (6,) [m/s, rad/s], all relative to the reference, along the axes of
-            its gains.
-    """
-
-    def __init__(self) -> None:
-        self.place(np.zeros(3), np.eye(3), np.zeros(6))
-
-    def place(self, position: Array, rotation: Array, twist: Array) -> None:
-        """Put it somewhere, with an empty tank; it takes the next step's mass and stiffness as they are."""
-        self.position, self.rotation, self.twist = position, rotation, twist
-        self._mass: Array | None = None
-        self._stiffness = np.zeros(6)
-        self._tank = 0.0
-
-    def deflection(self) -> Array:
-        """[position; rotation vector] (6,) [m, rad]."""
-        return np.concatenate((self.position, rotation_log(self.rotation)))
-
-    def step(self, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
-        """One step under a wrench (6,); mass, damping and stiffness (6,) are diagonals."""
-        x = self.deflection()
-        mass, stiffness = self._affordable(x, mass, stiffness)
-        slope = rotation_log_jacobian(self.rotation)  # Aᵀ
-        pull = stiffness * x
-        pull[3:] = slope.dot(pull[3:])
-        impulse = mass * self.twist + dt * (wrench - pull)
-        inertia = mass + dt * damping
-        twist = impulse / (inertia + dt**2 * stiffness)
-        square = (dt**2 * slope * stiffness[3:]).dot(slope.T)
-        square.flat[::4] += inertia[3:]
-        _, twist[3:], _ = lapack.dposv(square, impulse[3:])
-        self._tank = min(self._tank + dt * float(damping.dot(twist * twist)), TANK)
-        self.move(twist, dt)
-
-    def turn(self, axes: Array) -> bool:
-        """Go on along other axes (3, 3), given in the present ones; False where the tank can't pay for that."""
-        x, both = self.deflection(), np.kron(np.eye(2), axes.T)
-        along, twist = both.dot(x), both.dot(self.twist)
-        cost = 0.5 * float(self._stiffness.dot(along * along - x * x))
-        if self._mass is not None:
-            cost += 0.5 * float(self._mass.dot(twist * twist - self.twist * self.twist))
-        if cost > self._tank:
-            return False
-        self._tank = min(self._tank - cost, TANK)
-        self.position, self.twist = along[:3], twist
-        self.rotation = axes.T.dot(self.rotation).dot(axes)
-        return True
-
-    def move(self, twist: Array, dt: float) -> None:
-        """Let it move with a twist (6,) for dt."""
-        self.twist = twist
-        self.position = self.position + dt * twist[:3]
-        self.rotation = rotation_exp(dt * twist[3:]).dot(self.rotation)
-
-    def _affordable(self, x: Array, mass: Array, stiffness: Array) -> tuple[Array, Array]:
-        if self._mass is None:
-            self._mass, self._stiffness = mass, stiffness
-        if mass is self._mass and stiffness is self._stiffness:
-            return mass, stiffness
-        more_mass, more_stiffness = mass - self._mass, stiffness - self._stiffness
-        cost = 0.5 * float(more_mass.dot(self.twist * self.twist) + more_stiffness.dot(x * x))
-        if cost > self._tank:
-            fraction = self._tank / cost
-            mass, stiffness = self._mass + fraction * more_mass, self._stiffness + fraction * more_stiffness
-            cost = self._tank
-        self._tank = min(self._tank - cost, TANK)
-        self._mass, self._stiffness = mass, stiffness
-        return mass, stiffness
 
 
 @register("admittance")
@@ -122,8 +39,9 @@ class Admittance:
         of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
         M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See laws/wall_contact.py.
     Frames and units:
-        Axes of `frame`: the base's or the reference's; tip origin; linear then angular. M [kg, kg·m²],
-        B [N·s/m, N·m·s/rad], K [N/m, N·m/rad].
+        Axes of `frame`, at the tip or at the link that `frame` names and that moves with it; linear then angular.
+        M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad]: diagonals, or symmetric matrices. Axes of a link that
+        moves otherwise are renewed as far as the body's tank pays for it.
     Assumptions:
         Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter
         wrench.source). The law feeds back its own virtual state, not the measured pose: fed back through the servo's
@@ -138,23 +56,25 @@ class Admittance:
     class Gains:
         mass: Array = gain(
             (2.0, 2.0, 2.0, 0.1, 0.1, 0.1),
-            size=TASK,
+            size=MATRIX,
             unit="kg, kg·m²",
             lower=0.001,
             upper=100.0,
+            symmetric=True,
             doc="Mass and inertia M of the virtual body; small ones follow the hand faster and ring sooner in contact.",
         )
         stiffness: Array = gain(
             (500.0, 500.0, 500.0, 20.0, 20.0, 20.0),
-            size=TASK,
+            size=MATRIX,
             unit="N/m, N·m/rad",
             upper=20000.0,
+            symmetric=True,
             doc="Spring K between body and reference; 0 lets that axis float away: give it damping.",
         )
         damping_ratio: Array = gain(
             1.0, size=TASK, upper=10.0, doc="Damping as a ratio of the critical one of mass and stiffness."
         )
-        damping: Array = damping_gain(TASK)
+        damping: Array = damping_gain(MATRIX)
         selected_axes: Array = gain(
             1.0, size=TASK, doc="1 where the tip gives way, 0 where it follows the reference stiffly."
         )
@@ -176,7 +96,7 @@ class Admittance:
         max_rate: float = gain(
             2.0, size=SCALAR, unit="rad/s", lower=0.001, upper=20.0, doc="The body turns no faster, relative to it."
         )
-        frame: str = choice("base", ("base", "reference"), doc="Axes of mass, stiffness, damping and selected_axes.")
+        frame: str = frame_gain("mass, stiffness, damping and selected_axes")
         posture_rate: float = gain(
             1.0,
             unit="1/s",
@@ -187,13 +107,20 @@ class Admittance:
 
         @property
         def virtual_damping(self) -> Array:
-            """B of the virtual body (6,) [N·s/m, N·m·s/rad]."""
-            return np.asarray(2.0 * self.damping_ratio * np.sqrt(self.mass * self.stiffness) + self.damping)
+            """B of the virtual body (6, 6) [N·s/m, N·m·s/rad]."""
+            if is_diagonal(self.mass) and is_diagonal(self.stiffness):
+                product = self.mass.diagonal() * self.stiffness.diagonal()
+                return np.asarray(np.diag(2.0 * self.damping_ratio * np.sqrt(product)) + self.damping)
+            return (
+                critical_damping(self.stiffness, np.asarray(np.linalg.inv(self.mass)), self.damping_ratio)
+                + self.damping
+            )
 
         def warning(self, period: float) -> str:
             """Which axes can't stay in contact with a wall of 10⁴ N/m where a node runs at a period [s]; else empty."""
             lag = usual_lag(period)
-            damping, least = self.virtual_damping[:3], least_damping(self.mass[:3], lag)
+            mass, damping = (each.diagonal()[:3] for each in (self.mass, self.virtual_damping))
+            least = least_damping(mass, lag)
             weak = (self.moved_axes[:3] > 0.0) & (damping < least)
             if not weak.any():
                 return ""
@@ -201,7 +128,7 @@ class Admittance:
             worst = int(np.where(weak, damping / least, np.inf).argmin())
             return (
                 f"against a wall of {WALL:g} N/m the tip rings along {axes}: damping {damping[worst]:.0f} N·s/m, must "
-                f"be at least {least[worst]:.0f} for a mass of {self.mass[worst]:g} kg at {1.0 / period:.0f} Hz, where "
+                f"be at least {least[worst]:.0f} for a mass of {mass[worst]:g} kg at {1.0 / period:.0f} Hz, where "
                 f"commands act {1e3 * lag:.0f} ms late"
             )
 
@@ -218,11 +145,13 @@ class Admittance:
         self._body = VirtualBody()
         self._placed = False
         self._adopted: object = None
-        self._damping = self._moved_axes = np.zeros(6)
+        self._mass = self._damping = self._stiffness = self._moved_axes = np.zeros(6)
         self._kinematics = DifferentialKinematics()
         self._q = self._posture = np.zeros(0)
         self._rest = np.eye(4)
-        self._turns, self._axes = False, np.eye(3)  # whether the body's axes are the reference's, and these
+        self._frame: ComplianceFrame | None = None  # None: the base
+        self._entered = BASE  # the frame that the body is in
+        self._turns, self._axes = False, np.eye(3)  # whether the body rests in the reference's axes, and these
 
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
@@ -231,7 +160,7 @@ class Admittance:
 
     def compute(self, state: SensedState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
         if gains is not self._adopted:
-            self._adopt(gains)
+            self._adopt(gains, kin)
         pose_ref = self._rest if reference.pose is None else reference.pose
         twist_ref = np.zeros(6) if reference.twist is None else reference.twist
         if not self._placed:
@@ -240,12 +169,13 @@ class Admittance:
         if reference.wrench is not None:
             wrench = wrench + reference.wrench
         body = self._body
-        if self._turns is not (gains.frame == "reference"):
-            self._change_axes(pose_ref[:3, :3])
+        if self._entered != gains.frame or (self._frame is not None and self._frame.is_other_link):
+            self._enter_frame(gains.frame, pose_ref[:3, :3], kin)
         if self._turns:
             self._axes = pose_ref[:3, :3]
             wrench = wrench.reshape(2, 3).dot(self._axes).ravel()
-        body.step(self._moved_axes * wrench, gains.mass, self._damping, gains.stiffness, dt)
+        wrench = body.frame.wrench(wrench, body.rotation)
+        body.step(self._moved_axes * wrench, self._mass, self._damping, self._stiffness, dt)
         self._bound(gains, dt)
         pose, twist = self._turned(pose_ref, twist_ref) if self._turns else self._along_base(pose_ref, twist_ref)
         velocity = self._follow(kin, reference, gains, pose, twist, dt)
@@ -255,22 +185,35 @@ class Admittance:
             return Command(CommandMode.VELOCITY, velocity + FEEDBACK * behind)
         return Command(CommandMode.POSITION, self._q, None, velocity)
 
-    def _adopt(self, gains: Gains) -> None:
-        """What depends on the gains alone."""
-        self._damping, self._moved_axes = gains.virtual_damping, gains.moved_axes
-        self._kinematics = DifferentialKinematics(gains.axes)
+    def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
+        """What depends on the gains alone; diagonals are taken as such."""
+        used = [gains.mass, gains.virtual_damping, gains.stiffness]
+        if all(is_diagonal(each) for each in used):
+            used = [each.diagonal() for each in used]
+        self._mass, self._damping, self._stiffness = used
+        if self._frame is None or self._frame.name != gains.frame:
+            self._frame = None if gains.frame == BASE else ComplianceFrame(gains.frame, kin)
+        self._moved_axes, self._kinematics = gains.moved_axes, DifferentialKinematics(gains.axes)
         self._adopted = gains
 
-    def _change_axes(self, axes: Array) -> None:
-        """Let the body's axes be the reference's instead of the base's, or the other way round, as soon as it can."""
-        if self._body.turn(axes.T if self._turns else axes):
-            self._turns = not self._turns
+    def _enter_frame(self, name: str, axes_ref: Array, kin: RobotDynamics) -> None:
+        """Let the body go on in the frame of the gains, as soon as it can pay for that; axes of a link are renewed."""
+        frame, in_tip = self._frame, None if self._frame is None else self._frame.in_tip
+        turns = name == REFERENCE or in_tip is not None
+        axes = np.eye(3) if turns is self._turns else axes_ref if turns else axes_ref.T
+        target = PLAIN
+        if in_tip is not None:
+            target = BodyFrame(in_tip[:3, :3], in_tip[:3, 3])
+        elif frame is not None and frame.is_other_link:
+            target = BodyFrame(frame.axes(kin))
+        if self._body.change(target, axes):
+            self._turns, self._entered = turns, name
 
     def _along_base(self, pose_ref: Array, twist_ref: Array) -> tuple[Array, Array]:
         """Pose (4, 4) and twist (6,) of the body."""
         body = self._body
         pose = make_pose(pose_ref[:3, 3] + body.position, body.rotation.dot(pose_ref[:3, :3]))
-        twist = twist_ref + body.twist
+        twist = twist_ref + body.body_twist()
         twist[3:] += body.rotation.dot(twist_ref[3:]) - twist_ref[3:]
         return pose, twist
 
@@ -279,7 +222,7 @@ class Admittance:
         body, axes = self._body, self._axes
         away = axes.dot(body.position)
         pose = make_pose(pose_ref[:3, 3] + away, axes.dot(body.rotation))
-        twist = twist_ref + body.twist.reshape(2, 3).dot(axes.T).ravel()
+        twist = twist_ref + body.body_twist().reshape(2, 3).dot(axes.T).ravel()
         twist[:3] += cross(twist_ref[3:], away)
         return pose, twist
 
@@ -288,7 +231,7 @@ class Admittance:
         twist = kin.twist - twist_ref
         twist[3:] += twist_ref[3:] - rotation.dot(twist_ref[3:])
         self._body.place(kin.pose[:3, 3] - pose_ref[:3, 3], rotation, twist)
-        self._turns = False
+        self._turns, self._entered = False, BASE
         self._placed = True
 
     def _bound(self, gains: Gains, dt: float) -> None:
@@ -328,6 +271,7 @@ class Admittance:
         """Take back what the joints are behind the body beyond the tolerance."""
         if self._turns:
             error = error.reshape(2, 3).dot(self._axes).ravel()
+        error = self._body.frame.twist(error, self._body.rotation)
         for part, tolerance in ((slice(0, 3), FOLLOWED[0]), (slice(3, 6), FOLLOWED[1])):
             behind = error[part]
             size = math.sqrt(behind.dot(behind))

@@ -113,9 +113,8 @@ def contact_bound(
     least = []
     for axis, light in enumerate(mobility.diagonal()):
         contact = SampledContact(1.0 / max(float(light), 1.0 / HEAVIEST), wall, load, running.robot.period, late)
-        body = _Axis(
-            contact, *(float(each[axis]) for each in (gains.mass, gains.stiffness, gains.damping_ratio, gains.damping))
-        )
+        mass, stiffness, damping = (float(each[axis, axis]) for each in (gains.mass, gains.stiffness, gains.damping))
+        body = _Axis(contact, mass, stiffness, float(gains.damping_ratio[axis]), damping)
         least.append((_least(body.bears_mass, spec.lower, spec.upper), _least(body.bears_damping, *DAMPING)))
     return ContactBound(*np.array(least).T)
 

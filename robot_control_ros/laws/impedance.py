@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
-from ..core.errors import ConfigError
 from ..core.gains import MATRIX, TASK, gain
 from ..core.spatial import pose_error_and_map
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
@@ -23,7 +22,7 @@ from .friction_compensation import (
 from .law import register
 from .spring.bounded_spring import BoundedSpring, governor_gain, max_force_gain, max_torque_gain
 from .spring.compliance_frame import BASE, TANK, ComplianceFrame, PassiveSpring, TipSpring, frame_gain, frame_jacobian
-from .terms import damping_gain, damping_ratio_gain, gravity_gain, gravity_torque, total
+from .terms import critical_damping, damping_gain, damping_ratio_gain, gravity_gain, gravity_torque, is_diagonal, total
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
@@ -200,9 +199,8 @@ class Impedance:
 
     def _change_spring(self, stiffness: Array, gains: Gains, kin: RobotDynamics) -> None:
         """Go to the spring of these gains; the plain one takes its gains as they are."""
-        off_diagonal = np.count_nonzero(stiffness) > np.count_nonzero(stiffness.diagonal())
         bounds = gains.max_force, gains.max_torque
-        if self._spring is None and not (self._frame or any(bounds) or off_diagonal):
+        if self._spring is None and not (self._frame or any(bounds) or not is_diagonal(stiffness)):
             return
         base = ComplianceFrame(BASE, kin)
         spring = TipSpring(BoundedSpring(stiffness, *bounds), self._frame or base)
@@ -253,22 +251,10 @@ def _designed_damping(gains: Impedance.Gains, mass: Array, jacobian: Array) -> A
     if gains.damping_ratio.any():
         _, solved, _ = lapack.dposv(mass, jacobian.T)
         stiffness = axes[:, None] * gains.stiffness * axes
-        damping += _critical_damping(stiffness, jacobian.dot(solved), axes, gains.damping_ratio)
+        mobility = axes[:, None] * jacobian.dot(solved) * axes  # an axis that is 0 is taken out of it
+        mobility.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
+        damping += critical_damping(stiffness, mobility, gains.damping_ratio)
     return np.asarray(axes[:, None] * damping * axes)
-
-
-def _critical_damping(stiffness: Array, mobility: Array, axes: Array, ratio: Array) -> Array:
-    """2 S Z Ω Zᵀ S, with K = Z Ω² Zᵀ and Zᵀ W Z = 1 from the symmetric pencil (K, W = Λ⁻¹); no inverse is taken.
-
-    K and W are (6, 6), ζ (6,) is a diagonal; an axis (6,) that is 0 is taken out of W.
-    """
-    masked = axes[:, None] * mobility * axes
-    masked.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
-    squares, modes, info = lapack.dsygv(stiffness, masked, itype=2)
-    if info != 0:
-        raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")
-    root = np.sqrt(ratio)[:, None] * modes
-    return np.asarray(2.0 * (root * np.sqrt(np.maximum(squares, 0.0))).dot(root.T))
 
 
 def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:

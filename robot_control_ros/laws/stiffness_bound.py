@@ -28,7 +28,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from ..core.gains import gain_specs
-from ..core.types import Array
+from ..core.types import Array, CommandMode
 from ..robot.model import RobotDynamics
 from .running_law import RunningLaw
 from .spring.compliance_frame import frame_jacobian
@@ -134,7 +134,7 @@ class StiffnessBound:
 def stiffness_bound(
     running: RunningLaw, kin: RobotDynamics, delay: float | None = None, friction: Array | None = None
 ) -> StiffnessBound | None:
-    """The bound of a law with the gains that it goes to; None of a law without `joint_gains`.
+    """The bound of a law with the gains that it goes to; None without `joint_gains` or torques.
 
     Args:
         running: the law on its robot, whose rate counts.
@@ -142,7 +142,7 @@ def stiffness_bound(
         delay: from a sample to the effect of its command [s]; None takes the profile's.
         friction: (n,) viscous, that the law feels [N·m·s/rad]; None takes the description's, less what is compensated.
     """
-    if not hasattr(running.law, "joint_gains"):
+    if not hasattr(running.law, "joint_gains") or running.mode is not CommandMode.EFFORT:
         return None
     period = running.robot.period
     late = running_delay(running) if delay is None else delay

@@ -7,7 +7,9 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
+from ..core.errors import ConfigError
 from ..core.gains import JOINT, MATRIX, TASK, gain
 from ..core.types import Array
 from ..robot.model import RobotDynamics
@@ -46,6 +48,26 @@ def gravity_torque(gains: Any, kin: RobotDynamics) -> Array:
 def joint_damping(gains: Any, inertia: Array) -> Array:
     """D_0 + 2 ζ √(K M_ii) (n,) [N·m·s/rad] of gains with `stiffness`, `damping_ratio` and `damping` of each joint."""
     return np.asarray(gains.damping + 2.0 * gains.damping_ratio * np.sqrt(gains.stiffness * inertia))
+
+
+def is_diagonal(matrix: Array) -> bool:
+    """Whether all that isn't 0 is on the diagonal."""
+    return bool(np.count_nonzero(matrix) == np.count_nonzero(matrix.diagonal()))
+
+
+def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
+    """D = 2 S Z Ω Zᵀ S (6, 6), S = diag(√ζ): the damping ratios ζ (6,) of a stiffness K and an inertia W⁻¹ (6, 6).
+
+    K = Z Ω² Zᵀ and Zᵀ W Z = 1 come from the symmetric pencil (K, W); no inverse is taken.
+
+    Raises:
+        ConfigError: W isn't positive definite.
+    """
+    squares, modes, info = lapack.dsygv(stiffness, mobility, itype=2)
+    if info != 0:
+        raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")
+    root = np.sqrt(ratio)[:, None] * modes
+    return np.asarray(2.0 * (root * np.sqrt(np.maximum(squares, 0.0))).dot(root.T))
 
 
 def total(terms: dict[str, Array]) -> Array:

@@ -17,6 +17,8 @@ from .imperfect_arm import STIFF, add_imperfections
 from .imperfections import Imperfections
 from .scene import Contact, Scene, SceneObject, Shape
 
+SOFTEST = 0.01  # impedance of a soft layer where it begins; MuJoCo's default is 0.9
+WAVE_POINTS = 20  # of a wave, where its height is given
 _PREFIX = "scene/"  # no link of a description is called so
 _AXES = np.eye(3)
 LOCK_PREFIX = "lock/"  # of the constraints that stand for closed brakes
@@ -104,11 +106,16 @@ def is_link(body: str) -> bool:
 def _add_object(mujoco: Any, spec: Any, base: Any, item: SceneObject) -> None:
     body = base.add_body(name=_PREFIX + item.name)
     _place(body, item.shape.pose)
-    geom = _add_geom(mujoco, body, item.shape, np.eye(4))
+    if item.shape.kind == "waves":
+        geom = _add_waves(mujoco, spec, body, item)
+    else:
+        geom = _add_geom(mujoco, body, item.shape, np.eye(4))
     surface = item.surface
     geom.priority = 1  # above the robot's: the object's surface is what counts
     geom.solref = [surface.time_constant, surface.damping_ratio]
     geom.friction[0] = surface.friction
+    if surface.layer > 0.0:
+        geom.solimp[[0, 2]] = SOFTEST, surface.layer
     if item.motion == "fixed":
         return
     geom.mass = item.mass
@@ -148,6 +155,17 @@ def _add_geom(mujoco: Any, body: Any, shape: Shape, pose: Array) -> Any:
     geom = body.add_geom(type=getattr(mujoco.mjtGeom, f"mjGEOM_{shape.kind.upper()}"), size=size)
     _place(geom, pose)
     return geom
+
+
+def _add_waves(mujoco: Any, spec: Any, body: Any, item: SceneObject) -> Any:
+    """A field of heights, which MuJoCo has above the geom's origin, and a base below it."""
+    x, y, z, height, length = item.shape.size
+    rows = round(WAVE_POINTS * y / length) + 1
+    waves = 0.5 + 0.5 * np.sin(2.0 * np.pi * np.linspace(-y / 2.0, y / 2.0, rows) / length)
+    name, size = _PREFIX + item.name, [x / 2.0, y / 2.0, height, z - height / 2.0]
+    spec.add_hfield(name=name, size=size, nrow=rows, ncol=2, userdata=np.repeat(waves, 2))
+    origin = [0.0, 0.0, (z - height) / 2.0]
+    return body.add_geom(type=mujoco.mjtGeom.mjGEOM_HFIELD, hfieldname=name, pos=origin)
 
 
 def _place(element: Any, pose: Array) -> None:

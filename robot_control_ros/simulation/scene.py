@@ -23,9 +23,11 @@ SHAPES = {
     "box": ("x", "y", "z"),
     "capsule": ("radius", "length"),
     "cylinder": ("radius", "length"),
+    "waves": ("x", "y", "z", "height", "length"),
     "plane": (),
 }
-BOUNDED = tuple(kind for kind, size in SHAPES.items() if size)
+MOVABLE = ("sphere", "box", "capsule", "cylinder")
+SIZED = tuple(kind for kind, size in SHAPES.items() if size)
 MOTIONS = ("fixed", "free", "slides")
 
 
@@ -51,8 +53,9 @@ class Shape:
     size: tuple[float, ...] = entry(
         above=0.0,
         unit="m",
-        only_with=("shape", BOUNDED),
-        doc="Radius of a sphere; x, y, z of a box; radius and length of a capsule (without its ends) or cylinder.",
+        only_with=("shape", SIZED),
+        doc="Radius of a sphere; x, y, z of a box; radius and length of a capsule (without its ends) or cylinder. For "
+        "waves, a box with waves along y on top: x, y, mean z, height from trough to crest, length.",
     )
     pose: Array = entry(of=_Placement, inline=True, convert=_Placement.pose, doc="Where it is.")
 
@@ -62,10 +65,10 @@ class Shape:
             rule = f"must be {len(meaning)} numbers ({self.kind}: {', '.join(meaning) or 'no size'})"
             raise refused("size", list(self.size), rule, len(meaning))
 
-    def check_bounded(self) -> None:
-        """Raise ConfigError for a plane, which may not move."""
-        if self.kind == "plane":
-            raise refused("shape", self.kind, f"must be one of: {', '.join(BOUNDED)}", BOUNDED)
+    def check_movable(self) -> None:
+        """Raise ConfigError for a plane or waves, which may not move."""
+        if self.kind not in MOVABLE:
+            raise refused("shape", self.kind, f"must be one of: {', '.join(MOVABLE)}", MOVABLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,12 @@ class Surface:
     )
     damping_ratio: float = entry(1.0, above=0.0, doc="1 doesn't bounce.")
     friction: float = entry(1.0, lower=0.0, doc="Coefficient of sliding friction.")
+    layer: float = entry(
+        0.0,
+        lower=0.0,
+        unit="m",
+        doc="Depth of a soft layer, over which it becomes firm. Without one a tool that slides hops.",
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,7 +107,7 @@ class SceneObject:
 
     def __post_init__(self) -> None:
         if self.motion != "fixed":
-            self.shape.check_bounded()
+            self.shape.check_movable()
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,7 @@ class _Tool:
     link: str = entry("", doc="The link that carries it; the robot's tip where empty.")
 
     def __post_init__(self) -> None:
-        self.shape.check_bounded()
+        self.shape.check_movable()
 
 
 def _named(objects: dict[str, SceneObject]) -> dict[str, SceneObject]:

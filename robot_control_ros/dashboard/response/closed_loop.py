@@ -62,7 +62,7 @@ def closed_loop(
 def _virtual_body(running: RunningLaw, axis: int) -> SecondOrder:
     gains = running.gains.current
     assert isinstance(gains, Admittance.Gains)
-    columns = gains.mass, gains.virtual_damping, gains.stiffness, gains.moved_axes
+    columns = gains.mass.diagonal(), gains.virtual_damping.diagonal(), gains.stiffness.diagonal(), gains.moved_axes
     return SecondOrder.of(*(column[axis] for column in columns))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from . import collision_trials, force_trials, frame_trials, spring_trials
 from .row import Row
 
 ROBOTS = ("ur5", "ur5e", "gen3")
-SECTIONS: dict[str, Callable[[str], list[Row]]] = {
+SECTIONS: dict[str, Callable[[str], Iterable[Row]]] = {
     "bounded spring": spring_trials.rows,
     "compliance frame": frame_trials.rows,
     "force control": force_trials.rows,

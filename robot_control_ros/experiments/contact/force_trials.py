@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -13,7 +14,7 @@ from ...control.loop import ControlLoop
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
-from ...simulation.mujoco_plant import PHYSICS_STEP
+from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .row import Row, at_most
 from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
 
@@ -23,17 +24,65 @@ WAVE, LENGTH = 0.001, 0.05  # m: half the height of the waves, and their length
 FRICTION = 0.2
 SLIDING = 1e-3  # m/s, over which friction takes its direction
 WAY, SPEED = 0.15, 0.05  # m and m/s, along the surface
-TOUCH, REST, START = 2.5, 0.5, 0.2  # s: until it rests, how much of that is judged, and at the start of the way not
-STIFFNESSES = (1e4, 1e5)  # N/m
+SETTLE, REST, START = (
+    2.0,
+    0.5,
+    0.2,
+)  # s: after the approach, how much of that is judged, and at the start of the way not
 APPROACH = 0.02  # m/s
 PEAKS = {APPROACH: 20.0, 0.05: 45.0}  # N, by the speed of the approach [m/s]
 LOWER = 0.03  # m, by which a surface that comes back is lower
 SHAKE, SHAKEN, SHAKING = 0.005, 2.0, 3.0  # m, Hz and s of a surface that moves
+STEP = 0.0005  # s, of the physics
+RELEASE = 0.02  # s, three time constants of the servos
 GAINS: dict[str, Any] = {
     "stiffness": [1000.0] * 3 + [50.0] * 3,
     "force": [0.0, 0.0, -FORCE, 0.0, 0.0, 0.0],
     "force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
 }
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """How a robot presses on what.
+
+    Attributes:
+        stiffness, damping: of the surface [N/m, N·s/m].
+        delay: [s].
+        gains: over GAINS.
+        rate: [Hz].
+        wave: half the height of the waves [m].
+        approach: [m/s].
+    """
+
+    stiffness: float
+    delay: float
+    gains: Any
+    damping: float = 0.0
+    rate: float = RATE
+    wave: float = WAVE
+    approach: float = APPROACH
+
+    @property
+    def touch(self) -> float:
+        """When it has come to rest on the surface [s]."""
+        return GAP / self.approach + SETTLE
+
+    def __str__(self) -> str:
+        return f"{self.stiffness:g} N/m at {self.approach:g} m/s, {1e3 * self.delay:g} ms: "
+
+
+def torques(stiffness: float, delay: float, approach: float = APPROACH) -> Pressed:
+    """Under torques, at 500 Hz."""
+    return Pressed(stiffness, delay, {}, approach=approach)
+
+
+def positions(stiffness: float, delay: float, wave: float = WAVE) -> Pressed:
+    """Position-controlled joints at 125 Hz; a stiffer surface needs more damping, and a slower approach."""
+    soft = stiffness < 5e4
+    damping, mass = (200.0, 2.0) if soft else (2000.0, 20.0)
+    gains = {"output": "position", "force_damping": damping, "mass": [mass] * 3 + [0.1] * 3, "force_i": 2.0}
+    return Pressed(stiffness, delay, gains, rate=125.0, wave=wave, approach=0.01 if soft else 0.005)
 
 
 class PressedSurface:
@@ -42,12 +91,14 @@ class PressedSurface:
     Args:
         stiffness: [N/m].
         damping: [N·s/m].
-
+        wave: half the height of the waves [m].
         rise: how much higher it is at a time [s] than at the start [m], and how fast it rises then [m/s].
     """
 
-    def __init__(self, stiffness: float, damping: float, rise: Callable[[float], tuple[float, float]]) -> None:
-        self._stiffness, self._damping, self._rise = stiffness, damping, rise
+    def __init__(
+        self, stiffness: float, damping: float, wave: float, rise: Callable[[float], tuple[float, float]]
+    ) -> None:
+        self._stiffness, self._damping, self._wave, self._rise = stiffness, damping, wave, rise
         self._origin: Array | None = None
 
     def force(self, time: float, position: Array, velocity: Array) -> Array:
@@ -55,9 +106,9 @@ class PressedSurface:
         if self._origin is None:
             self._origin = position - (0.0, 0.0, GAP)
         phase = 2.0 * np.pi * (position[1] - self._origin[1]) / LENGTH
-        slope = WAVE * 2.0 * np.pi / LENGTH * np.cos(phase)
+        slope = self._wave * 2.0 * np.pi / LENGTH * np.cos(phase)
         rise, rising = self._rise(time)
-        depth = self._origin[2] + WAVE * np.sin(phase) + rise - position[2]
+        depth = self._origin[2] + self._wave * np.sin(phase) + rise - position[2]
         if depth <= 0.0:
             return np.zeros(3)
         closing = slope * velocity[1] + rising - velocity[2]
@@ -71,7 +122,7 @@ class SurfaceArm(TrialArm):
     """A simulated arm whose tip meets a surface; `forces` are those of the surface."""
 
     def __init__(self, robot: RobotConfig, surface: PressedSurface) -> None:
-        super().__init__(robot)
+        super().__init__(robot, step=STEP)
         self._surface, self._dynamics, self._tip = surface, RobotModel.of(robot), robot.tip
 
     def read(self) -> RobotState:
@@ -91,6 +142,7 @@ class Wiped:
         rest: mean force at rest [N].
         rms, least, most: of the force along the way: deviation from 10 N, smallest and largest [N].
         losses: how often it left the surface along the way.
+        touches: whether it was on the surface at the end.
     """
 
     peak: float
@@ -99,19 +151,20 @@ class Wiped:
     least: float
     most: float
     losses: int
+    touches: bool
 
 
-def wiped(name: str, stiffness: float, damping: float, delay: float, **gains: Any) -> Wiped:
+def wiped(name: str, how: Pressed) -> Wiped:
     """Touch down, rest and wipe."""
-    arm, loop = _pressing(name, PressedSurface(stiffness, damping, lambda t: (0.0, 0.0)), gains)
-    touch = round(TOUCH * RATE)
-    for count, (_, kin) in enumerate(cycles(arm, loop, delay, TOUCH + WAY / SPEED)):
+    arm, loop = _pressing(name, how, lambda t: (0.0, 0.0))
+    touch = round(how.touch * how.rate)
+    for count, (_, kin) in enumerate(cycles(arm, loop, how.delay, how.touch + WAY / SPEED)):
         if count == touch:
             goal = kin.pose.copy()
             goal[1, 3] += WAY
             loop.motion.move_to(goal)
     normal = np.array(arm.forces)[:, 2]
-    first, way = np.split(normal, [_steps(TOUCH)])
+    first, way = np.split(normal, [_steps(how.touch)])
     way = way[_steps(START) :]
     return Wiped(
         float(first.max()),
@@ -120,73 +173,116 @@ def wiped(name: str, stiffness: float, damping: float, delay: float, **gains: An
         float(way.min()),
         float(way.max()),
         int(((way[:-1] > 0.0) & (way[1:] == 0.0)).sum()),
+        bool(way[-_steps(REST) :].any()),
     )
 
 
-def withdrawn(name: str, stiffness: float, delay: float) -> tuple[float, float]:
-    """Take the surface away, and put it back lower: the tip's largest speed [m/s], and the peak afterwards [N]."""
-    surface = PressedSurface(stiffness, 0.0, lambda t: (-LOWER if t > TOUCH else 0.0, 0.0))
-    arm, loop = _pressing(name, surface, {})
-    speeds = [abs(float(kin.twist[2])) for _, kin in cycles(arm, loop, delay, TOUCH + LOWER / APPROACH + TOUCH)]
-    again = np.array(arm.forces)[_steps(TOUCH) + 1 :, 2]
-    fall = round((TOUCH + LOWER / APPROACH / 2.0) * RATE)
-    return max(speeds[round(TOUCH * RATE) : fall]), float(again.max())
+@dataclass(frozen=True)
+class Withdrawn:
+    """What happened when the surface went away, and came back lower.
+
+    Attributes:
+        speed, later: largest speed of the tip, from the start and from RELEASE on [m/s].
+        release: that of servos, which were a spring under the force, F / (e Λ w) [m/s].
+        peak: of the force afterwards [N].
+    """
+
+    speed: float
+    later: float
+    release: float
+    peak: float
 
 
-def shaken(name: str, stiffness: float, delay: float) -> tuple[float, float]:
-    """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the dampers took out [J]."""
-    rate = 2.0 * np.pi * SHAKEN
-    surface = PressedSurface(
-        stiffness,
-        0.0,
-        lambda t: (
-            (SHAKE * np.sin(rate * (t - TOUCH)), SHAKE * rate * np.cos(rate * (t - TOUCH))) if t > TOUCH else (0.0, 0.0)
-        ),
-    )
-    arm, loop = _pressing(name, surface, {})
-    speeds = np.array([float(kin.twist[2]) for _, kin in cycles(arm, loop, delay, TOUCH + SHAKING)])
-    times = PHYSICS_STEP * np.arange(len(arm.forces))
-    rising = np.where(times > TOUCH, SHAKE * rate * np.cos(rate * (times - TOUCH)), 0.0)
-    given = -float(np.array(arm.forces)[:, 2].dot(rising)) * PHYSICS_STEP
+def withdrawn(name: str, how: Pressed) -> Withdrawn:
+    """Take the surface away, and put it back lower."""
+    arm, loop = _pressing(name, how, lambda t: (-LOWER if t > how.touch else 0.0, 0.0))
+    falling, speeds, mobility = LOWER / how.approach, [], 0.0
+    for _, kin in cycles(arm, loop, how.delay, how.touch + falling + SETTLE):
+        speeds.append(abs(float(kin.twist[2])))
+        if not mobility:
+            mobility = float(kin.jacobian[2].dot(np.linalg.solve(kin.mass, kin.jacobian[2])))
+    again = np.array(arm.forces)[_steps(how.touch) + 1 :, 2]
+    gone, end = round(how.touch * how.rate), round((how.touch + falling / 2.0) * how.rate)
+    later = gone + math.ceil(RELEASE * how.rate)
+    release = FORCE * mobility / (math.e * SERVO_BANDWIDTH)
+    return Withdrawn(max(speeds[gone:end]), max(speeds[later:end]), release, float(again.max()))
+
+
+def shaken(name: str, how: Pressed) -> tuple[float, float]:
+    """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the damper took out [J]."""
+    rate, touch = 2.0 * np.pi * SHAKEN, how.touch
+
+    def rise(time: float) -> tuple[float, float]:
+        phase = rate * (time - touch)
+        return (SHAKE * np.sin(phase), SHAKE * rate * np.cos(phase)) if time > touch else (0.0, 0.0)
+
+    arm, loop = _pressing(name, how, rise)
+    speeds = np.array([float(kin.twist[2]) for _, kin in cycles(arm, loop, how.delay, touch + SHAKING)])
+    rising = np.array([rise(time)[1] for time in STEP * np.arange(len(arm.forces))])
+    given = -float(np.array(arm.forces)[:, 2].dot(rising)) * STEP
     damping = loop.running.gains.current.force_damping[2]
-    return given, float(damping * (speeds**2).sum() / RATE)
+    return given, float(damping * (speeds**2).sum() / how.rate)
 
 
-def rows(robot: str) -> list[Row]:
+def rows(robot: str) -> Iterator[Row]:
     """All trials of a robot."""
-    found = []
-    for stiffness, delay, speed in product(STIFFNESSES, DELAYS, PEAKS):
-        found += rows_of(robot, stiffness, delay, speed)
-    for stiffness, delay in product(STIFFNESSES, DELAYS):
-        head = f"surface of {stiffness:g} N/m, {1e3 * delay:g} ms: "
-        speed, peak = withdrawn(robot, stiffness, delay)
-        given, taken = shaken(robot, stiffness, delay)
-        found += [
-            at_most(head + "speed after it was taken away, m/s", speed, 1.5 * APPROACH),
-            at_most(head + "first peak after it was put back, N", peak, PEAKS[APPROACH]),
-            at_most(head + "energy given to it while it shakes, J", given, 1.0 + taken),
-        ]
-    return found
+    for stiffness, delay, speed in product((1e4, 1e5), DELAYS, PEAKS):
+        yield from rows_of(robot, torques(stiffness, delay, speed))
+    for delay in DELAYS:
+        yield from rows_of(robot, positions(1e4, delay))
+        yield from rows_of(robot, positions(1e5, delay, 1e-4))
+        yield from rows_of_losses(robot, positions(1e5, delay))
+    for stiffness, delay, kind in product((1e4, 1e5), DELAYS, (torques, positions)):
+        yield from rows_of_moving_surface(robot, kind(stiffness, delay))
 
 
-def rows_of(robot: str, stiffness: float, delay: float, speed: float) -> list[Row]:
+def rows_of(robot: str, how: Pressed) -> Iterator[Row]:
     """The rows of one trial."""
-    got = wiped(robot, stiffness, 100.0, delay, approach_speed=speed)
-    head = f"surface of {stiffness:g} N/m at {speed:g} m/s, {1e3 * delay:g} ms: "
-    return [
-        at_most(head + "first peak, N", got.peak, PEAKS[speed]),
-        at_most(head + "force at rest off by, N", abs(got.rest - FORCE), 0.1),
-        at_most(head + "rms of the force error while wiping, N", got.rms, 1.1),
-        at_most(head + "largest force error while wiping, N", max(got.most - FORCE, FORCE - got.least), 1.7),
-        at_most(head + "losses of contact while wiping", got.losses, 0),
-    ]
+    got, under_torques = wiped(robot, how), "output" not in how.gains
+    head = f"{'torques' if under_torques else 'positions'}, {1e3 * how.wave:g} mm waves on {how}"
+    yield at_most(head + "first peak, N", got.peak, PEAKS[how.approach] if under_torques else 16.0)
+    yield at_most(head + "rms of the force error while wiping, N", got.rms, 1.1 if under_torques else 1.4)
+    if under_torques:
+        yield at_most(head + "force at rest off by, N", abs(got.rest - FORCE), 0.1)
+        yield at_most(head + "largest force error while wiping, N", max(got.most - FORCE, FORCE - got.least), 1.7)
+    else:
+        yield at_most(head + "smallest force while wiping less than 10 N by, N", FORCE - got.least, 3.0)
+    yield at_most(head + "losses of contact while wiping", got.losses, 0)
 
 
-def _pressing(name: str, surface: PressedSurface, gains: dict[str, Any]) -> tuple[SurfaceArm, ControlLoop]:
-    robot = trial_robot(name)
+def rows_of_losses(robot: str, how: Pressed) -> Iterator[Row]:
+    """Of waves that are too steep for the delay: contact comes back."""
+    got = wiped(robot, how)
+    head = f"positions, {1e3 * how.wave:g} mm waves on {how}"
+    yield at_most(head + "largest force while wiping, N", got.most, 35.0)
+    yield at_most(head + "losses of contact for good", float(not got.touches), 0)
+
+
+def rows_of_moving_surface(robot: str, how: Pressed) -> Iterator[Row]:
+    """Of a surface that is taken away and put back, and of one that shakes."""
+    under_torques = "output" not in how.gains
+    head = f"{'torques' if under_torques else 'positions'}, surface of {how}"
+    gone = withdrawn(robot, how)
+    given, taken = shaken(robot, how)
+    slow = 1.5 * how.approach
+    if under_torques:
+        yield at_most(head + "speed after it was taken away, m/s", gone.speed, slow)
+    else:
+        yield at_most(head + "speed after it was taken away, from 20 ms on, m/s", gone.later, slow)
+        yield at_most(
+            head + "speed after it was taken away, with the servos' release, m/s", gone.speed, slow + gone.release
+        )
+    yield at_most(head + "first peak after it was put back, N", gone.peak, PEAKS[APPROACH] if under_torques else 16.0)
+    yield at_most(head + "energy given to it while it shakes, J", given, 1.0 + taken)
+
+
+def _pressing(name: str, how: Pressed, rise: Callable[[float], tuple[float, float]]) -> tuple[SurfaceArm, ControlLoop]:
+    robot = trial_robot(name, how.rate)
     robot = replace(robot, tip_speed=(SPEED, robot.tip_speed[1]))
-    return SurfaceArm(robot, surface), ControlLoop(robot, "force_control", GAINS | gains)
+    surface = PressedSurface(how.stiffness, how.damping, how.wave, rise)
+    gains = GAINS | {"approach_speed": how.approach} | how.gains
+    return SurfaceArm(robot, surface), ControlLoop(robot, "force_control", gains)
 
 
 def _steps(seconds: float) -> int:
-    return round(seconds / PHYSICS_STEP)
+    return round(seconds / STEP)

@@ -22,10 +22,10 @@ RATE = 500.0  # Hz
 DELAYS = (0.0, 0.002, 0.004)  # s
 
 
-def trial_robot(name: str) -> RobotConfig:
-    """A robot of the package with the trials' rotors and rate."""
+def trial_robot(name: str, rate: float = RATE) -> RobotConfig:
+    """A robot of the package with the trials' rotors, at a rate [Hz]."""
     robot = load_robot(name)
-    return replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n).at_rate(RATE)
+    return replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n).at_rate(rate)
 
 
 class TrialArm(MujocoPlant):
@@ -36,6 +36,7 @@ class TrialArm(MujocoPlant):
         scene: name, empty for none; or the scene itself.
         time_constant: of the scene's surfaces [s]; 0 keeps theirs.
         imperfections: of the arm's physics.
+        step: of the physics [s].
     """
 
     def __init__(
@@ -44,10 +45,12 @@ class TrialArm(MujocoPlant):
         scene: str | Scene = "",
         time_constant: float = 0.0,
         imperfections: Imperfections | None = None,
+        step: float = PHYSICS_STEP,
     ) -> None:
         loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
-        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=loaded, imperfections=imperfections)
+        super().__init__(robot, rate=1.0 / step, scene=loaded, imperfections=imperfections, physics_step=step)
         self.forces: list[Array] = []
+        self._step, self._rate = step, robot.profile.rate
         if time_constant:
             self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant
 
@@ -62,7 +65,7 @@ class TrialArm(MujocoPlant):
 
     def late(self, delay: float) -> DelayedPlant:
         """The arm over a line whose commands act late [s]."""
-        return DelayedPlant(self, 1.0 / PHYSICS_STEP, rate=RATE, delay=delay)
+        return DelayedPlant(self, 1.0 / self._step, rate=self._rate, delay=delay)
 
 
 def cycles(
@@ -71,7 +74,7 @@ def cycles(
     """State and dynamics of each cycle, from the arm's start on; `before` is called before each sample."""
     line = arm.late(delay)
     line.open()
-    for state, kin, _ in lockstep(line, loop, round(seconds * RATE), before=before):
+    for state, kin, _ in lockstep(line, loop, round(seconds * loop.robot.profile.rate), before=before):
         yield state, kin
     line.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.types import Array
-from ...laws.admittance import VirtualBody
+from ...laws.spring.virtual_body import VirtualBody
 from ...robot.configuration import load_robot
 from ...robot.model import RobotModel
 from ...simulation.in_process import Push, simulate

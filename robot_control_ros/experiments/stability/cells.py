@@ -119,13 +119,13 @@ def lightest(robot: RobotConfig) -> tuple[float, float]:
 
 def virtual_damping() -> float:
     """Of the measured contact, along the tip's axes [N·s/m]."""
-    return float(ParameterSet(Admittance.Gains, 0, CONTACT).current.virtual_damping[0])
+    return float(ParameterSet(Admittance.Gains, 0, CONTACT).current.virtual_damping[0, 0])
 
 
 def default_body(name: str) -> tuple[float, float]:
     """Mass [kg] and damping [N·s/m] of a robot's admittance along the tip's axes, with its own defaults."""
     gains = RunningLaw(load_robot(name), "admittance").gains.current
-    return float(gains.mass[0]), float(gains.virtual_damping[0])
+    return float(gains.mass[0, 0]), float(gains.virtual_damping[0, 0])
 
 
 def least_contact_damping(cell: Cell) -> float:

@@ -54,7 +54,12 @@ class Pressing:
         self._integral = np.zeros(6)
 
     def wrench(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
-        """The wrench (6,) of the robot along the axes.
+        """The wrench (6,) of the robot along the axes, see :meth:`drive`."""
+        drive = self.drive(wanted, measured, velocity, away, gains, dt)
+        return np.asarray(drive - gains.force_axes * gains.force_damping * velocity)
+
+    def drive(self, wanted: Array, measured: Array, velocity: Array, away: Array, gains: Any, dt: float) -> Array:
+        """The same without the damper -D v.
 
         Args:
             wanted, measured: (6,) wrench of the robot on the environment [N, N·m].
@@ -80,7 +85,7 @@ class Pressing:
         power = float(drive.dot(velocity))
         if power > MAX_POWER:
             drive = drive * (MAX_POWER / power)
-        return np.asarray(drive - selected * damper)
+        return np.asarray(drive)
 
     def _paid(self, active: Array, velocity: Array, dissipated: float, start: float, dt: float) -> Array:
         """The active part (6,), as far as the tank pays for it."""

@@ -20,9 +20,9 @@ _BASE_AXES = np.eye(3)
 RIGID = 1e-9  # of a Jacobian, by which a link that moves with the tip may differ
 
 
-def frame_gain() -> Any:
-    """The frame of stiffness, damping and axes."""
-    doc = "Axes of stiffness, damping and `axes`. A link that moves with the tip is the centre of compliance, too."
+def frame_gain(gains: str = "stiffness, damping and `axes`") -> Any:
+    """The frame of a law's gains, in words."""
+    doc = f"Axes of {gains}. A link that moves with the tip is the centre of compliance, too."
     return choice(BASE, FRAMES, links=True, doc=doc)
 
 
@@ -49,6 +49,16 @@ class ComplianceFrame:
                 self._offset = np.asarray(np.linalg.solve(kin.pose, pose), dtype=float)
         self._turns_with_tip = name == TIP or self._offset is not None
         self._is_link = name not in FRAMES and self._offset is None
+
+    @property
+    def in_tip(self) -> Array | None:
+        """Its pose (4, 4) in the tip; None where it doesn't move with it."""
+        return np.eye(4) if self.name == TIP else self._offset
+
+    @property
+    def is_other_link(self) -> bool:
+        """Whether its axes are those of a link that moves otherwise than the tip."""
+        return self._is_link
 
     def axes(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
         """Its axes E (3, 3) in the base; those of the reference are the tip's where there is none."""

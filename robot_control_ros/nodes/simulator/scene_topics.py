@@ -23,6 +23,7 @@ _KINDS = {
     "cylinder": Marker.CYLINDER,
     "capsule": Marker.CYLINDER,
     "plane": Marker.CUBE,
+    "waves": Marker.CUBE,  # too low to be seen
 }
 _COLOURS = {"fixed": (0.6, 0.6, 0.62), "free": (0.9, 0.6, 0.2), "slides": (0.8, 0.2, 0.2)}
 _GROUND = (4.0, 4.0, 0.001)  # m, as much of a plane as is drawn
@@ -104,8 +105,8 @@ def _make_marker(name: str, number: int, frame: str, shape: Shape, colour: tuple
 
 def _extent(shape: Shape) -> tuple[float, float, float]:
     """Lengths along the axes of the shape [m]."""
-    if shape.kind == "box":
-        x, y, z = shape.size
+    if shape.kind in ("box", "waves"):
+        x, y, z = shape.size[:3]
         return x, y, z
     if shape.kind == "plane":
         return _GROUND

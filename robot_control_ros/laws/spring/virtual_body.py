@@ -1,0 +1,202 @@
+"""A mass, spring and damper in six degrees of freedom, that an admittance lets the arm follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ...core.spatial import cross, rotation_exp, rotation_log, rotation_log_jacobian, skew
+from ...core.types import Array
+
+TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use
+_SAME = np.eye(3)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyFrame:
+    """The axes and the origin of a body's gains.
+
+    A body at position p and rotation R, seen from the axes that it rests in, deflects along axes E by
+
+        x = [Eᵀp; Eᵀ log R],                               where E rests,
+        x = [Eᵀ(p + R r - r); Eᵀ log R],  E = R `axes`,    where E and its origin r turn with the body.
+
+    Attributes:
+        axes: (3, 3).
+        lever: r (3,) in the body's axes [m], where they turn with the body; None where they rest.
+    """
+
+    axes: Array = field(default_factory=lambda: _SAME)
+    lever: Array | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is that of the axes that the body rests in."""
+        return self.lever is None and self.axes is _SAME
+
+    def deflection(self, position: Array, rotation: Array) -> Array:
+        """Of the origin, x (6,) [m, rad]."""
+        turn = rotation_log(rotation)
+        if self.lever is None:
+            return np.concatenate((position, turn) if self.is_plain else (position.dot(self.axes), turn.dot(self.axes)))
+        away = position + rotation.dot(self.lever) - self.lever
+        return np.concatenate((away.dot(rotation).dot(self.axes), turn.dot(self.axes)))
+
+    def slope(self, x: Array, rotation: Array) -> Array:
+        """The matrix B (6, 6) of d/dt x = B v, with the twist v along the axes: Bᵀ K x is the exact gradient."""
+        result, turning = np.eye(6), rotation_log_jacobian(rotation)
+        if self.lever is None:
+            turning = turning.T
+        else:
+            result[:3, 3:] = skew(x[:3])
+        result[3:, 3:] = self.axes.T.dot(turning).dot(self.axes)
+        return result
+
+    def twist(self, twist: Array, rotation: Array) -> Array:
+        """Of the origin along the axes (6,), from that of the body."""
+        if self.is_plain:
+            return twist
+        if self.lever is None:
+            return np.asarray(twist.reshape(2, 3).dot(self.axes).ravel())
+        velocity = twist[:3] + cross(twist[3:], rotation.dot(self.lever))
+        return np.asarray(np.stack((velocity, twist[3:])).dot(rotation).dot(self.axes).ravel())
+
+    def body_twist(self, twist: Array, rotation: Array) -> Array:
+        """The other way round."""
+        if self.is_plain:
+            return twist
+        axes = self.axes if self.lever is None else rotation.dot(self.axes)
+        result = twist.reshape(2, 3).dot(axes.T).ravel()
+        if self.lever is not None:
+            result[:3] -= cross(result[3:], rotation.dot(self.lever))
+        return np.asarray(result)
+
+    def wrench(self, wrench: Array, rotation: Array) -> Array:
+        """About the origin along the axes (6,), from that on the body: its power is the same."""
+        if self.is_plain:
+            return wrench
+        if self.lever is None:
+            return np.asarray(wrench.reshape(2, 3).dot(self.axes).ravel())
+        torque = wrench[3:] - cross(rotation.dot(self.lever), wrench[:3])
+        return np.asarray(np.stack((wrench[:3], torque)).dot(rotation).dot(self.axes).ravel())
+
+
+PLAIN = BodyFrame()
+
+
+class VirtualBody:
+    """A mass, spring and damper in six degrees of freedom, relative to the reference; integrated implicitly.
+
+    (M + dt B + dt² AᵀKA) v⁺ = M v + dt (f - AᵀK x),  with ẋ = A v. In a frame that rests, A = 1 and x⁺ = x + dt v⁺ for
+    the translation; for the rotation x = log(R_c R_refᵀ) and R_c⁺ = exp(dt w⁺) R_c. The spring's wrench is the gradient
+    of xᵀ K x / 2: K x where all three rotational stiffnesses are the same. In a frame that turns with the body, v is
+    along the turning axes; so vᵀ M v / 2 and the power vᵀ f are exact there as well. Stable for every dt > 0 and
+    M, B, K >= 0, M > 0.
+
+    Mass and stiffness that grow while the body moves or is deflected add energy, and so may another frame. They do so
+    only as far as what the damper has taken out, kept in a tank of at most 1 J, pays for it; else they wait. So the
+    body stays passive while it is being tuned. Source: F. Ferraguti et al., An energy tank-based interactive control
+    architecture for autonomous and teleoperated robotic surgery, IEEE Trans. Robotics 31(5), 2015.
+
+    Attributes:
+        position: (3,) [m], rotation: (3, 3), relative to the reference, along the axes that it rests in.
+        twist: (6,) [m/s, rad/s] along the axes of `frame`, of its origin.
+        frame: of its gains.
+    """
+
+    def __init__(self) -> None:
+        self.place(np.zeros(3), np.eye(3), np.zeros(6))
+
+    def place(self, position: Array, rotation: Array, twist: Array) -> None:
+        """Put it somewhere in the plain frame, with an empty tank; it takes the next mass and stiffness as they are."""
+        self.position, self.rotation, self.twist = position, rotation, twist
+        self.frame = PLAIN
+        self._mass: Array | None = None
+        self._stiffness = np.zeros(6)
+        self._tank = 0.0
+
+    def deflection(self) -> Array:
+        """Displacement and rotation vector (6,) [m, rad] along the axes of the frame."""
+        return self.frame.deflection(self.position, self.rotation)
+
+    def body_twist(self) -> Array:
+        """Its twist (6,) along the axes that it rests in."""
+        return self.frame.body_twist(self.twist, self.rotation)
+
+    def step(self, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float) -> None:
+        """One step under a wrench (6,); mass, damping and stiffness are diagonals (6,), or all three (6, 6)."""
+        x = self.deflection()
+        mass, stiffness = self._affordable(x, mass, stiffness)
+        if mass.ndim == 1 and self.frame.is_plain:
+            twist = self._step_of_diagonals(x, wrench, mass, damping, stiffness, dt)
+        else:
+            mass, damping, spring = (_matrix(each) for each in (mass, damping, stiffness))
+            slope = self.frame.slope(x, self.rotation)
+            impulse = mass.dot(self.twist) + dt * (wrench - slope.T.dot(spring.dot(x)))
+            left = mass + dt * damping + dt**2 * slope.T.dot(spring).dot(slope)
+            _, twist, _ = lapack.dposv(left, impulse)
+        self._tank = min(self._tank + dt * _form(damping, twist), TANK)
+        self.move(twist, dt)
+
+    def _step_of_diagonals(
+        self, x: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float
+    ) -> Array:
+        slope = rotation_log_jacobian(self.rotation)  # Aᵀ
+        pull = stiffness * x
+        pull[3:] = slope.dot(pull[3:])
+        impulse = mass * self.twist + dt * (wrench - pull)
+        inertia = mass + dt * damping
+        twist = impulse / (inertia + dt**2 * stiffness)
+        square = (dt**2 * slope * stiffness[3:]).dot(slope.T)
+        square.flat[::4] += inertia[3:]
+        _, twist[3:], _ = lapack.dposv(square, impulse[3:])
+        return np.asarray(twist)
+
+    def change(self, frame: BodyFrame, axes: Array = _SAME) -> bool:
+        """Go on in another frame, resting in other axes (3, 3) given in the present ones; False if it can't pay yet."""
+        position, rotation = axes.T.dot(self.position), axes.T.dot(self.rotation).dot(axes)
+        twist = frame.twist(self.body_twist().reshape(2, 3).dot(axes).ravel(), rotation)
+        cost = _form(self._stiffness, frame.deflection(position, rotation)) - _form(self._stiffness, self.deflection())
+        if self._mass is not None:
+            cost += _form(self._mass, twist) - _form(self._mass, self.twist)
+        if 0.5 * cost > self._tank:
+            return False
+        self._tank = min(self._tank - 0.5 * cost, TANK)
+        self.position, self.rotation, self.twist, self.frame = position, rotation, twist, frame
+        return True
+
+    def move(self, twist: Array, dt: float) -> None:
+        """Let it move with a twist (6,) for dt."""
+        self.twist = twist
+        twist = self.body_twist()
+        self.position = self.position + dt * twist[:3]
+        self.rotation = rotation_exp(dt * twist[3:]).dot(self.rotation)
+
+    def _affordable(self, x: Array, mass: Array, stiffness: Array) -> tuple[Array, Array]:
+        if self._mass is None:
+            self._mass, self._stiffness = mass, stiffness
+        if mass is self._mass and stiffness is self._stiffness:
+            return mass, stiffness
+        if mass.ndim != self._mass.ndim:
+            self._mass, self._stiffness = _matrix(self._mass), _matrix(self._stiffness)
+            mass, stiffness = _matrix(mass), _matrix(stiffness)
+        more_mass, more_stiffness = mass - self._mass, stiffness - self._stiffness
+        cost = 0.5 * (_form(more_mass, self.twist) + _form(more_stiffness, x))
+        if cost > self._tank:
+            fraction = self._tank / cost
+            mass, stiffness = self._mass + fraction * more_mass, self._stiffness + fraction * more_stiffness
+            cost = self._tank
+        self._tank = min(self._tank - cost, TANK)
+        self._mass, self._stiffness = mass, stiffness
+        return mass, stiffness
+
+
+def _matrix(values: Array) -> Array:
+    return np.diag(values) if values.ndim == 1 else values
+
+
+def _form(values: Array, x: Array) -> float:
+    """xᵀ A x of a diagonal (6,) or a matrix (6, 6)."""
+    return float(values.dot(x * x) if values.ndim == 1 else x.dot(values).dot(x))
