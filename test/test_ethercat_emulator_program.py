@@ -454,7 +454,7 @@ def test_inject_tells_what_was_answered(channel):
             channel.poll()
             done.wait(0.001)
 
-    thread = threading.Thread(target=serve)
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
         assert inject(channel.path, "lose 1") == ""
