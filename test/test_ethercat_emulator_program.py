@@ -645,7 +645,7 @@ def master_and_program() -> dict:
         exercise(pysoem, path, found)
     finally:
         child.send_signal(signal.SIGTERM)
-        _, found["errors"] = child.communicate(timeout=20)
+        _, found["errors"] = child.communicate(timeout=60)
     found |= {"status": child.returncode, "socket left": os.path.exists(path)}
     shutil.rmtree(Path(path).parent)
     return found
