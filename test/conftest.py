@@ -1,5 +1,8 @@
 """Fixtures shared by the tests."""
 
+import faulthandler
+import sys
+
 import numpy as np
 import pytest
 
@@ -27,6 +30,11 @@ def pytest_collection_modifyitems(items):
         return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
     items.sort(key=place)
+
+
+def pytest_unconfigure():
+    """An end that doesn't come within a minute is an error, and every thread says where it stands."""
+    faulthandler.dump_traceback_later(60.0, exit=True, file=sys.__stderr__)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ _NAMES = [*("NOP", "APRD", "APWR", "APRW", "FPRD", "FPWR", "FPRW"), *("BRD", "BW
 COMMANDS = {name: number for number, name in enumerate([*_NAMES, "ARMW", "FRMW"])}
 
 
-def result_of(command: Sequence[str], timeout: float = 90.0) -> dict:
+def result_of(command: Sequence[str], timeout: float = 240.0) -> dict:
     """What a program prints in its last line, as JSON; it imports these copies of the packages."""
     packages = str(Path(ethercat_emulator.__file__).resolve().parents[1])
     path = os.pathsep.join([packages, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -218,7 +218,7 @@ def meddle(seconds: float, seed: int) -> dict:
         client.wait_until_ready()
         loop = RemoteLoop(robot, RunningLaw(robot, LAW), None, 0.2, name=ROBOT, path=client.path)
         operator = Operator(client, loop)
-        until = time.monotonic() + 20.0
+        until = time.monotonic() + 60.0
         while operator.enabled == 0 and time.monotonic() < until:
             operator.tick()
         emulator.tell("on")
@@ -230,7 +230,7 @@ def meddle(seconds: float, seed: int) -> dict:
                 sampled = time.monotonic()
                 memory.append(resident(client.process_number))
         emulator.tell("off")
-        calm = time.monotonic() + 10.0
+        calm = time.monotonic() + 60.0
         recovered = False
         while not recovered and time.monotonic() < calm:
             operator.tick()

@@ -449,7 +449,7 @@ def enabled(client):
     return False
 
 
-def until(condition, limit=20.0):
+def until(condition, limit=60.0):
     """What a condition gives, as soon as that is true."""
     end = time.monotonic() + limit
     while time.monotonic() < end:

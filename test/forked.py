@@ -25,6 +25,7 @@ from typing import Any
 BEFORE = ("robot_control_ros.control.loop", "robot_control_ros.laws", "robot_control_ros.simulation.mujoco_plant")
 MAX_MESSAGE = 1 << 17
 MAX_END = 10.0  # s that the process may take to end
+MAX_ANSWER = 60.0  # s
 
 
 class Forked:
@@ -84,6 +85,7 @@ def _ask(request: dict[str, Any]) -> Any:
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        ours.settimeout(MAX_ANSWER)
         _server.extend((process, ours))
         atexit.register(_close)
     _server[1].send(json.dumps(request).encode())

@@ -122,7 +122,7 @@ class Child:
     def clear_away(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait()
+        self.process.wait(LIMIT)
 
 
 class Inbox:
@@ -140,10 +140,16 @@ class Inbox:
 
 
 class Ros:
-    """A domain of its own, a node in it, and the processes that the test starts there."""
+    """A domain of its own, a node in it, and the processes that the test starts there.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: for what the processes print.
+        events: False where callbacks take further messages themselves, which the events executor can't bear.
+    """
+
+    def __init__(self, folder: Path, *, events: bool = True) -> None:
         import rclpy
+        from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
 
         from robot_control_ros.nodes.common.running import make_executor
@@ -155,7 +161,7 @@ class Ros:
             self._patch.setenv(name, value)
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self.executor = make_executor(self.context)
+        self.executor = make_executor(self.context) if events else SingleThreadedExecutor(context=self.context)
         self._nodes: list[Any] = []
         self.node = self.create_node("test")
         self.children: list[Child] = []

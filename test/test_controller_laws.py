@@ -163,7 +163,7 @@ def test_a_switched_law_has_the_gains_that_were_set_while_it_did_not_run(arm):
     assert arm.ros.set_atomically(
         "controller", joint_impedance__stiffness=40.0, joint_impedance__damping_ratio=0.0
     ).successful
-    arm.cycles(600)
+    arm.cycles(1000)
     arm.robot.q = HOME + OFFSET
     _, command, _ = arm.cycles(200)
     np.testing.assert_allclose(command, arm.model.at(HOME + OFFSET).gravity - 40.0 * OFFSET, rtol=0.0, atol=1e-3)
@@ -171,7 +171,7 @@ def test_a_switched_law_has_the_gains_that_were_set_while_it_did_not_run(arm):
     arm.cycles(2)
     assert arm.ros.set("controller", joint_impedance__stiffness=80.0)[0].successful
     assert arm.law("joint_impedance").successful
-    _, command, _ = arm.cycles(1000)
+    _, command, _ = arm.cycles(1500)
     np.testing.assert_allclose(command, arm.model.at(HOME + OFFSET).gravity - 80.0 * OFFSET, rtol=0.0, atol=1e-3)
     assert arm.ros.set_atomically(
         "controller", joint_impedance__stiffness=50.0, joint_impedance__damping_ratio=1.0

@@ -54,7 +54,7 @@ class Manager:
         self._node.create_service(ListControllers, "/controller_manager/list_controllers", self._answer)
         self._executor = SingleThreadedExecutor(context=ros.context)
         self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._executor.spin)
+        self._thread = threading.Thread(target=self._executor.spin, daemon=True)
         self._thread.start()
 
     def _answer(self, request, response):

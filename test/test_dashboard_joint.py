@@ -257,7 +257,7 @@ def test_the_command_serves_until_it_is_interrupted_and_needs_no_ros(tmp_path):
             address = Access.of_user().address("127.0.0.1", port)
             assert process.stdout.readline() == f"One joint: {address} (Ctrl-C ends it)\n"
             process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=20.0)
+            rest, _ = process.communicate(timeout=60.0)
         finally:
             process.kill()
     assert re.search(r"^\[\] 0$", rest, re.MULTILINE), rest

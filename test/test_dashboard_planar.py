@@ -214,7 +214,7 @@ def test_the_command_prints_its_address_serves_the_page_and_ends():
             with urlopen(address) as served:
                 assert b"<html" in served.read(2000).lower()
             program.send_signal(signal.SIGINT)
-            assert program.wait(20) == 0
+            assert program.wait(60) == 0
             assert "Traceback" not in program.stderr.read()
         finally:
             program.kill()

@@ -128,13 +128,13 @@ def in_namespace(faults: str) -> dict:
             [*python, "--faults", faults, "--inject", "help"], capture_output=True, text=True, check=True
         ).stdout
         inject(faults, "drive_fault 0 0x7305")
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + 60.0
         while '"FAULT"' not in inject(faults, "drives") and time.monotonic() < deadline:
             time.sleep(0.01)
         seen["drives"] = inject(faults, "drives")
     finally:
         emulator.terminate()
-        seen["status"] = emulator.wait(timeout=20)
+        seen["status"] = emulator.wait(timeout=60)
     return seen
 
 

@@ -454,7 +454,7 @@ def test_inject_tells_what_was_answered(channel):
             channel.poll()
             done.wait(0.001)
 
-    thread = threading.Thread(target=serve)
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
         assert inject(channel.path, "lose 1") == ""
@@ -645,7 +645,7 @@ def master_and_program() -> dict:
         exercise(pysoem, path, found)
     finally:
         child.send_signal(signal.SIGTERM)
-        _, found["errors"] = child.communicate(timeout=20)
+        _, found["errors"] = child.communicate(timeout=60)
     found |= {"status": child.returncode, "socket left": os.path.exists(path)}
     shutil.rmtree(Path(path).parent)
     return found

@@ -40,7 +40,7 @@ def run_on_the_wire(seconds: float) -> None:
     for name in ("pysoem", "mujoco"):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}")
-    seen = result_of([*NAMESPACE, sys.executable, str(SCRIPT), str(seconds), "1"], timeout=90.0 + 2.0 * seconds)
+    seen = result_of([*NAMESPACE, sys.executable, str(SCRIPT), str(seconds), "1"], timeout=180.0 + 2.0 * seconds)
     assert min(seen["counts"].values()) > 0
     assert seen["stops"] > 0  # else it would prove nothing
     assert seen["by_itself"] == 0

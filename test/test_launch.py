@@ -530,7 +530,7 @@ class Packages:
         return [line.split(" ", 2) for line in self.log.read_text().splitlines()]
 
     def until(self, condition, what):
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 60.0
         while not condition():
             assert time.monotonic() < deadline, f"waited for: {what}\n{self.started()}\n{self.out}"
             time.sleep(0.02)  # between two looks
@@ -543,7 +543,7 @@ class Packages:
     def end(self):
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(30.0)
+            self.process.wait(60.0)
 
 
 @pytest.fixture

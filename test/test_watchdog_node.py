@@ -207,13 +207,13 @@ def make_system(ros, law="joint_impedance"):
 
 @pytest.fixture
 def ros(tmp_path):
-    with Ros(tmp_path) as ros:
+    with Ros(tmp_path, events=False) as ros:
         yield ros
 
 
 @pytest.fixture(scope="module")
 def shared_system(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("system")) as ros:
+    with Ros(tmp_path_factory.mktemp("system"), events=False) as ros:
         yield make_system(ros)
 
 
