@@ -84,6 +84,7 @@ def test_a_contact_is_told_with_link_size_time_and_detector(touched):
 def test_a_reaction_refuses_targets_until_it_is_cleared_and_diagnostics_say_so(touched):
     ros = touched.ros
     assert all(each.successful for each in ros.set("controller", contact__reaction="brake"))
+    touched.push(0.0, 60)  # new settings freeze the detection
     touched.push(30.0, 20)
     assert touched.last("forearm_link")[1]["reaction"] == "brake"
     for service in ("hold", "go_home"):

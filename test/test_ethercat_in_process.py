@@ -208,6 +208,7 @@ def test_a_contact_is_found_reacted_to_and_cleared_there(bus):
 
     contact = bus.remote.contact
     contact.settings.set({"reaction": "hold"})
+    run(0.0)  # the settings arrive with the report
     run(0.0)
     assert (contact.found, contact.reaction) == (None, "")
     run(-6.0)

@@ -42,6 +42,9 @@ TOPICS = (
     Topic("controller", "<joint_commands>", "out", _STATES, "the same, where the profile names it"),
     Topic("controller", "<running_topic>", "in", "std_msgs/Bool", "whether the robot executes commands"),
     Topic("controller", "~/state", "out", _EFFORTS, "everything, in named blocks"),
+    Topic(
+        "controller", "~/contact", "out", "diagnostic_msgs/DiagnosticStatus", "what touches the arm, where, how hard"
+    ),
     Topic("controller", "~/pose", "out", _POSE, "tip in the base frame"),
     Topic("controller", "~/reference_pose", "out", _POSE, "reference in the base frame"),
     Topic("controller", "~/twist", "out", _TWIST, "of the tip"),

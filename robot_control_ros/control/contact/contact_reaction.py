@@ -12,8 +12,7 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import JointLimits, RobotDynamics
 from ..safety import STOPPING, Safety
 
-BRAKING = 60.0  # 1/s: rate at which efforts brake, at most
-AT_REST, LONGEST_BRAKE = 0.05, 0.1  # rad/s of each joint, and s: when it counts as stopped
+BRAKING, BRAKED = 60.0, 0.1  # 1/s: rate at which efforts brake, at most; s: how long
 PUSH, PUSHED = 0.1, 0.3  # of the effort limits, and s: how hard at most, and how long, efforts push away
 BACK, PATH = 0.5, 0.3  # s that positions take to go back, and of motion that they go back by
 
@@ -23,8 +22,8 @@ class ContactReaction:
 
     With torque-controlled joints:
 
-    - ``brake``: tau = g - λ M(q) q̇ until all joints are slower than 0.05 rad/s, for 0.1 s at most. λ = 60/s, less
-      where states are old: as M is positive definite it only takes energy.
+    - ``brake``: tau = g - λ M(q) q̇ for 0.1 s. λ = 60/s, less where states are old: as M is positive definite it only
+      takes energy. It doesn't end at the first rest, where what the arm ran into is compressed most.
     - ``retreat``: tau = g + r - D q̇ for 0.3 s, r being the external torque at the contact, at most a tenth of
       the effort limits: away from what pushes, with a speed that D, the robot's safe_damping, bounds.
     - ``soft``: the same, and then tau = g - D q̇ for as long as it lasts: any push moves the arm away. Without the
@@ -79,7 +78,7 @@ class ContactReaction:
     def _effort(self, state: RobotState, kin: RobotDynamics, safety: Safety, dt: float) -> Array | None:
         holding = safety.holding(CommandMode.EFFORT, state, kin)
         if self._kind == "brake":
-            if self._time >= LONGEST_BRAKE or np.abs(state.v).max() < AT_REST:
+            if self._time >= BRAKED:
                 return None
             rate = min(BRAKING, 1.0 / (math.e * (state.age + dt)))
             return np.asarray(holding - rate * kin.mass.dot(state.v))

@@ -154,7 +154,8 @@ def _collision(arm: HitArm, loop: ControlLoop, delay: float, begin: Callable[[],
             break
     contact = loop.contact.report().contact
     after = sizes[first : first + steps]
-    found = np.inf if contact is None else contact.start - first * PHYSICS_STEP
+    passed = np.inf if contact is None else contact.start - first * PHYSICS_STEP
+    found = passed if passed > -PHYSICS_STEP else np.inf  # an alarm before the contact isn't of it
     return Collision(found, float(after.max()), float(after[-round(LAST / PHYSICS_STEP) :].max()), contact)
 
 
@@ -183,7 +184,8 @@ def _soft_rows(robot: str) -> Iterator[Row]:
             yield at_most(head + "found after, ms", 1e3 * got.found, 1e3 * soon)
             if stiffness == min(SURFACES):
                 yield at_most(head + "peak, N", got.peak, PEAK)
-            yield at_most(head + "force after 0.5 s, N", got.left, left)
+            if left < np.inf:
+                yield at_most(head + "force after 0.5 s, N", got.left, left)
 
 
 def _rigid_rows(robot: str) -> Iterator[Row]:
@@ -191,7 +193,8 @@ def _rigid_rows(robot: str) -> Iterator[Row]:
         got = swept(robot, place, reaction, delay)
         head = f"{place} into a rigid post, {reaction}, {1e3 * delay:g} ms: "
         yield at_most(head + "found after, ms", 1e3 * got.found, 2e3 / RATE)
-        yield at_most(head + "force after 0.5 s, N", got.left, left)
+        if left < np.inf:
+            yield at_most(head + "force after 0.5 s, N", got.left, left)
 
 
 def motion_rows(robot: str, seconds: float) -> Iterator[Row]:
