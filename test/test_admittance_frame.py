@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import make_gains
-from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp, rotation_exp_jacobian
 from robot_control_ros.core.types import Reference, SensedState
 from robot_control_ros.laws.admittance import Admittance
-from robot_control_ros.laws.spring.virtual_body import PLAIN, TANK, VirtualBody
+from robot_control_ros.laws.spring.compliance_frame import ComplianceFrame
+from robot_control_ros.laws.spring.virtual_body import PLAIN, TANK, BodyFrame, VirtualBody
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -114,3 +116,106 @@ def test_a_frame_changes_without_a_jump_of_the_joints(rng, model):
     assert max(steps[1000:]) <= max(steps[:1000])
     moved = rotation.T @ (model.at(arm.q).pose - pose)[:3, 3]
     np.testing.assert_allclose(moved, rotation.T @ wrench[:3] / STIFFNESS[:3], rtol=0.3, atol=1e-3)
+
+
+# --- frames that turn with the tip, links, and full matrices ---
+
+
+FULL = np.array(
+    [[30.0, 4, 0, 0, 1, 0], [0, 20, 3, 0, 0, 0], [0, 0, 12, 1, 0, 0], [0, 0, 0, 4, 0, 1], *np.eye(6)[4:] * 3]
+)
+FULL = FULL.T @ FULL  # N/m, N·m/rad
+
+
+def random_body(rng):
+    """A body away from its rest in a frame that turns with it, at a lever from it."""
+    body = VirtualBody()
+    body.place(rng.uniform(-0.2, 0.2, 3), rotation_exp(rng.uniform(-0.8, 0.8, 3)), np.zeros(6))
+    assert body.change(BodyFrame(rotation_exp(rng.normal(size=3)), rng.uniform(-0.2, 0.2, 3)))
+    return body
+
+
+def test_the_spring_is_the_gradient_of_its_energy_in_every_frame(rng):
+    """By finite differences along a random twist, to 1e-6: the moment that the lever makes included."""
+    for _ in range(200):
+        body, twist = random_body(rng), rng.normal(size=6)
+        frame = body.frame if rng.random() < 0.7 else BodyFrame(body.frame.axes)
+        x = frame.deflection(body.position, body.rotation)
+        pull = frame.slope(x, body.rotation).T @ FULL @ x
+        energies = []
+        for step in (1e-6, -1e-6):
+            motion = step * frame.body_twist(twist, body.rotation)
+            there = frame.deflection(body.position + motion[:3], rotation_exp(motion[3:]) @ body.rotation)
+            energies.append(0.5 * there @ FULL @ there)
+        assert (energies[0] - energies[1]) / 2e-6 == pytest.approx(pull @ twist, rel=1e-6, abs=1e-6 * energies[0])
+
+
+def test_around_a_closed_motion_the_spring_works_nothing(rng):
+    for _ in range(5):
+        body, count, work = random_body(rng), 400, 0.0
+        sizes, phases = rng.uniform(0.0, 0.2, 6), rng.uniform(0.0, 2.0 * np.pi, 6)
+        for s in 2.0 * np.pi * np.arange(count) / count:
+            way, rate = sizes * np.sin(s + phases), sizes * np.cos(s + phases)
+            position, rotation = body.position + way[:3], rotation_exp(way[3:]) @ body.rotation
+            motion = np.concatenate((rate[:3], rotation_exp_jacobian(way[3:]) @ rate[3:]))
+            x = body.frame.deflection(position, rotation)
+            pull = body.frame.slope(x, rotation).T @ FULL @ x
+            work += pull @ body.frame.twist(motion, rotation) * 2.0 * np.pi / count
+        assert abs(work) < 1e-9
+
+
+def test_wrench_and_twist_have_the_same_power_in_every_frame(rng):
+    for _ in range(50):
+        body, wrench, twist = random_body(rng), rng.normal(size=6), rng.normal(size=6)
+        for frame in (body.frame, BodyFrame(body.frame.axes), PLAIN):
+            along = frame.twist(twist, body.rotation)
+            assert frame.wrench(wrench, body.rotation) @ along == pytest.approx(wrench @ twist)
+            np.testing.assert_allclose(frame.body_twist(along, body.rotation), twist, atol=1e-12)
+
+
+def test_a_body_in_a_turning_frame_gains_no_energy(rng):
+    """Without a wrench, and without a damper, its energy only falls: the implicit step takes some."""
+    for _ in range(10):
+        body, mass = random_body(rng), np.diag([2.0, 1.0, 3.0, 0.1, 0.2, 0.15])
+        last = np.inf
+        for _ in range(300):
+            body.step(np.zeros(6), mass, np.zeros((6, 6)), FULL, DT)
+            x = body.deflection()
+            now = 0.5 * (x @ FULL @ x + body.twist @ mass @ body.twist)
+            assert now <= last * (1.0 + 1e-6)
+            last = now
+
+
+@pytest.mark.parametrize("frame", ["tip", "wrist_2_link", "wrist_3_link"])
+def test_a_small_push_moves_by_the_stiffness_matrix_along_the_frame(model, frame):
+    full = FULL / 50.0 + np.diag([500.0, 400, 300, 20, 20, 20])
+    arm = Follower(model, frame=frame, stiffness=full.ravel(), damping_ratio=1.0)
+    rest = model.at(BENT)
+    to_frame = ComplianceFrame(frame, rest).map(rest, rest.pose)
+    along = np.array([0.5, -0.3, 0.4, 0.02, 0.01, -0.02])
+    for _ in range(2500):
+        kin = arm(to_frame.T @ along, Reference(rest.pose))
+    moved = to_frame @ -pose_error(rest.pose, kin.pose)
+    np.testing.assert_allclose(moved, np.linalg.solve(full, along), rtol=0.02, atol=2e-5)
+
+
+@pytest.mark.parametrize("frame", ["tip", "wrist_1_link", "wrist_3_link"])
+def test_any_frame_is_entered_and_left_without_a_jump_of_the_joints(model, frame):
+    """Their speed changes as little from sample to sample as under the first touch of the push."""
+    arm, pose = Follower(model), model.at(BENT).pose
+    wrench, speeds = np.array([10.0, 5.0, -5.0, 0.5, 0.0, 0.0]), [np.zeros(6)]
+    for k in range(1600):
+        if k in (600, 1100):
+            arm.set(frame=frame if k == 600 else "base")
+        arm(wrench, Reference(pose))
+        speeds.append(arm.v)
+    changes = np.abs(np.diff(speeds, axis=0)).max(axis=1)
+    assert changes[600:].max() <= 2.0 * changes[:600].max()
+
+
+def test_a_mass_that_could_vanish_along_a_direction_is_refused():
+    mass = np.diag([2.0, 2, 2, 0.1, 0.1, 0.1])
+    mass[0, 1] = mass[1, 0] = 2.0
+    with pytest.raises(ConfigError) as refusal:
+        make_gains(Admittance.Gains, {"mass": mass.ravel()}, 6)
+    assert refusal.value.bound == (0.001, np.inf)

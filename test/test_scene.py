@@ -75,7 +75,7 @@ def test_what_is_left_out_is_nothing_fixed_and_at_the_origin(load):
 
 
 def test_the_scenes_of_the_package_can_be_read_and_say_what_they_are():
-    assert scene_names() == ["ball", "block", "table", "wall"]
+    assert scene_names() == ["ball", "block", "edge", "hole", "surface", "table", "wall"]
     for name in scene_names():
         scene = load_scene(name)
         assert scene.name == name
@@ -141,10 +141,16 @@ def test_the_ball_of_the_package_would_overlap_the_tool_by_10_mm_at_its_referenc
             "objects: { a: { shape: plane, surface: { bounce: 1 } } }",
             "bounce",
             None,
-            ("time_constant", "damping_ratio", "friction"),
+            ("time_constant", "damping_ratio", "friction", "layer"),
         ),
         ("objects: { a: { shape: plane, surface: { friction: -1 } } }", "friction", -1, (0.0, math.inf)),
         ("tool: { shape: plane }", "shape", "plane", ("sphere", "box", "capsule", "cylinder")),
+        (
+            "tool: { shape: waves, size: [1, 1, 1, 0.1, 0.1] }",
+            "shape",
+            "waves",
+            ("sphere", "box", "capsule", "cylinder"),
+        ),
         ("start: { rotation: [0, 0, 0] }", "position", None, ("position", "rotation")),
         ("joints: { damping: .inf }", "damping", math.inf, (0.0, math.inf)),
     ],
@@ -155,7 +161,26 @@ def test_what_cannot_be_used_is_refused_by_its_name(load, text, name, value, bou
 
 
 def test_an_unknown_scene_is_refused_with_the_scenes_listed():
-    with refuses("scene", "moon", ("ball", "block", "table", "wall")):
+    with refuses("scene", "moon", ("ball", "block", "edge", "hole", "surface", "table", "wall")):
         load_scene("moon")
     with refuses("scene", "moon.yaml"):
         load_scene("moon.yaml")
+
+
+def test_waves_are_as_high_and_as_long_as_the_scene_says():
+    """Seen from above by rays: trough to crest is 2 mm about the top, the length 50 mm."""
+    mujoco = pytest.importorskip("mujoco")
+    from robot_control_ros.robot.configuration import load_robot
+    from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+
+    scene = load_scene("surface")
+    plant = MujocoPlant(load_robot("ur5e"), scene=scene)
+    plant.read()
+    x, y, z = scene.objects["surface"].shape.pose[:3, 3]
+    base = plant.data.body("base_link").xpos
+    for along in np.linspace(-0.2, 0.2, 41):
+        hit = np.zeros(1, dtype=np.int32)
+        above = base + (x + 0.1, y + along, z + 0.2)
+        below = mujoco.mj_ray(plant.model, plant.data, above, np.array([0.0, 0.0, -1.0]), None, 1, -1, hit)
+        expected = 0.05 + 0.001 * np.sin(2.0 * np.pi * along / 0.05)
+        assert 0.2 - below == pytest.approx(expected, abs=5e-5)

@@ -186,11 +186,8 @@ class Admittance:
         return Command(CommandMode.POSITION, self._q, None, velocity)
 
     def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """What depends on the gains alone; diagonals are taken as such."""
-        used = [gains.mass, gains.virtual_damping, gains.stiffness]
-        if all(is_diagonal(each) for each in used):
-            used = [each.diagonal() for each in used]
-        self._mass, self._damping, self._stiffness = used
+        """What depends on the gains alone."""
+        self._mass, self._damping, self._stiffness = _simplest(gains.mass, gains.virtual_damping, gains.stiffness)
         if self._frame is None or self._frame.name != gains.frame:
             self._frame = None if gains.frame == BASE else ComplianceFrame(gains.frame, kin)
         self._moved_axes, self._kinematics = gains.moved_axes, DifferentialKinematics(gains.axes)
@@ -198,15 +195,10 @@ class Admittance:
 
     def _enter_frame(self, name: str, axes_ref: Array, kin: RobotDynamics) -> None:
         """Let the body go on in the frame of the gains, as soon as it can pay for that; axes of a link are renewed."""
-        frame, in_tip = self._frame, None if self._frame is None else self._frame.in_tip
-        turns = name == REFERENCE or in_tip is not None
+        frame = PLAIN if self._frame is None else _body_frame(self._frame, kin)
+        turns = name == REFERENCE or frame.lever is not None
         axes = np.eye(3) if turns is self._turns else axes_ref if turns else axes_ref.T
-        target = PLAIN
-        if in_tip is not None:
-            target = BodyFrame(in_tip[:3, :3], in_tip[:3, 3])
-        elif frame is not None and frame.is_other_link:
-            target = BodyFrame(frame.axes(kin))
-        if self._body.change(target, axes):
+        if self._body.change(frame, axes):
             self._turns, self._entered = turns, name
 
     def _along_base(self, pose_ref: Array, twist_ref: Array) -> tuple[Array, Array]:
@@ -282,6 +274,18 @@ class Admittance:
                 back[part] = -(1.0 - tolerance / size) / dt * behind
                 body.move(back, dt)
                 body.twist = _with(outward, part, _without(outward[part], behind / size))
+
+
+def _simplest(*matrices: Array) -> list[Array]:
+    """The diagonals (6,) where all (6, 6) are diagonal, else the matrices."""
+    return [each.diagonal() for each in matrices] if all(map(is_diagonal, matrices)) else list(matrices)
+
+
+def _body_frame(frame: ComplianceFrame, kin: RobotDynamics) -> BodyFrame:
+    in_tip = frame.in_tip
+    if in_tip is not None:
+        return BodyFrame(in_tip[:3, :3], in_tip[:3, 3])
+    return BodyFrame(frame.axes(kin)) if frame.is_other_link else PLAIN
 
 
 def _with(twist: Array, part: slice, values: Array) -> Array:

@@ -43,8 +43,8 @@ GAINS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Pressed:
-    """How a robot presses on what.
+class ForceTrial:
+    """A robot that presses on a surface.
 
     Attributes:
         stiffness, damping: of the surface [N/m, N·s/m].
@@ -72,17 +72,17 @@ class Pressed:
         return f"{self.stiffness:g} N/m at {self.approach:g} m/s, {1e3 * self.delay:g} ms: "
 
 
-def torques(stiffness: float, delay: float, approach: float = APPROACH) -> Pressed:
+def torques(stiffness: float, delay: float, approach: float = APPROACH) -> ForceTrial:
     """Under torques, at 500 Hz."""
-    return Pressed(stiffness, delay, {}, approach=approach)
+    return ForceTrial(stiffness, delay, {}, approach=approach)
 
 
-def positions(stiffness: float, delay: float, wave: float = WAVE) -> Pressed:
+def positions(stiffness: float, delay: float, wave: float = WAVE) -> ForceTrial:
     """Position-controlled joints at 125 Hz; a stiffer surface needs more damping, and a slower approach."""
     soft = stiffness < 5e4
     damping, mass = (200.0, 2.0) if soft else (2000.0, 20.0)
     gains = {"output": "position", "force_damping": damping, "mass": [mass] * 3 + [0.1] * 3, "force_i": 2.0}
-    return Pressed(stiffness, delay, gains, rate=125.0, wave=wave, approach=0.01 if soft else 0.005)
+    return ForceTrial(stiffness, delay, gains, rate=125.0, wave=wave, approach=0.01 if soft else 0.005)
 
 
 class PressedSurface:
@@ -154,7 +154,7 @@ class Wiped:
     touches: bool
 
 
-def wiped(name: str, how: Pressed) -> Wiped:
+def wiped(name: str, how: ForceTrial) -> Wiped:
     """Touch down, rest and wipe."""
     arm, loop = _pressing(name, how, lambda t: (0.0, 0.0))
     touch = round(how.touch * how.rate)
@@ -193,7 +193,7 @@ class Withdrawn:
     peak: float
 
 
-def withdrawn(name: str, how: Pressed) -> Withdrawn:
+def withdrawn(name: str, how: ForceTrial) -> Withdrawn:
     """Take the surface away, and put it back lower."""
     arm, loop = _pressing(name, how, lambda t: (-LOWER if t > how.touch else 0.0, 0.0))
     falling, speeds, mobility = LOWER / how.approach, [], 0.0
@@ -208,7 +208,7 @@ def withdrawn(name: str, how: Pressed) -> Withdrawn:
     return Withdrawn(max(speeds[gone:end]), max(speeds[later:end]), release, float(again.max()))
 
 
-def shaken(name: str, how: Pressed) -> tuple[float, float]:
+def shaken(name: str, how: ForceTrial) -> tuple[float, float]:
     """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the damper took out [J]."""
     rate, touch = 2.0 * np.pi * SHAKEN, how.touch
 
@@ -236,7 +236,7 @@ def rows(robot: str) -> Iterator[Row]:
         yield from rows_of_moving_surface(robot, kind(stiffness, delay))
 
 
-def rows_of(robot: str, how: Pressed) -> Iterator[Row]:
+def rows_of(robot: str, how: ForceTrial) -> Iterator[Row]:
     """The rows of one trial."""
     got, under_torques = wiped(robot, how), "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, {1e3 * how.wave:g} mm waves on {how}"
@@ -250,7 +250,7 @@ def rows_of(robot: str, how: Pressed) -> Iterator[Row]:
     yield at_most(head + "losses of contact while wiping", got.losses, 0)
 
 
-def rows_of_losses(robot: str, how: Pressed) -> Iterator[Row]:
+def rows_of_losses(robot: str, how: ForceTrial) -> Iterator[Row]:
     """Of waves that are too steep for the delay: contact comes back."""
     got = wiped(robot, how)
     head = f"positions, {1e3 * how.wave:g} mm waves on {how}"
@@ -258,7 +258,7 @@ def rows_of_losses(robot: str, how: Pressed) -> Iterator[Row]:
     yield at_most(head + "losses of contact for good", float(not got.touches), 0)
 
 
-def rows_of_moving_surface(robot: str, how: Pressed) -> Iterator[Row]:
+def rows_of_moving_surface(robot: str, how: ForceTrial) -> Iterator[Row]:
     """Of a surface that is taken away and put back, and of one that shakes."""
     under_torques = "output" not in how.gains
     head = f"{'torques' if under_torques else 'positions'}, surface of {how}"
@@ -276,7 +276,9 @@ def rows_of_moving_surface(robot: str, how: Pressed) -> Iterator[Row]:
     yield at_most(head + "energy given to it while it shakes, J", given, 1.0 + taken)
 
 
-def _pressing(name: str, how: Pressed, rise: Callable[[float], tuple[float, float]]) -> tuple[SurfaceArm, ControlLoop]:
+def _pressing(
+    name: str, how: ForceTrial, rise: Callable[[float], tuple[float, float]]
+) -> tuple[SurfaceArm, ControlLoop]:
     robot = trial_robot(name, how.rate)
     robot = replace(robot, tip_speed=(SPEED, robot.tip_speed[1]))
     surface = PressedSurface(how.stiffness, how.damping, how.wave, rise)
