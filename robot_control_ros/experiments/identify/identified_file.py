@@ -87,6 +87,13 @@ def table(robot: RobotConfig, found: Identification) -> str:
     return "\n".join(lines)
 
 
+def figures(found: Identification) -> dict[str, tuple[Any, Any]]:
+    """Value and half width of each figure, for programs; null where nothing was found."""
+    line, named = found.line, {name: each for name, each in vars(found).items() if isinstance(each, Estimate)}
+    named |= {"delay": line.delay, "jitter": line.jitter, "effort_noise": line.noise}
+    return {name: (_plain(each.value), _plain(each.half_width)) for name, each in named.items()}
+
+
 def plot(path: str | Path, robot: RobotConfig, found: Identification, recording: ArmRecording) -> Path:
     """Angles, and efforts with the delayed commands laid over them, as a picture.
 
@@ -108,6 +115,10 @@ def plot(path: str | Path, robot: RobotConfig, found: Identification, recording:
         axis.set_xlabel("time [s]")
     figure.savefig(target, dpi=100)
     return target
+
+
+def _plain(values: Array) -> Any:
+    return np.where(np.isfinite(values), values, None).tolist()
 
 
 def _friction(found: Identification) -> dict[str, Estimate]:

@@ -44,6 +44,7 @@ class RunningIdentification:
         operator: the ROS side.
         spin: lets ROS work for some seconds; raises KeyboardInterrupt on Ctrl-C.
         name: of the controller.
+        report: called with each step, a `text` and more.
 
     Attributes:
         robot: its configuration, at the controller's rate.
@@ -53,8 +54,10 @@ class RunningIdentification:
         ConfigError: no such controller, or one that can't be identified.
     """
 
-    def __init__(self, operator: Any, spin: Callable[[float], None], name: str = "controller") -> None:
-        self._operator, self._spin = operator, spin
+    def __init__(
+        self, operator: Any, spin: Callable[[float], None], name: str, report: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._operator, self._spin, self._report = operator, spin, report
         text = f"no controller {name!r} answers: must be started"
         self._until(lambda: operator.ready, READY, ConfigError(text, name="controller", value=name))
         system = self._get(_SYSTEM)
@@ -120,7 +123,7 @@ class RunningIdentification:
         if problems:
             print(f"law {self._law} and the gains of {LAW} may be changed: {'; '.join(problems)}", file=sys.stderr)
         else:
-            print("the arm holds; law and gains are those of before", flush=True)
+            self._report({"state": "restored", "text": "the arm holds; law and gains are those of before"})
 
     def _hold(self) -> None:
         self._reply(self._operator.hold, "hold")
@@ -144,7 +147,7 @@ class RunningIdentification:
         operator.poll()
         operator.forget()
         start = operator.state.time + LEAD
-        checked, heard, send_at = 0, time.monotonic(), -np.inf
+        checked, heard, send_at, shown = 0, time.monotonic(), -np.inf, -1
         while operator.state.time < start + plan.duration:
             if send_at < operator.state.time < start:  # the controller reads with best effort: one may be lost
                 operator.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
@@ -157,6 +160,10 @@ class RunningIdentification:
                 heard = time.monotonic()
             checked = len(operator.states)
             self._check_alive(heard)
+            tenths = int(10.0 * max(operator.state.time - start, 0.0) / plan.duration)
+            if tenths > shown:
+                self._report({"state": "moving", "text": f"moving: {10 * tenths} %", "progress": tenths / 10.0})
+                shown = tenths
         return float(start)
 
     def _check_alive(self, heard: float) -> None:
