@@ -23,6 +23,8 @@ def add_identify(commands: Any) -> None:
     add("--joints", nargs="+", default=[], metavar="JOINT", help="that move (default: all)")
     add("--speed", type=POSITIVE, default=0.4, help="of the fastest strokes, in rad/s (default: 0.4)")
     add("--amplitude", type=POSITIVE, default=0.25, help="of the strokes, in rad (default: 0.25)")
+    text = "commands of the motion: effort or position (default: effort where the arm takes it)"
+    add("--mode", choices=("effort", "position"), default="", help=text)
     add("--rate", type=POSITIVE, default=500.0, help="of control, in Hz, with --simulated (default: 500)")
     add("--out", type=OUTPUT_FILE, metavar="FILE", help="write the arm as imperfections, YAML")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
@@ -40,6 +42,7 @@ def _identify(options: argparse.Namespace) -> int:
 def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     import numpy as np
 
+    from ..experiments.identify.motion_law import motion_mode
     from ..experiments.identify.motion_plan import plan_motion
     from ..experiments.identify.simulated import identify_plan
     from ..robot.configuration import load_robot
@@ -49,10 +52,11 @@ def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     robot = load_robot(options.robot).at_rate(options.rate)
     arm = load_imperfections(options.simulated)
     arm.check(robot)
+    motion_mode(robot.profile, options.mode)
     plan = plan_motion(robot, RobotModel.of(robot), np.array(robot.home), bounds)
     if not _agreed(options, plan.as_step(robot.joints)):
         return 1
-    return _report(options, robot, *identify_plan(robot, arm, plan))
+    return _report(options, robot, *identify_plan(robot, arm, plan, options.mode))
 
 
 def _running(options: argparse.Namespace, bounds: Any) -> int:
@@ -72,7 +76,7 @@ def _running(options: argparse.Namespace, bounds: Any) -> int:
     name = options.controller
     try:
         with spinning(lambda: IdentificationOperator(name)) as (operator, spin), contextlib.closing(operator):
-            session = RunningIdentification(operator, spin, name, _printer(options))
+            session = RunningIdentification(operator, spin, name, _printer(options), options.mode)
             plan = session.plan(bounds)
             if not _agreed(options, plan.as_step(session.robot.joints)):
                 return 1
