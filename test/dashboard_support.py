@@ -43,6 +43,7 @@ class FakeLink:
     def __init__(self):
         self.robot, self.urdf = ROBOT, ROBOT.urdf()
         self.refusal = ""
+        self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.joint_targets = []
@@ -91,8 +92,12 @@ class FakeLink:
             self.gains = self.gains | {name: replace(self.gains[name], value=value) for name, value in values.items()}
         self.answer(("gains", dict(values)), reply)
 
+    def identification(self):
+        return self.step
+
     def requests(self):
-        controller = (f"controller/{name}" for name in ("hold", "go_home", "zero_wrench"))
+        names = ("hold", "go_home", "zero_wrench", "plan_identification", "identify", "stop_identification")
+        controller = (f"controller/{name}" for name in names)
         return frozenset((*controller, "simulator/reset", "simulator/push"))
 
     def request(self, name, reply):

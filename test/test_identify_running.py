@@ -19,6 +19,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from test_identify import MOVED, SETS, STEP, figures, random_arm, wrong_figures
 
 from robot_control_ros.experiments.identify.estimates import Estimate
@@ -65,11 +66,14 @@ class System:
 
         def moves():
             assert process.poll() is None, process.communicate()
-            return len(self.states) and np.abs(self.states.last.velocity).max() > 0.05
+            return self.moves()
 
         self.ros.until(takes_over, "its law")
         self.ros.until(moves, "motion")
         return process
+
+    def moves(self):
+        return len(self.states) and np.abs(self.states.last.velocity).max() > 0.05
 
     def is_as_before(self):
         return all(self.ros.get("controller", name) == value for name, value in BEFORE.items())
@@ -104,6 +108,35 @@ def test_what_stops_it_half_way_leaves_law_gains_and_an_arm_that_holds(ros):
     assert "was the controller stopped?" in err
     assert "Traceback" not in err
     assert system.is_as_before()
+
+
+def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
+    ros.environment["XDG_STATE_HOME"] = str(tmp_path)
+    system = System(ros, real_time_factor=0.4)
+    system.states, steps = (
+        ros.subscribe(JointState, "/joint_states"),
+        ros.subscribe(String, "/controller/identification"),
+    )
+
+    def is_in(state):
+        return len(steps) and json.loads(steps.last.data)["state"] == state
+
+    refused = ros.trigger("/controller/identify")
+    assert not refused.success
+    assert "plan_identification" in refused.message
+    assert ros.trigger("/controller/plan_identification").success
+    ros.until(lambda: is_in("planned"), "the bounds")
+    plan = json.loads(steps.last.data)
+    assert len(plan["lower"]) == len(plan["upper"]) == len(plan["speed"]) == ROBOT.n
+    assert not ros.trigger("/controller/plan_identification").success
+    assert system.is_as_before()
+    assert ros.trigger("/controller/identify").success
+    ros.until(system.moves, "motion")
+    assert ros.trigger("/controller/stop_identification").success
+    ros.until(lambda: is_in("stopped"), "its end")
+    assert system.is_as_before()
+    ros.until(system.rests, "an arm at rest")
+    assert ros.trigger("/controller/stop_identification").success  # nothing runs any more
 
 
 @pytest.mark.parametrize(

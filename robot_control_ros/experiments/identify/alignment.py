@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -80,7 +81,7 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     )
 
 
-def _after_gaps(recording: ArmRecording) -> Array:
+def _after_gaps(recording: ArmRecording) -> Any:
     """(k,) whether a sample follows a gap of the recording so soon that it may show commands that weren't recorded."""
     stamp = recording.stamp
     gaps = np.diff(stamp)

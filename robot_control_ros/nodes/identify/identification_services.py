@@ -21,7 +21,7 @@ PLANNED = "planned"
 
 
 class IdentificationServices:
-    """`~/plan_identification`, `~/identify`, `~/stop_identification`; each step is a line of JSON on `~/identification`.
+    """`~/plan_identification`, `~/identify` and `~/stop_identification`; each step is JSON on `~/identification`.
 
     Args:
         entities: where services and topic belong.
