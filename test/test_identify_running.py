@@ -119,7 +119,9 @@ def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
     )
 
     def is_in(state):
-        return len(steps) and json.loads(steps.last.data)["state"] == state
+        step = json.loads(steps.last.data) if len(steps) else {"state": ""}
+        assert step["state"] != "failed", step
+        return step["state"] == state
 
     refused = ros.trigger("/controller/identify")
     assert not refused.success
