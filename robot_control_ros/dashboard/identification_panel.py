@@ -31,7 +31,7 @@ class IdentificationPanel:
     """A folder with the buttons, and what the controller says of the identification."""
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
-        self._link = link
+        self._link, self._thread = link, thread
         self._shown: object = None
         self._folder = gui.add_folder("Identification", expand_by_default=False, visible=False)
         with self._folder:
@@ -40,8 +40,10 @@ class IdentificationPanel:
             self._progress = gui.add_progress_bar(0.0, visible=False)
             self._text = gui.add_html("")
         for label, handle in self._buttons.items():
-            request = partial(link.request, PREFIX + REQUESTS[label])
-            thread.connect(handle, lambda clicked, request=request: request(thread.reply()))
+            thread.connect(handle, partial(self._request, PREFIX + REQUESTS[label]))
+
+    def _request(self, name: str, clicked: bool) -> None:
+        self._link.request(name, self._thread.reply())
 
     def draw(self, requests: frozenset[str]) -> None:
         """Show the last step, where it is a new one."""
