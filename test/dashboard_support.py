@@ -43,6 +43,7 @@ class FakeLink:
     def __init__(self):
         self.robot, self.urdf = ROBOT, ROBOT.urdf()
         self.refusal = ""
+        self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
         self.joint_targets = []
@@ -91,8 +92,20 @@ class FakeLink:
             self.gains = self.gains | {name: replace(self.gains[name], value=value) for name, value in values.items()}
         self.answer(("gains", dict(values)), reply)
 
+    def identification(self):
+        return self.step
+
     def requests(self):
-        controller = (f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact"))
+        names = (
+            "hold",
+            "go_home",
+            "zero_wrench",
+            "clear_contact",
+            "plan_identification",
+            "identify",
+            "stop_identification",
+        )
+        controller = (f"controller/{name}" for name in names)
         return frozenset((*controller, "simulator/reset", "simulator/push"))
 
     def request(self, name, reply):
@@ -171,7 +184,7 @@ class Browser:
 
         def find():
             handles = list(self.page.server.gui._gui_input_handle_from_uuid.values())
-            return next((each for each in handles if each.label == label), None)
+            return next((each for each in handles if getattr(each, "label", None) == label), None)
 
         return until(find, f"a control {label!r}")
 

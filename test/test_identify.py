@@ -1,5 +1,6 @@
 """Identification: a simulated arm's imperfections are found, within the bounds shown and the uncertainty stated."""
 
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
 
@@ -12,8 +13,11 @@ from robot_control_ros.core.types import CommandMode
 from robot_control_ros.experiments.identify.alignment import align
 from robot_control_ros.experiments.identify.estimate import identify, payload_row
 from robot_control_ros.experiments.identify.identified_file import plot, table, write_file
+from robot_control_ros.experiments.identify.motion_law import motion_mode
 from robot_control_ros.experiments.identify.motion_plan import MotionBounds, plan_motion
+from robot_control_ros.experiments.identify.position_lag import position_lag
 from robot_control_ros.experiments.identify.recording import ArmRecording
+from robot_control_ros.experiments.identify.running_arm import RunningIdentification
 from robot_control_ros.experiments.identify.simulated import identify_plan
 from robot_control_ros.experiments.stability.gain_table import gain_table
 from robot_control_ros.robot.configuration import load_robot
@@ -35,6 +39,7 @@ STEP = 0.0005  # s, of the physics
 LARGE = np.array([1.0, 1.0, 1.0, 0.25, 0.25, 0.25])  # sizes of the joints
 MOVED = ("shoulder_lift_joint", "wrist_1_joint")
 SETS = 20
+SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
 
 
 def random_arm(seed):
@@ -111,7 +116,7 @@ def test_one_joint_tells_line_noise_and_friction():
 @pytest.mark.parametrize(("kind", "scale"), [("reversed_torque", -1.0), ("current", 0.1)])
 def test_the_meaning_of_the_efforts_is_found_and_friction_does_not_depend_on_it(kind, scale):
     arm, plan, found, recording = identified(4, ("elbow_joint",))
-    other = identify(replace(recording, effort=scale * recording.effort), plan, MODEL)
+    other = identify(replace(recording, effort=scale * recording.effort), plan, MODEL, ROBOT.profile)
     assert other.effort_kind == kind
     assert float(other.line.delay.value) == pytest.approx(float(found.line.delay.value), abs=STEP)
     assert other.line.scale.value[2] == pytest.approx(scale, rel=0.05)
@@ -131,6 +136,113 @@ def test_the_file_is_read_by_simulation_and_stability(tmp_path, capsys):
     assert "joint_impedance" in capsys.readouterr().out
     assert ROBOT.joints[2] in table(ROBOT, found)
     assert plot(tmp_path / "mine.png", ROBOT, found, recording).stat().st_size > 0
+
+
+@cache
+def identified_by_positions():
+    arm = replace(random_arm(4), commands=CommandLine(position_delay=0.019, jitter=0.001))
+    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=("elbow_joint",)))
+    return arm, plan, *identify_plan(ROBOT, arm, plan, "position")
+
+
+@pytest.mark.sim
+def test_an_arm_that_takes_positions_tells_its_lag_noise_and_friction(tmp_path):
+    arm, _, found, recording = identified_by_positions()
+    assert recording.mode is CommandMode.POSITION
+    delay = arm.commands.position_delay + arm.commands.jitter / 2.0
+    assert float(found.line.delay.value) == pytest.approx(delay + 2.0 / SERVO, abs=0.0005)
+    assert found.coulomb.value[2] == pytest.approx(arm.friction.coulomb[2], rel=0.1)
+    assert found.coulomb.holds(np.array(arm.friction.coulomb))[2]
+    assert found.viscous.holds(np.array(arm.friction.viscous))[2]
+    assert found.line.noise.value == pytest.approx(arm.noise.effort, rel=0.2)
+    assert found.position_noise.value == pytest.approx(arm.noise.position[0], rel=0.2)
+    read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found)))
+    assert read.commands.position_delay == pytest.approx(delay, abs=0.0005)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    ("efforts", "kind"), [(lambda effort: np.nan * effort, "none"), (lambda effort: 0.1 * effort, "current")]
+)
+def test_an_arm_that_takes_positions_and_gives_no_torques_has_no_friction_in_its_file(tmp_path, efforts, kind):
+    _, plan, found, recording = identified_by_positions()
+    profile = replace(ROBOT.profile, joint_effort=kind)
+    other = identify(replace(recording, effort=efforts(recording.effort)), plan, MODEL, profile)
+    assert float(other.line.delay.value) == float(found.line.delay.value)
+    assert np.isnan(other.coulomb.value).all()
+    assert np.isnan(other.payload_mass.value)
+    assert "not found" in table(ROBOT, other)
+    read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, other)))
+    assert read.friction.coulomb == (0.0,)
+    assert read.commands.position_delay > 0.0
+
+
+@pytest.mark.sim
+def test_what_the_recording_lost_costs_no_accuracy():
+    arm, plan, found, recording = identified(4, ("elbow_joint",))
+    kept = np.ones(len(recording.stamp), dtype=bool)
+    for begin in range(2000, len(kept), 2000):
+        kept[begin : begin + 60] = False  # 0.12 s, longer than a block of a stroke
+    part = {name: value[kept] for name, value in vars(recording).items() if isinstance(value, np.ndarray)}
+    other = identify(replace(recording, **part), plan, MODEL, ROBOT.profile)
+    assert wrong_figures((arm, plan, other, None)) == []
+    assert other.lost > found.lost
+
+
+def test_the_mode_is_effort_where_the_arm_takes_it():
+    profiles = {name: load_robot("ur5", name).profile for name in ("sim", "real")}
+    assert motion_mode(profiles["sim"]) is CommandMode.EFFORT
+    assert motion_mode(profiles["sim"], "position") is CommandMode.POSITION
+    assert motion_mode(profiles["real"]) is CommandMode.POSITION
+    with refuses("mode"):
+        motion_mode(profiles["real"], "effort")
+    with refuses("mode"):
+        motion_mode(replace(profiles["sim"], commands=(CommandMode.VELOCITY,)))
+
+
+class BusOperator:
+    """Of a controller whose law runs in the bus process."""
+
+    ready = True
+
+    def get(self, names):
+        future = Future()
+        future.set_result(
+            {name: {"robot": "ur5", "profile": "ethercat", "bus": "ecm"}.get(name, 0.0) for name in names}
+        )
+        return future
+
+    def values(self, names, reply):
+        return reply.result()
+
+
+def test_a_law_in_the_bus_process_is_refused_with_the_way_out():
+    with refuses("bus") as caught:
+        RunningIdentification(BusOperator(), lambda seconds: None, "controller", print, "")
+    assert "in_process:=false" in str(caught.value)
+
+
+@pytest.mark.parametrize("lag", [0.002, 0.0347])
+def test_the_lag_of_positions_is_found_beside_friction_and_offset(lag):
+    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=MOVED))
+    r, period = np.random.default_rng(3), 0.008
+    stamp = np.arange(0.0, plan.duration, period)
+
+    def reference(t):
+        return np.stack([np.interp(t, plan.times, each) for each in plan.positions.T], axis=1)
+
+    # held for a period, a command is half a period late
+    q = reference(stamp - lag - period / 2.0)
+    direction = np.sign(np.gradient(q, axis=0)) * (np.abs(np.gradient(q, axis=0)) > 1e-9)
+    q = q - 1e-3 * direction + r.uniform(-0.01, 0.01, ROBOT.n) + 2e-5 * r.standard_normal(q.shape)
+    none = np.zeros_like(q)
+    command = reference(stamp)
+    found = position_lag(
+        ArmRecording(CommandMode.POSITION, 0.0, stamp, stamp, q, none, none, np.full((len(q), 6), np.nan), command),
+        plan,
+    )
+    assert found.holds(lag)
+    assert float(found.half_width) < 0.0005
 
 
 @pytest.mark.sim

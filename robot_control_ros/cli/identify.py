@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import signal
+from collections.abc import Callable
 from typing import Any
 
 from .options import OUTPUT_FILE, POSITIVE, ROBOT, add_command, picture
@@ -21,10 +23,13 @@ def add_identify(commands: Any) -> None:
     add("--joints", nargs="+", default=[], metavar="JOINT", help="that move (default: all)")
     add("--speed", type=POSITIVE, default=0.4, help="of the fastest strokes, in rad/s (default: 0.4)")
     add("--amplitude", type=POSITIVE, default=0.25, help="of the strokes, in rad (default: 0.25)")
+    text = "commands of the motion: effort or position (default: effort where the arm takes it)"
+    add("--mode", choices=("effort", "position"), default="", help=text)
     add("--rate", type=POSITIVE, default=500.0, help="of control, in Hz, with --simulated (default: 500)")
     add("--out", type=OUTPUT_FILE, metavar="FILE", help="write the arm as imperfections, YAML")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
     add("--yes", action="store_true", help="don't ask before the motion")
+    add("--json", action="store_true", help="for programs: print each step as a line of JSON; the answer is y")
 
 
 def _identify(options: argparse.Namespace) -> int:
@@ -37,6 +42,7 @@ def _identify(options: argparse.Namespace) -> int:
 def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     import numpy as np
 
+    from ..experiments.identify.motion_law import motion_mode
     from ..experiments.identify.motion_plan import plan_motion
     from ..experiments.identify.simulated import identify_plan
     from ..robot.configuration import load_robot
@@ -46,10 +52,11 @@ def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     robot = load_robot(options.robot).at_rate(options.rate)
     arm = load_imperfections(options.simulated)
     arm.check(robot)
+    motion_mode(robot.profile, options.mode)
     plan = plan_motion(robot, RobotModel.of(robot), np.array(robot.home), bounds)
-    if not _agreed(options, plan.describe(robot.joints)):
+    if not _agreed(options, plan.as_step(robot.joints)):
         return 1
-    return _report(options, robot, *identify_plan(robot, arm, plan))
+    return _report(options, robot, *identify_plan(robot, arm, plan, options.mode))
 
 
 def _running(options: argparse.Namespace, bounds: Any) -> int:
@@ -69,36 +76,45 @@ def _running(options: argparse.Namespace, bounds: Any) -> int:
     name = options.controller
     try:
         with spinning(lambda: IdentificationOperator(name)) as (operator, spin), contextlib.closing(operator):
-            session = RunningIdentification(operator, spin, name)
+            session = RunningIdentification(operator, spin, name, _printer(options), options.mode)
             plan = session.plan(bounds)
-            if not _agreed(options, plan.describe(session.robot.joints)):
+            if not _agreed(options, plan.as_step(session.robot.joints)):
                 return 1
             found, recording = session.run(plan)
     except KeyboardInterrupt:
-        print("\nstopped")
+        _printer(options)({"state": "stopped", "text": "stopped"})
         return 130
     return _report(options, session.robot, found, recording)
 
 
-def _agreed(options: argparse.Namespace, bounds: str) -> bool:
-    print(bounds, flush=True)
+def _printer(options: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
+    """What prints a step: all of it as JSON, or its text."""
+    return lambda step: print(json.dumps(step) if options.json else step["text"], flush=True)
+
+
+def _agreed(options: argparse.Namespace, plan: dict[str, Any]) -> bool:
+    _printer(options)(plan)
     if options.yes:
         return True
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, signal.default_int_handler) for number in signals]  # nothing spins meanwhile
     try:
-        return input("Move within these bounds? [y/N] ").strip().lower() == "y"
+        return input("" if options.json else "Move within these bounds? [y/N] ").strip().lower() == "y"
+    except EOFError:  # nobody is there who could answer
+        return False
     finally:
         for number, handler in zip(signals, before, strict=True):
             signal.signal(number, handler)
 
 
 def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any) -> int:
-    from ..experiments.identify.identified_file import plot, table, write_file
+    from ..experiments.identify.identified_file import figures, plot, table, write_file
 
-    print(table(robot, found))
+    step: dict[str, Any] = {"state": "done", "text": table(robot, found), "figures": figures(found)}
     if options.out:
-        print(write_file(options.out, robot, found))
+        step["file"] = str(write_file(options.out, robot, found))
     if options.plot:
-        print(plot(options.plot, robot, found, recording))
+        step["picture"] = str(plot(options.plot, robot, found, recording))
+    paths = (step[key] for key in ("file", "picture") if key in step)
+    _printer(options)(step if options.json else step | {"text": "\n".join((step["text"], *paths))})
     return 0

@@ -8,6 +8,15 @@ from pathlib import Path
 from .errors import refused
 
 
+def state_folder() -> Path:
+    """The user's folder for what this package keeps between two runs; it need not exist yet.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "robot_control_ros"
+
+
 def writable_file(path: str | Path) -> Path:
     """The path of a file that can be written.
 

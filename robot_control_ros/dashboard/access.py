@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from ..core.errors import ConfigError, refused
+from ..core.output_paths import state_folder
 
 TOKEN = "token"  # its name in the address
 
@@ -126,9 +126,9 @@ def is_address(name: str) -> bool:
 
 def _user_token() -> str:
     """The user's token, kept in a file that nobody else can read; a new one where that file isn't possible."""
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "robot_control_ros"
-    path, token = folder / "page_token", secrets.token_hex(16)
+    token = secrets.token_hex(16)
     try:
+        path = (folder := state_folder()) / "page_token"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+") as file:
             status = os.fstat(file.fileno())

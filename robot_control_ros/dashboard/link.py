@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
@@ -138,6 +138,9 @@ class RobotLink(Protocol):
 
     def set_gains(self, values: Mapping[str, Value], reply: Reply) -> None:
         """Change gains of the running law and settings of the wrench, all or none."""
+
+    def identification(self) -> Mapping[str, Any]:
+        """The last step of an identification: `state`, `text` and more; another object after each; empty before."""
 
     def requests(self) -> frozenset[str]:
         """What is possible now: controller/hold, ethercat/enable, …; simulator/push means that :meth:`push` works."""

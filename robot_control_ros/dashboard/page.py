@@ -13,6 +13,7 @@ from ..robot.model import RobotModel
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .guarded_server import STALL
+from .identification_panel import IdentificationPanel
 from .link import RobotLink
 from .markup import AMBER, note
 from .numbers.goal_panel import GoalPanel
@@ -152,6 +153,7 @@ class Page(WebPage):
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
+        self._identification = IdentificationPanel(gui, link, thread)
         self._simulation = gui.add_folder("Simulation", visible=False)
         with self._simulation:
             self._make_simulation_panel()
@@ -223,6 +225,7 @@ class Page(WebPage):
             self._box.draw(self._link.parameters())
             self.response.draw()
             self.plots.draw()
+            self._identification.draw(requests)
             self._actions.visible = "controller/hold" in requests
             self._simulation.visible = "simulator/push" in requests
             self._drives.visible = "ethercat/enable" in requests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -14,6 +15,7 @@ from .recording import ArmRecording
 
 MAX_DELAY = 0.06  # s
 EDGE = 0.05  # of a period: where jitter moves a command over the edge of a period, the model is not linear
+GAP = 3.5  # periods between two samples, beyond which the recording may have lost commands as well
 SKIPPED = 0.2  # s at the beginning, in which the first command has no effect yet
 
 
@@ -52,9 +54,9 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     Raises:
         ConfigError: efforts that stand still, or that follow no command within 60 ms.
     """
-    used = recording.stamp > recording.stamp[0] + SKIPPED
+    used = (recording.stamp > recording.stamp[0] + SKIPPED) & ~_after_gaps(recording)
     effort = recording.effort[used]
-    if not np.ptp(effort, axis=0).any():
+    if not (np.ptp(effort, axis=0) > 0.0).any():
         raise refused("effort", effort[0], "must be measured: it never changes")
     fit = _Fit(recording, used, effort, gravity)
     grid = np.arange(0.0, MAX_DELAY, fit.period / 2.0)
@@ -77,6 +79,17 @@ def align(recording: ArmRecording, gravity: Array | None) -> Alignment:
     return Alignment(
         Estimate(np.array(delay), np.array(Z * spread + EDGE * fit.period)), jitter, noise, *figures, predicted
     )
+
+
+def _after_gaps(recording: ArmRecording) -> Any:
+    """(k,) whether a sample follows a gap of the recording so soon that it may show commands that weren't recorded."""
+    stamp = recording.stamp
+    gaps = np.diff(stamp)
+    last = np.flatnonzero(gaps > GAP * np.median(gaps)) + 1
+    found = np.zeros(len(stamp), dtype=bool)
+    for index in last:
+        found |= (stamp >= stamp[index]) & (stamp < stamp[index] + MAX_DELAY)
+    return found
 
 
 class _Fit:

@@ -9,20 +9,24 @@ import numpy as np
 import yaml
 
 from ...core.output_paths import writable_file
-from ...core.types import Array
+from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
 from ...simulation.log import figure_class, picture_path
+from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .estimate import Identification
 from .estimates import Estimate
 from .recording import ArmRecording
 
+SERVO_LAG = 2.0 / SERVO_BANDWIDTH  # s, of a critically damped servo behind a ramp
+NO_TORQUE = "friction and payload: not found, as no torques are measured"
 DIGITS, PLACES = 4, 9  # significant and decimal ones, of the file's numbers
 
 
 def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> Path:
     """Write the arm as imperfections, with the table as comments.
 
-    A joint that did not move gets no friction. A payload within its own uncertainty is left out.
+    Of a delay under positions, the simulated servo's lag is left out: the simulation adds it. A joint that did not move
+    gets no friction. A payload within its own uncertainty is left out.
 
     Raises:
         ConfigError: see :func:`~...core.output_paths.writable_file`.
@@ -37,7 +41,10 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
 def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
     """The entries of the file."""
     line, wrench = found.line, np.nan_to_num(found.wrench_noise.value)
-    jitter = float(line.jitter.value)
+    jitter = float(np.nan_to_num(line.jitter.value))
+    commands = {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)}
+    if found.mode is CommandMode.POSITION:
+        commands = {"position_delay": _number(max(float(line.delay.value) - SERVO_LAG, 0.0))}
     mass = float(found.payload_mass.value) if found.payload_mass.value > found.payload_mass.half_width else 0.0
     model: dict[str, Any] = {}
     if mass > 0.0:
@@ -49,15 +56,15 @@ def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
             "jitter": _number(float(found.state_jitter.value)),
             "lost": _number(found.lost),
         },
-        "commands": {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)},
+        "commands": commands,
         "noise": {
             "position": _numbers(found.position_noise.value),
             "velocity": _numbers(found.velocity_noise.value),
-            "effort": _numbers(line.noise.value),
+            "effort": _numbers(np.nan_to_num(line.noise.value)),
             "force": _number(wrench[0]),
             "torque": _number(wrench[1]),
         },
-        "friction": {name: _positive(each) for name, each in _friction(found).items()},
+        "friction": {name: _positive(each) for name, each in _friction(found).items() if np.isfinite(each.value).any()},
         "model": model,
     }
     return {key: value for key, value in data.items() if value}
@@ -69,9 +76,9 @@ def table(robot: RobotConfig, found: Identification) -> str:
     lines = [
         f"states: {found.rate:.1f} Hz, {100.0 * found.lost:.2f} % lost, {1e3 * found.state_delay:.2f} ms late",
         f"jitter of the states {_shown(found.state_jitter, 1e3)} ms",
-        f"delay from command to effect {_shown(line.delay, 1e3)} ms, jitter {_shown(line.jitter, 1e3)} ms",
+        *_line_of(found),
         f"efforts look like: {found.effort_kind or 'nothing known'}",
-        f"payload {_shown(found.payload_mass)} kg",
+        f"payload {_shown(found.payload_mass)} kg" if np.isfinite(found.payload_mass.value) else NO_TORQUE,
     ]
     columns = {
         "N·m Coulomb": found.coulomb,
@@ -85,6 +92,20 @@ def table(robot: RobotConfig, found: Identification) -> str:
         figures = (f"{_shown(each)} {unit}" for unit, each in known)
         lines.append(f"{joint}: {', '.join(figures)}")
     return "\n".join(lines)
+
+
+def _line_of(found: Identification) -> list[str]:
+    delay, jitter = _shown(found.line.delay, 1e3), _shown(found.line.jitter, 1e3)
+    if found.mode is CommandMode.EFFORT:
+        return [f"delay from command to effect {delay} ms, jitter {jitter} ms"]
+    return [f"delay from position command to position {delay} ms, the servo's lag included"]
+
+
+def figures(found: Identification) -> dict[str, tuple[Any, Any]]:
+    """Value and half width of each figure, for programs; null where nothing was found."""
+    line, named = found.line, {name: each for name, each in vars(found).items() if isinstance(each, Estimate)}
+    named |= {"delay": line.delay, "jitter": line.jitter, "effort_noise": line.noise}
+    return {name: (_plain(each.value), _plain(each.half_width)) for name, each in named.items()}
 
 
 def plot(path: str | Path, robot: RobotConfig, found: Identification, recording: ArmRecording) -> Path:
@@ -101,13 +122,20 @@ def plot(path: str | Path, robot: RobotConfig, found: Identification, recording:
         left.plot(t, recording.q[:, joint], linewidth=0.8)
         left.set_ylabel(f"{robot.joints[joint]} [rad]")
         right.plot(t, recording.effort[:, joint], linewidth=0.5, label="measured")
-        right.plot(t, found.line.predicted[:, joint], linewidth=0.8, label="command, delayed")
+        side = right if found.mode is CommandMode.EFFORT else left
+        side.plot(t, found.line.predicted[:, joint], linewidth=0.8, label="command, delayed")
         right.set_ylabel("effort [N·m]")
-    axes[0, 1].legend(loc="upper right", frameon=False)
+    axes[0, int(found.mode is CommandMode.EFFORT)].legend(loc="upper right", frameon=False)
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
     figure.savefig(target, dpi=100)
     return target
+
+
+def _plain(values: Array) -> Any:
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    return plain.tolist()
 
 
 def _friction(found: Identification) -> dict[str, Estimate]:

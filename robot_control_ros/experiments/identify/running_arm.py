@@ -13,14 +13,13 @@ import numpy as np
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, refused
 from ...core.types import Array, CommandMode
-from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
 from .estimate import Identification, identify
 from .estimates import Estimate
+from .motion_law import LAWS, motion_gains, motion_mode
 from .motion_plan import MotionBounds, MotionPlan, plan_motion
 from .recording import ArmRecording
-from .simulated import LAW, stiffness
 
 READY = 20.0  # s until the controller and its joint states are there
 REPLY = 10.0  # s until it replies
@@ -30,10 +29,11 @@ LEAD = 2.0  # s from sending a motion first to its start: what is heard late on 
 SILENCE = 0.5  # s without a command or a joint state that end the motion
 SILENT_CLOCK = 1.0  # s of the system's clock, that the last command may be older than the last joint state
 PERIOD = 0.005  # s between two looks
-GAINS = ("stiffness", "damping_ratio", "damping", "feedforward")  # of the law, that the motion needs
+STARTED = 0.02  # rad that the arm may have moved since the bounds were shown
+IN_BUS_PROCESS = "must be empty: commands in the bus process are on no topic; launch with in_process:=false to identify"
 COARSE = 1.5  # periods of control between two messages of /clock, beyond which the time between is interpolated
 LOST = 0.05  # s between a joint state, its command and the clock before, beyond which one was lost on its way here
-MISSED = 0.1  # of the joint states that may lack one of them
+MISSED = 0.1  # of the joint states that may be lost, or lack one of them
 _SYSTEM = ("robot", "profile", "rate", "bus", "law", "use_sim_time")
 
 
@@ -44,6 +44,8 @@ class RunningIdentification:
         operator: the ROS side.
         spin: lets ROS work for some seconds; raises KeyboardInterrupt on Ctrl-C.
         name: of the controller.
+        report: called with each step, a `text` and more.
+        mode: of the commands, effort or position; empty takes effort where the profile has it.
 
     Attributes:
         robot: its configuration, at the controller's rate.
@@ -53,21 +55,26 @@ class RunningIdentification:
         ConfigError: no such controller, or one that can't be identified.
     """
 
-    def __init__(self, operator: Any, spin: Callable[[float], None], name: str = "controller") -> None:
-        self._operator, self._spin = operator, spin
+    def __init__(
+        self,
+        operator: Any,
+        spin: Callable[[float], None],
+        name: str,
+        report: Callable[[dict[str, Any]], None],
+        mode: str,
+    ) -> None:
+        self._operator, self._spin, self._report = operator, spin, report
         text = f"no controller {name!r} answers: must be started"
         self._until(lambda: operator.ready, READY, ConfigError(text, name="controller", value=name))
         system = self._get(_SYSTEM)
         if system["bus"]:
-            raise refused("bus", system["bus"], "must be empty: commands in the bus process are not on topics", "")
+            raise refused("bus", system["bus"], IN_BUS_PROCESS, "")
         robot = load_robot(system["robot"], system["profile"])
         self.robot: RobotConfig = robot.at_rate(system["rate"] or robot.profile.rate)
-        if self.robot.profile.joint_commands:
-            message = "must be empty: commands are read from the topics of forward controllers"
-            raise refused("joint_commands", self.robot.profile.joint_commands, message, "")
+        self._mode = motion_mode(self.robot.profile, mode)
         self.model = RobotModel.of(self.robot)
         self._simulated_time, self._law = bool(system["use_sim_time"]), str(system["law"])
-        operator.record(self.robot, self._simulated_time)
+        operator.record(self.robot, self._mode, self._simulated_time)
         text = f"no joint states on {self.robot.profile.joint_states}"
         self._until(lambda: len(operator.states) > 1, READY, HardwareFault(text))
 
@@ -85,11 +92,15 @@ class RunningIdentification:
             HardwareFault: the arm left the bounds, or the controller was stopped.
             KeyboardInterrupt: on Ctrl-C.
         """
+        self._operator.poll()
+        if (moved := float(np.abs(self._operator.state.q - plan.q0).max())) > STARTED:
+            rule = f"at most {STARTED:g} rad from where the bounds were shown: plan again"
+            raise refused("posture", moved, rule, STARTED, unit="rad")
         with self._as_before(plan):
             self._pause(SETTLE)
             start = self._move(plan)
         recording = self._recording(start, plan)
-        found = identify(recording, plan, self.model)
+        found = identify(recording, plan, self.model, self.robot.profile)
         if self._clock_period > COARSE * self.robot.period:
             delay = found.line.delay
             wider = Estimate(delay.value, delay.half_width + self._clock_period / 2.0)
@@ -101,11 +112,12 @@ class RunningIdentification:
     @contextlib.contextmanager
     def _as_before(self, plan: MotionPlan) -> Iterator[None]:
         """Under the law and the gains of the motion; those of before come back with an arm that holds."""
-        before = self._get([f"{LAW}.{name}" for name in GAINS])
-        gains = RunningLaw(self.robot, LAW, {"stiffness": stiffness(self.model, plan.q0)}).gains.target
-        values = {f"{LAW}.{name}": np.asarray(getattr(gains, name)).tolist() for name in GAINS}
+        law, gains = LAWS[self._mode], motion_gains(self.robot, self.model, self._mode, plan.q0)
+        values = {f"{law}.{name}": value for name, value in gains.items()}
+        before = self._get(list(values))
+        typed = {name: type(before[name])(value) for name, value in values.items()}
         try:
-            self._set({"law": LAW, **{name: type(before[name])(value) for name, value in values.items()}})
+            self._set(typed if self._law == law else {"law": law, **typed})
             yield
         finally:
             self._restore({"law": self._law, **before})
@@ -118,9 +130,10 @@ class RunningIdentification:
             except (RobotControlError, KeyboardInterrupt) as error:
                 problems.append(str(error) or "Ctrl-C")
         if problems:
-            print(f"law {self._law} and the gains of {LAW} may be changed: {'; '.join(problems)}", file=sys.stderr)
+            law = LAWS[self._mode]
+            print(f"law {self._law} and the gains of {law} may be changed: {'; '.join(problems)}", file=sys.stderr)
         else:
-            print("the arm holds; law and gains are those of before", flush=True)
+            self._report({"state": "restored", "text": "the arm holds; law and gains are those of before"})
 
     def _hold(self) -> None:
         self._reply(self._operator.hold, "hold")
@@ -144,7 +157,7 @@ class RunningIdentification:
         operator.poll()
         operator.forget()
         start = operator.state.time + LEAD
-        checked, heard, send_at = 0, time.monotonic(), -np.inf
+        checked, heard, send_at, shown = 0, time.monotonic(), -np.inf, -1
         while operator.state.time < start + plan.duration:
             if send_at < operator.state.time < start:  # the controller reads with best effort: one may be lost
                 operator.send(self.robot.joints, start, plan.times, plan.positions, plan.velocities)
@@ -157,6 +170,10 @@ class RunningIdentification:
                 heard = time.monotonic()
             checked = len(operator.states)
             self._check_alive(heard)
+            tenths = int(10.0 * max(operator.state.time - start, 0.0) / plan.duration)
+            if tenths > shown:
+                self._report({"state": "moving", "text": f"moving: {10 * tenths} %", "progress": tenths / 10.0})
+                shown = tenths
         return float(start)
 
     def _check_alive(self, heard: float) -> None:
@@ -176,8 +193,8 @@ class RunningIdentification:
         received, answered = self._received(sent)[index], sent[index] - at
         moving = (stamp >= start) & (stamp <= start + plan.duration)
         used = moving & (answered >= 0.0) & (answered < LOST) & np.isfinite(received)
-        if (missed := 1.0 - used.sum() / moving.sum()) > MISSED:
-            text = f"{missed:.0%} of the joint states have no command or no clock here: end other programs"
+        if (missed := 1.0 - used.sum() * self.robot.period / plan.duration) > MISSED:
+            text = f"{missed:.0%} of the joint states, their commands or the clock were lost: end other programs"
             raise HardwareFault(text, name="missed", value=missed, bound=MISSED)
         index = index[used]
         q, v, effort = (
@@ -185,10 +202,10 @@ class RunningIdentification:
         )
         plan.check_followed(self.robot.joints, stamp[used] - start, q)
         command = values[index]
-        if self.robot.profile.gravity_by_robot:
+        if self._mode is CommandMode.EFFORT and self.robot.profile.gravity_by_robot:
             command = command + np.array([self.model.at(each).gravity for each in q])
         return ArmRecording(
-            CommandMode.EFFORT, start, stamp[used], received[used], q, v, effort, self._wrenches(at[used]), command
+            self._mode, start, stamp[used], received[used], q, v, effort, self._wrenches(at[used]), command
         )
 
     def _received(self, sent: Array) -> Array:

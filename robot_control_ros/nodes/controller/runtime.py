@@ -22,6 +22,7 @@ from ..common.findings import Finding, Level, describe, errors
 from ..common.ros_params import TunedParameters
 from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from ..identify.identification_services import IdentificationServices
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
 from .contact_services import ContactServices
@@ -114,6 +115,7 @@ class ControllerRuntime:
         ):
             entities.trigger(f"~/{name}", self._when_ready(action), done)
         entities.trigger("~/hold", self._hold, "holding")
+        IdentificationServices(entities, loop.robot, self._when_ready)
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 

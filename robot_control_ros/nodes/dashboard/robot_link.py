@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from ...core.spatial import make_pose, wrench_at
@@ -16,11 +18,13 @@ from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_vector, fill_wrench
+from ..common.running import LATCHED_QOS
 from .controller_client import ControllerClient
 from .robot_topics import RobotTopics
 
 SERVICES = (
     *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "clear_contact")),
+    *(f"controller/{name}" for name in ("plan_identification", "identify", "stop_identification")),
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
@@ -40,6 +44,8 @@ class RosLink:
         self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
         self._triggers: dict[str, Any] = {name: entities.client(Trigger, f"/{name}") for name in SERVICES}
+        self._identification: Mapping[str, Any] = {}
+        entities.subscription(String, "/controller/identification", self._on_identification, LATCHED_QOS)
         self._pause: Any = entities.client(SetBool, "/simulator/pause")
         self.recent = self._topics.recent
         self.set_law, self.set_gains = self._controller.set_law, self._controller.set_gains
@@ -70,6 +76,9 @@ class RosLink:
 
     def parameters(self) -> Mapping[str, Parameter]:
         return self._controller.parameters
+
+    def identification(self) -> Mapping[str, Any]:
+        return self._identification
 
     def requests(self) -> frozenset[str]:
         takes_pushes = self._node.count_subscribers("/simulator/push") > 0
@@ -115,3 +124,6 @@ class RosLink:
         message.header.frame_id = self.robot.base
         fill_vector(message.point, position)
         self._topics.object_target(name).publish(message)
+
+    def _on_identification(self, message: String) -> None:
+        self._identification = json.loads(message.data)

@@ -36,7 +36,7 @@ class IdentificationOperator(Node):
     """Over topics, parameters and services alone.
 
     Args:
-        controller: name of the controller, with its namespace where it has one.
+        controller: name of the controller, with its namespace where it has one; the robot's topics are in it, too.
 
     Attributes:
         states: joint states (:class:`RobotState`).
@@ -46,7 +46,8 @@ class IdentificationOperator(Node):
     """
 
     def __init__(self, controller: str = "controller") -> None:
-        super().__init__("identification")
+        namespace, _, controller = controller.rpartition("/")
+        super().__init__("identification", namespace=namespace)
         self.states: list[Sent] = []
         self.commands: list[Sent] = []
         self.wrenches: list[Sent] = []
@@ -89,8 +90,8 @@ class IdentificationOperator(Node):
         """Request that the arm holds where it is."""
         return self._hold.call_async(Trigger.Request())
 
-    def record(self, robot: RobotConfig, simulated_time: bool) -> None:
-        """Begin to record a robot's topics."""
+    def record(self, robot: RobotConfig, mode: CommandMode, simulated_time: bool) -> None:
+        """Begin to record a robot's topics, and the commands of a mode."""
         reader, recorder = JointStateReader(robot.joints), self._recorder
 
         def keep_state(at: float, message: JointState) -> None:
@@ -103,8 +104,13 @@ class IdentificationOperator(Node):
             self.wrenches.append(Sent(at, (force.x, force.y, force.z, torque.x, torque.y, torque.z)))
 
         recorder.add(JointState, robot.profile.joint_states, keep_state)
-        topic = robot.profile.command_topic(CommandMode.EFFORT)
-        recorder.add(Float64MultiArray, topic, lambda at, message: self.commands.append(Sent(at, tuple(message.data))))
+        kind, part = (JointState, mode.value) if robot.profile.joint_commands else (Float64MultiArray, "data")
+
+        def keep_command(at: float, message: Any) -> None:
+            if values := tuple(getattr(message, part)):
+                self.commands.append(Sent(at, values))
+
+        recorder.add(kind, robot.profile.command_topic(mode), keep_command)
         if robot.profile.wrench_topic:
             recorder.add(WrenchStamped, robot.profile.wrench_topic, keep_wrench)
         if simulated_time:
