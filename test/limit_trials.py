@@ -1,6 +1,6 @@
 """Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to their limits.
 
-``python test/limit_trials.py [ROBOT ...] [LAW ...]`` prints the table of 10⁴ s, or what is named of it. All takes an hour.
+``python test/limit_trials.py [ROBOT ...] [LAW ...]`` prints the table of 10⁴ s, or a part of it. All takes an hour.
 """
 
 import sys
