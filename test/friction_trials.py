@@ -25,7 +25,10 @@ DIRECTIONS = tuple(sign * axis for axis in np.eye(3) for sign in (1.0, -1.0))
 
 @dataclass(frozen=True)
 class Found:
-    """Error [m, rad] before the push, motion [m] and speed [m/s] until then, and how far the push moved the tip [m]."""
+    """Error [m, rad] before the push, motion [m] and speed [m/s] until then, and how far the push moved the tip [m].
+
+    `pushed` is of a push in the direction of the move, or against it.
+    """
 
     error: float
     rotation: float
@@ -34,8 +37,8 @@ class Found:
     pushed: float
 
 
-def trial(direction, gains, delay=0.002):
-    """Move the tip by 0.11 m in 1 s, wait, and push on in the same direction."""
+def trial(direction, gains, delay=0.002, *, back=False):
+    """Move the tip by 0.11 m in 1 s, wait, and push on in the same direction, or back."""
     robot = replace(load_robot("ur5e"), rotor_inertia=(0.1,) * 6).at_rate(RATE)
     plant = MujocoPlant(robot, rate=PHYSICS_RATE, scene=Scene("friction", joints=JointLosses(friction=FRICTION)))
     line = DelayedPlant(plant, PHYSICS_RATE, rate=RATE, delay=delay)
@@ -47,7 +50,8 @@ def trial(direction, gains, delay=0.002):
         return ContourMove(path, QuinticTimeScaling(DISTANCE, 1.0), start, 0.0)
 
     def push():
-        plant.push(robot.tip, PUSH * direction * (len(rows) >= at), np.zeros(3))
+        force = -PUSH if back else PUSH
+        plant.push(robot.tip, force * direction * (len(rows) >= at), np.zeros(3))
 
     line.open()
     for _, kin, _ in lockstep(line, loop, at + round(PUSHED * RATE), move, push):
@@ -62,6 +66,7 @@ def trial(direction, gains, delay=0.002):
 CASES = {
     "off": {},
     "4.5 N·m, with sensor": {"friction_bound": 0.9 * FRICTION},
+    "4.5 N·m, with sensor, width 1 N·m": {"friction_bound": 0.9 * FRICTION, "friction_width": 1.0},
     "4.5 N·m, without sensor": {"friction_bound": 0.9 * FRICTION, "friction_by_wrench": False},
     "2.5 N·m, with sensor": {"friction_bound": 0.5 * FRICTION},
     "6 N·m, with sensor": {"friction_bound": 1.2 * FRICTION},
@@ -70,9 +75,10 @@ CASES = {
 
 def main():
     """Print the table: of each column the least and the most over the six directions."""
-    print("| `friction_bound` | error | rotation | motion in 1.4 s | 20 N moves it by |\n|---|---|---|---|---|")
+    print("| `friction_bound` | error | rotation | motion in 1.4 s | 20 N on | 20 N back |\n|---|---|---|---|---|---|")
     for name, gains in CASES.items():
         found = [trial(direction, gains) for direction in DIRECTIONS]
+        back = [trial(direction, gains, back=True) for direction in DIRECTIONS]
         cells = [
             f"{min(values):.{digits}f} to {max(values):.{digits}f} {unit}"
             for values, digits, unit in (
@@ -80,9 +86,10 @@ def main():
                 ([1e3 * each.rotation for each in found], 0, "mrad"),
                 ([1e6 * each.motion for each in found], 1, "µm"),
                 ([1e3 * each.pushed for each in found], 0, "mm"),
+                ([1e3 * each.pushed for each in back], 0, "mm"),
             )
         ]
-        print(f"| {name} | {' | '.join(cells)} |")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,33 @@
-"""Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to their limits."""
+"""Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to their limits.
 
+``python test/limit_trials.py [ROBOT ...] [LAW ...]`` prints the table of 10⁴ s, or a part of it. All takes an hour.
+"""
+
+import sys
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from scipy.spatial.transform import Rotation, Slerp
+from scipy.spatial.transform import Rotation
 
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.spatial import rotation_exp, rotation_log
 from robot_control_ros.core.types import Reference
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.delayed import DelayedPlant
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
-EFFORT_LAWS = ("impedance", "task_space_pd", "joint_impedance", "joint_pid_effort", "gravity_compensation")
+EFFORT_LAWS = (
+    "impedance",
+    "task_space_pd",
+    "joint_impedance",
+    "joint_pid_effort",
+    "gravity_compensation",
+    "force_control",
+)
+GAINS = {"force_control": {"force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}}  # without, it is impedance to the last bit
+RATES, DELAYS, TARGETS = (500.0, 1000.0), (0.002, 0.0), 30  # Hz, s, and how many, of a row of the table
+STILL = 0.01  # rad/s
 REACH = {"ur5": 0.85, "ur5e": 0.85, "gen3": 0.9}  # m
 PLANT_RATE = 1000.0  # Hz
 REST = 2.0  # s that a target rests before the joints are looked at
@@ -24,18 +40,25 @@ class Outcome:
     Attributes:
         speed: of a joint, over its limit.
         beyond: of a joint, past its position limit [rad].
-        rest: joint speed, 2 s after the last target came to rest and the last push ended [rad/s].
+        rests: joint speed, 2 s after each target came to rest and its push ended [rad/s].
         distance: of the tip from its last target [m].
+        time: simulated [s].
         faults: of the loop.
         warning: the loop's last.
     """
 
     speed: float
     beyond: float
-    rest: float
+    rests: tuple[float, ...]
     distance: float
+    time: float
     faults: tuple[str, ...]
     warning: str
+
+    @property
+    def rest(self) -> float:
+        """The largest of `rests`."""
+        return max(self.rests)
 
 
 class StraightMove:
@@ -43,15 +66,16 @@ class StraightMove:
 
     def __init__(self, start, goal, begin, duration):
         self.start, self.goal, self.begin, self.duration = start, goal, begin, duration
-        self.turn = Slerp([0, 1], Rotation.from_matrix([start[:3, :3], goal[:3, :3]]))
+        self.turn = rotation_log(start[:3, :3].T @ goal[:3, :3])
 
     def sample(self, t):
-        s = np.clip((t - self.begin) / self.duration, 0.0, 1.0)
+        s = min(max((t - self.begin) / self.duration, 0.0), 1.0)
         part = min(10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5, 1.0)
-        pose = np.eye(4)
-        pose[:3, 3] = (1.0 - part) * self.start[:3, 3] + part * self.goal[:3, 3]
-        pose[:3, :3] = self.turn(part).as_matrix()
-        return Reference(pose=pose)
+        speed = 30.0 * s**2 * (1.0 - s) ** 2 / self.duration
+        way, pose = self.goal[:3, 3] - self.start[:3, 3], np.eye(4)
+        pose[:3, 3] = self.start[:3, 3] + part * way
+        pose[:3, :3] = self.start[:3, :3] @ rotation_exp(part * self.turn)
+        return Reference(pose=pose, twist=speed * np.concatenate((way, self.start[:3, :3] @ self.turn)))
 
 
 def random_targets(name, count, rng):
@@ -70,12 +94,12 @@ def trial(name, law, *, targets=None, count=1, pushes=0.5, rate=500.0, delay=0.0
     robot = load_robot(name).at_rate(rate)
     plant = MujocoPlant(robot, rate=PLANT_RATE)
     line = DelayedPlant(plant, PLANT_RATE, rate=rate, delay=delay)
-    loop = ControlLoop(robot, law)
+    loop = ControlLoop(robot, law, GAINS.get(law))
     limits = loop.model.limits
     plant.reset(None)
     line.open()
     line.write(loop.tick(line.read()))
-    worst, beyond, rest, faults, goal = 0.0, 0.0, 0.0, set(), loop.tip()
+    worst, beyond, rests, faults, goal = 0.0, 0.0, [], set(), loop.tip()
     for target in random_targets(name, count, rng) if targets is None else targets:
         start, goal, now = goal, np.eye(4), loop.state.time
         goal[:3, 3] = target
@@ -89,6 +113,7 @@ def trial(name, law, *, targets=None, count=1, pushes=0.5, rate=500.0, delay=0.0
         begin = now + rng.uniform(0.0, duration)
         end = begin + rng.uniform(0.1, 1.5)
         last = max(now + duration, end if force.any() else 0.0) + REST
+        rest = 0.0
         while loop.state.time < last + 0.2:
             pushed = force * _share(loop, limits, force) if begin <= loop.state.time < end else np.zeros(3)
             plant.push(robot.tip, pushed, np.zeros(3))
@@ -99,8 +124,9 @@ def trial(name, law, *, targets=None, count=1, pushes=0.5, rate=500.0, delay=0.0
             faults |= {loop.fault} - {""}
             if state.time > last:
                 rest = max(rest, float(np.abs(state.v).max()))
+        rests.append(rest)
     distance = float(np.linalg.norm(loop.pose_error()[:3]))
-    return Outcome(worst, beyond, rest, distance, tuple(faults), loop.warning)
+    return Outcome(worst, beyond, tuple(rests), distance, loop.state.time, tuple(faults), loop.warning)
 
 
 def _share(loop, limits, force):
@@ -108,3 +134,20 @@ def _share(loop, limits, force):
     torque = np.abs(loop.kin.jacobian[:3].T @ force)
     room = 0.6 * np.maximum(limits.effort - np.abs(loop.kin.gravity), 0.0)
     return min(1.0, float(np.min(room / np.maximum(torque, 1e-9))))
+
+
+def main():
+    """Print the table, rows as they come: 30 targets of each robot, law, rate and delay."""
+    print("| robot | law | Hz | ms | s | speed / limit | rad beyond | at rest | fastest, rad/s | faults |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    names, laws = ([each for each in all_ if each in sys.argv] or all_ for all_ in (REACH, EFFORT_LAWS))
+    for delay, rate, name, law in product(DELAYS, RATES, names, laws):
+        found = trial(name, law, count=TARGETS, rate=rate, delay=delay)
+        still = sum(rest <= STILL for rest in found.rests)
+        row = (name, law, f"{rate:g}", f"{1e3 * delay:g}", f"{found.time:.0f}", f"{found.speed:.2f}")
+        end = (f"{found.beyond:.4f}", f"{still} of {TARGETS}", f"{found.rest:.3f}", "; ".join(found.faults))
+        print(f"| {' | '.join(row + end)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -175,9 +175,9 @@ def test_a_joint_that_friction_holds_creeps_by_micrometres(fraction):
     assert 0.5 * abs(log.q[-1, 0] - log.q[1000, 0]) < 10e-6  # m in 1 s; MuJoCo's default friction creeps by mm
 
 
-def check(name, direction, delay=0.002):
-    """The compensated UR5e comes near, stands still, and yields to a push; bounds of the issue."""
-    found = trial(direction, CASES[name], delay)
+def check(name, direction, delay=0.002, *, back=False):
+    """The compensated UR5e comes near, stands still, and yields to a push; bounds of the reference, section 3."""
+    found = trial(direction, CASES[name], delay, back=back)
     above = name == "6 N·m, with sensor"
     assert found.error <= 0.02
     assert found.motion <= (3e-3 if above else 1e-4)
@@ -198,9 +198,22 @@ def test_the_error_of_stiction_shrinks_and_a_push_still_moves_the_arm():
 
 
 @pytest.mark.sim
+def test_a_push_back_moves_the_arm_by_what_two_errors_leave():
+    """Friction's rest holds on one side, then on the other: 20 N over 200 N/m, less twice the error; without, nothing.
+
+    The reference has 77 mm with sensor, and 6 mm without compensation.
+    """
+    direction = DIRECTIONS[0]
+    found = check("4.5 N·m, with sensor", direction, back=True)
+    assert found.pushed == pytest.approx(0.1 - 2.0 * found.error, abs=0.01)
+    assert trial(direction, CASES["off"], back=True).pushed <= 0.01
+
+
+@pytest.mark.sim
 @pytest.mark.long
 @pytest.mark.parametrize("delay", [0.0, 0.002, 0.004])
 @pytest.mark.parametrize("name", ["4.5 N·m, with sensor", "4.5 N·m, without sensor", "6 N·m, with sensor"])
-def test_in_every_direction_and_with_delay(name, delay):
+@pytest.mark.parametrize("back", [False, True])
+def test_in_every_direction_and_with_delay(name, delay, back):
     for direction in DIRECTIONS:
-        check(name, direction, delay)
+        check(name, direction, delay, back=back)

@@ -288,6 +288,13 @@ def test_a_description_lies_beside_the_file_that_names_it(tmp_path):
     assert load_robot(str(folder / "other.yaml")).urdf() == URDF
 
 
+def test_gains_of_a_profile_go_over_those_of_the_robot(tmp_path):
+    own = {"impedance": {"stiffness": 300.0, "coriolis": True}, "admittance": {"mass": 20.0}}
+    here = {"impedance": {"stiffness": 100.0}}
+    path = write(tmp_path, changed("profiles.sim.law_gains", here) | {"law_gains": own})
+    assert load_robot(path).law_gains == own | {"impedance": {"stiffness": 100.0, "coriolis": True}}
+
+
 def test_a_profile_may_extend_another_of_the_same_file(tmp_path):
     data = changed("profiles.slow", {"extends": "real", "rate": 50})
     robot = load_robot(write(tmp_path, data), "slow")

@@ -16,7 +16,7 @@ from typing import Any
 from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT
 from ..core.types import CommandMode
-from .files import config_names, read_extended, share_directory
+from .files import config_names, merge, read_extended, share_directory
 from .profile import HardwareProfile, extended_profile
 from .schema import SOME, entry, errors_at, read_entries
 
@@ -166,6 +166,7 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     values = read_entries(RobotConfig, data, where, count)
     system = values["profile"][profile]
     values |= {"profile_name": profile, "profile": system, "file": where}
+    values["law_gains"] = merge(values["law_gains"], system.law_gains)
     values["wrench_frame"] = values["wrench_frame"] or values["tip"]
     if system.described_rotors:
         values["rotor_inertia"] = (0.0,) * count

@@ -115,6 +115,9 @@ class HardwareProfile:
         above=0.0,
         doc="Effort [N·m] and velocity [rad/s] of each joint, where they are tighter than the description's.",
     )
+    law_gains: Mapping[str, Mapping[str, Any]] = entry(
+        {}, doc="By law and gain, what differs here from the robot's own `law_gains`."
+    )
     remedy: str = entry("", doc="What to do instead, in the refusal of an interface that isn't there.")
     notes: tuple[str, ...] = entry((), doc="What a user has to know; the doctor prints them.")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...core.errors import HardwareFault
 from ...core.types import Array, Reference
-from ...robot.configuration import load_robot
+from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.in_process import Push, simulate
 from ...simulation.log import Log
+from ...simulation.mujoco_plant import PHYSICS_STEP
 from ...simulation.trouble import GainsWarning, TroubleWarning
 from .press import FARTHEST, LAWS, SPEED
 
@@ -23,6 +24,7 @@ SLOW, TOUCHING = 0.02, (0.02, 0.04)  # m/s; from so many metres before the wall,
 PRESSED, LAST = 4.0, 0.5  # s at the wall, and at the end of a trial
 QUIET = 1e-3  # m, from peak to peak, of a tip at rest
 STEADY = 0.1, 1.0  # of the force at rest, or N
+FINE_STEP = 2.5e-4  # s, of the physics at a wall: with 0.5 ms elastic joints shake there while their motors stand still
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def _run(
         for kind in (TroubleWarning, GainsWarning):
             warnings.simplefilter("ignore", kind)
         return simulate(
-            load_robot(name),
+            _robot(name, arm),
             law,
             reference=(lambda start: _Approach(start, way)) if way else None,
             duration=duration,
@@ -167,7 +169,14 @@ def _run(
             rate=rate,
             scene=scene,
             imperfections=arm or None,
+            physics_step=FINE_STEP if arm and scene else PHYSICS_STEP,
         )
+
+
+def _robot(name: str, arm: str) -> RobotConfig:
+    """The simulated robot; an imperfect one has the gains of the real one's profile."""
+    robot = load_robot(name)
+    return replace(robot, law_gains=load_robot(name, "real").law_gains) if arm else robot
 
 
 def _spread(tip: Array) -> float:
