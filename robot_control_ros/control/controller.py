@@ -35,6 +35,8 @@ class LoopReport:
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
         spring_load: force of the spring without its bound, over the bound; 0 where there is none.
+        ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
+        ringing_scale: of the stiffness, that ringing has left; see :class:`~.ringing_reaction.RingingReaction`.
     """
 
     state: RobotState
@@ -49,6 +51,8 @@ class LoopReport:
     restart_reason: str
     warning: str
     spring_load: float
+    ringing_margin: float
+    ringing_scale: float
 
 
 class Motion(Protocol):
@@ -78,6 +82,14 @@ class WrenchInput(Protocol):
 
     def zero(self) -> object: ...
     def set_tare(self, tare: Array) -> None: ...
+
+
+class RingingControl(Protocol):
+    """What is done about ringing; see :class:`~.ringing_reaction.RingingReaction`."""
+
+    settings: ParameterSet
+
+    def reset(self) -> None: ...
 
 
 class Controller(Protocol):
@@ -110,6 +122,8 @@ class Controller(Protocol):
     def motion(self) -> Motion: ...
     @property
     def wrench(self) -> WrenchInput: ...
+    @property
+    def ringing(self) -> RingingControl: ...
     @property
     def reference(self) -> Reference: ...
     @property

@@ -18,12 +18,12 @@ from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
-from ..sensing.ringing import RingingMonitor
 from ..sensing.wrench import WrenchPipeline
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .late_samples import LateSamples
 from .motion_commands import MotionCommands
+from .ringing_reaction import RingingReaction
 from .safety import Safety
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
@@ -78,7 +78,8 @@ class ControlLoop:
         self._singular_damping = SingularDamping(robot)
         self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
         self.workspace = Workspace(robot.profile.workspace)
-        self._late_samples, self._ringing = LateSamples(robot), RingingMonitor(robot, self.model)
+        self._late_samples = LateSamples(robot)
+        self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
@@ -115,7 +116,10 @@ class ControlLoop:
         bounds = safety.saturated, safety.rate_limited, self.soft_limits.active
         started = self.restarts, self.restart_reason, self.warning
         no_wrench, load = self.wrench.reason, self.running.spring_load
-        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, spring_load=load)
+        margin, scale = self.ringing.margin(self.state.time), self.ringing.scale
+        return LoopReport(
+            self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, load, margin, scale
+        )
 
     @property
     def warning(self) -> str:
@@ -123,7 +127,7 @@ class ControlLoop:
         if self._late_samples.message or self.state is None:
             return self._late_samples.message or self.running.warning
         now, running = self.state.time, self.running
-        limited = self._ringing.warning(running.mode, running.name, now) or self.soft_limits.warning(now)
+        limited = self.ringing.warning(now) or self.soft_limits.warning(now)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
         return limited or blocked or self.motion.governor.message or running.warning
 
@@ -153,6 +157,7 @@ class ControlLoop:
         """
         self.check_switch(running)
         self.running = running
+        self.ringing.restart()
         self._transition.request()
         if self.motion.trajectory is not None and self.state is not None and self.kin is not None:
             self.motion.approach(self.state, self.kin, running.joint_space)
@@ -163,6 +168,10 @@ class ControlLoop:
 
     def reset(self) -> None:
         """Restart: the next tick holds the robot where it is then."""
+        self.ringing.restart()
+        self._rest()
+
+    def _rest(self) -> None:
         self.motion.trajectory = self._sent = None
         self.safety.fault = ""
 
@@ -181,7 +190,7 @@ class ControlLoop:
             ConfigError: see :meth:`tick`.
         """
         _check_state(state, self.robot.n)
-        self.reset()
+        self._rest()
         self.safety.reset()
         self.state, self.kin = state, self.model.update(state.q, state.v)
         return self.safety.safe_output(self.running.mode, self.state, self.kin)
@@ -259,10 +268,10 @@ class ControlLoop:
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
-        self._ringing.observe(state)
-        gains = self._late_samples.soften(running, running.gains.advance(dt), state, kin, dt)
-        if self._late_samples.fault:
-            sent = safety.stop(running.mode, state, kin, self._late_samples.fault)
+        gains = self.ringing.soften(running, running.gains.advance(dt), state, safety, dt)
+        gains = self._late_samples.soften(running, gains, state, kin, dt)
+        if fault := self.ringing.fault or self._late_samples.fault:
+            sent = safety.stop(running.mode, state, kin, fault)
             motion.trajectory = None
         elif running.needs_wrench and state.wrench_on_tip is None:
             sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))

@@ -40,6 +40,7 @@ ACTIONS = {
     "Hold here": "controller/hold",
     "Go home": "controller/go_home",
     "Zero wrench": "controller/zero_wrench",
+    "Reset ringing": "controller/reset_ringing",
 }
 DRIVES = {
     "Enable": "ethercat/enable",
@@ -143,7 +144,7 @@ class Page(WebPage):
         self.bar.on_stop = self._stop
         gui.add_html(note(HINT))
         self._handle = HandleChoice(gui, thread)
-        self._actions = self._add_requests("Robot", ACTIONS, "Set the target to the present pose; move home; tare.")
+        self._actions = self._add_requests("Robot", ACTIONS, "Target to the present pose; home; tare; gains as set.")
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)

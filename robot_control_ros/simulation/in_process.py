@@ -15,6 +15,7 @@ import numpy as np
 
 from ..control.loop import ControlLoop
 from ..control.plant import Plant
+from ..control.ringing_reaction import SOFTEN
 from ..core.errors import refused
 from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
@@ -81,6 +82,7 @@ def simulate(
     joint_law_gains: Mapping[str, Any] | None = None,
     physics_step: float = PHYSICS_STEP,
     imperfections: str | Imperfections | None = None,
+    ringing_reaction: str = SOFTEN,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -94,6 +96,7 @@ def simulate(
         urdf: text of another description than the configuration's.
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
         intervene: called with the plant before each sample, for example to move objects.
+        ringing_reaction: warn, soften or stop, see :class:`~..control.ringing_reaction.RingingReaction`.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
 
     Returns:
@@ -109,10 +112,11 @@ def simulate(
     _check_arguments(duration, push, reference)
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
+    loop.ringing.settings.set({"reaction": ringing_reaction})
     plant.reset(None if q0 is None else _start(loop, q0))
     cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, arm, config, push, intervene))
     log = Log.of(config.joints, loop.running.mode, [_sample(arm, loop, *each) for each in cycles], loop.model.limits)
-    warn_of(log.trouble, loop.running.warning)
+    warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
 

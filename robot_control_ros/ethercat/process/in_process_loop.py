@@ -215,6 +215,7 @@ class InProcessLoop:
             "set_gains": loop.running.gains,
             "set_wrench": loop.wrench.settings,
             "set_workspace": loop.workspace.settings,
+            "set_ringing": loop.ringing.settings,
         }
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
@@ -224,6 +225,7 @@ class InProcessLoop:
             "set_feedforward_wrench": loop.motion.set_feedforward_wrench,
             "zero_wrench": loop.wrench.zero,
             "set_tare": loop.wrench.set_tare,
+            "reset_ringing": loop.ringing.reset,
         }
         if name not in direct:
             valid = ("attach", *_MOTION, "switch_law", *tuned, *direct)
@@ -255,6 +257,7 @@ class InProcessLoop:
         gains: dict[str, Any],
         wrench: dict[str, Any],
         workspace: dict[str, Any],
+        ringing: dict[str, Any],
         gain_time_constant: float,
     ) -> Callable[[], None]:
         """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
@@ -267,6 +270,7 @@ class InProcessLoop:
         loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)
         loop.wrench.settings.set(wrench)
         loop.workspace.settings.set(workspace)
+        loop.ringing.settings.set(ringing)
         descriptor = os.pidfd_open(process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)

@@ -74,8 +74,8 @@ class SurfaceArm(TrialArm):
         super().__init__(robot)
         self._surface, self._dynamics, self._tip = surface, RobotModel.of(robot), robot.tip
 
-    def read(self) -> RobotState:
-        state = super().read()
+    def sample(self) -> RobotState:
+        state = super().sample()
         kin = self._dynamics.at(state.q, state.v)
         self.forces[-1] = self._surface.force(state.time, kin.pose[:3, 3], kin.twist[:3])
         self.push(self._tip, self.forces[-1], np.zeros(3))

@@ -42,8 +42,8 @@ class TrialArm(MujocoPlant):
         if time_constant:
             self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant
 
-    def read(self) -> RobotState:
-        state = super().read()
+    def sample(self) -> RobotState:
+        state = super().sample()
         self.forces.append(self.contact_wrench()[:3].copy())
         return state
 

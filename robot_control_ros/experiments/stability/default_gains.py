@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...control.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, Reference
 from ...robot.configuration import load_robot
@@ -167,6 +168,7 @@ def _run(
             rate=rate,
             scene=scene,
             imperfections=arm or None,
+            ringing_reaction=WARN,
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.ringing_reaction import WARN
 from ...core.types import Array, Command, Reference, RobotState
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
@@ -82,6 +83,7 @@ def press(
     """Press a law, with the robot's defaults under `gains`, into the scene's wall, or into a spring `wall` [N/m]."""
     robot = load_robot(name).at_rate(rate)
     arm, loop = _ArmAtWall(robot, wall), ControlLoop(robot, law, gains)
+    loop.ringing.settings.set({"reaction": WARN})
     fault = ""
     for _ in _drive(loop, arm, delay):
         fault = fault or loop.fault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -98,6 +99,8 @@ class ForceControl:
         max_rotation: float = gain(
             1.0, size=SCALAR, unit="rad", lower=0.001, upper=3.0, doc="The same about force axes."
         )
+
+        softening: ClassVar[Mapping[str, float]] = {"force_p": 1.0, "force_i": 1.0}
 
         @property
         def following(self) -> ForceControl.Gains:

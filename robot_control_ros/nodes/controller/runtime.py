@@ -91,6 +91,7 @@ class ControllerRuntime:
         loop, entities = self._loop, self._entities
         entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
         entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
+        entities.tuned(parameters, "ringing", loop.ringing.settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
@@ -107,6 +108,7 @@ class ControllerRuntime:
         ):
             entities.trigger(f"~/{name}", self._when_ready(action), done)
         entities.trigger("~/hold", self._hold, "holding")
+        entities.trigger("~/reset_ringing", loop.ringing.reset, "the gains count again as they are")
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 

@@ -20,7 +20,7 @@ from .controller_client import ControllerClient
 from .robot_topics import RobotTopics
 
 SERVICES = (
-    *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench")),
+    *(f"controller/{name}" for name in ("hold", "go_home", "zero_wrench", "reset_ringing")),
     *(f"ethercat/{name}" for name in ("enable", "disable", "quick_stop", "reset_fault")),
     "simulator/reset",
 )
