@@ -41,6 +41,11 @@ def softened(gains: Any, fraction: float) -> Any:
     return replace(gains, **{name: getattr(gains, name) * scale for name, scale in scales.items()})
 
 
+def softening_of(kind: Any, name: str, fraction: float) -> float:
+    """By how much :func:`softened` scales a gain of a class of gains."""
+    return float(fraction ** _exponents(kind).get(name, 0.0))
+
+
 def describe_softening(gains: Any, fraction: float) -> str:
     """What :func:`softened` changes, as in ``stiffness × 0.25, damping × 0.5``; empty where it changes nothing."""
     kind: Any = type(gains)

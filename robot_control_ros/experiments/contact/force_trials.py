@@ -15,7 +15,7 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...simulation.mujoco_plant import PHYSICS_STEP
 from .row import Row, at_most
-from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
+from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, trial_robot
 
 FORCE = 10.0  # N
 GAP = 0.01  # m, between tip and surface at the start
@@ -70,9 +70,9 @@ class PressedSurface:
 class SurfaceArm(TrialArm):
     """A simulated arm whose tip meets a surface; `forces` are those of the surface."""
 
-    def __init__(self, robot: RobotConfig, surface: PressedSurface) -> None:
-        super().__init__(robot)
+    def __init__(self, robot: RobotConfig, surface: PressedSurface, arm: str = IDEAL) -> None:
         self._surface, self._dynamics, self._tip = surface, RobotModel.of(robot), robot.tip
+        super().__init__(robot, arm=arm)
 
     def sample(self) -> RobotState:
         state = super().sample()
@@ -101,9 +101,9 @@ class Wiped:
     losses: int
 
 
-def wiped(name: str, stiffness: float, damping: float, delay: float, **gains: Any) -> Wiped:
+def wiped(name: str, stiffness: float, damping: float, delay: float, imperfections: str = IDEAL, **gains: Any) -> Wiped:
     """Touch down, rest and wipe."""
-    arm, loop = _pressing(name, PressedSurface(stiffness, damping, lambda t: (0.0, 0.0)), gains)
+    arm, loop = _pressing(name, PressedSurface(stiffness, damping, lambda t: (0.0, 0.0)), gains, imperfections)
     touch = round(TOUCH * RATE)
     for count, (_, kin) in enumerate(cycles(arm, loop, delay, TOUCH + WAY / SPEED)):
         if count == touch:
@@ -123,17 +123,17 @@ def wiped(name: str, stiffness: float, damping: float, delay: float, **gains: An
     )
 
 
-def withdrawn(name: str, stiffness: float, delay: float) -> tuple[float, float]:
+def withdrawn(name: str, stiffness: float, delay: float, imperfections: str = IDEAL) -> tuple[float, float]:
     """Take the surface away, and put it back lower: the tip's largest speed [m/s], and the peak afterwards [N]."""
     surface = PressedSurface(stiffness, 0.0, lambda t: (-LOWER if t > TOUCH else 0.0, 0.0))
-    arm, loop = _pressing(name, surface, {})
+    arm, loop = _pressing(name, surface, {}, imperfections)
     speeds = [abs(float(kin.twist[2])) for _, kin in cycles(arm, loop, delay, TOUCH + LOWER / APPROACH + TOUCH)]
     again = np.array(arm.forces)[_steps(TOUCH) + 1 :, 2]
     fall = round((TOUCH + LOWER / APPROACH / 2.0) * RATE)
     return max(speeds[round(TOUCH * RATE) : fall]), float(again.max())
 
 
-def shaken(name: str, stiffness: float, delay: float) -> tuple[float, float]:
+def shaken(name: str, stiffness: float, delay: float, imperfections: str = IDEAL) -> tuple[float, float]:
     """A surface that moves by 5 mm at 2 Hz: what the arm gave to it [J], and what the dampers took out [J]."""
     rate = 2.0 * np.pi * SHAKEN
     surface = PressedSurface(
@@ -143,7 +143,7 @@ def shaken(name: str, stiffness: float, delay: float) -> tuple[float, float]:
             (SHAKE * np.sin(rate * (t - TOUCH)), SHAKE * rate * np.cos(rate * (t - TOUCH))) if t > TOUCH else (0.0, 0.0)
         ),
     )
-    arm, loop = _pressing(name, surface, {})
+    arm, loop = _pressing(name, surface, {}, imperfections)
     speeds = np.array([float(kin.twist[2]) for _, kin in cycles(arm, loop, delay, TOUCH + SHAKING)])
     times = PHYSICS_STEP * np.arange(len(arm.forces))
     rising = np.where(times > TOUCH, SHAKE * rate * np.cos(rate * (times - TOUCH)), 0.0)
@@ -152,15 +152,15 @@ def shaken(name: str, stiffness: float, delay: float) -> tuple[float, float]:
     return given, float(damping * (speeds**2).sum() / RATE)
 
 
-def rows(robot: str) -> list[Row]:
-    """All trials of a robot."""
+def rows(robot: str, arm: str = IDEAL) -> list[Row]:
+    """All trials of a robot; `arm` names imperfections."""
     found = []
-    for stiffness, delay, speed in product(STIFFNESSES, DELAYS, PEAKS):
-        found += rows_of(robot, stiffness, delay, speed)
-    for stiffness, delay in product(STIFFNESSES, DELAYS):
-        head = f"surface of {stiffness:g} N/m, {1e3 * delay:g} ms: "
-        speed, peak = withdrawn(robot, stiffness, delay)
-        given, taken = shaken(robot, stiffness, delay)
+    for stiffness, delay, speed in product(STIFFNESSES, delays(arm), PEAKS):
+        found += rows_of(robot, stiffness, delay, speed, arm)
+    for stiffness, delay in product(STIFFNESSES, delays(arm)):
+        head = f"surface of {stiffness:g} N/m, {line(arm, delay)}: "
+        speed, peak = withdrawn(robot, stiffness, delay, arm)
+        given, taken = shaken(robot, stiffness, delay, arm)
         found += [
             at_most(head + "speed after it was taken away, m/s", speed, 1.5 * APPROACH),
             at_most(head + "first peak after it was put back, N", peak, PEAKS[APPROACH]),
@@ -169,10 +169,10 @@ def rows(robot: str) -> list[Row]:
     return found
 
 
-def rows_of(robot: str, stiffness: float, delay: float, speed: float) -> list[Row]:
+def rows_of(robot: str, stiffness: float, delay: float, speed: float, arm: str = IDEAL) -> list[Row]:
     """The rows of one trial."""
-    got = wiped(robot, stiffness, 100.0, delay, approach_speed=speed)
-    head = f"surface of {stiffness:g} N/m at {speed:g} m/s, {1e3 * delay:g} ms: "
+    got = wiped(robot, stiffness, 100.0, delay, arm, approach_speed=speed)
+    head = f"surface of {stiffness:g} N/m at {speed:g} m/s, {line(arm, delay)}: "
     return [
         at_most(head + "first peak, N", got.peak, PEAKS[speed]),
         at_most(head + "force at rest off by, N", abs(got.rest - FORCE), 0.1),
@@ -182,10 +182,10 @@ def rows_of(robot: str, stiffness: float, delay: float, speed: float) -> list[Ro
     ]
 
 
-def _pressing(name: str, surface: PressedSurface, gains: dict[str, Any]) -> tuple[SurfaceArm, ControlLoop]:
-    robot = trial_robot(name)
+def _pressing(name: str, surface: PressedSurface, gains: dict[str, Any], arm: str) -> tuple[SurfaceArm, ControlLoop]:
+    robot = trial_robot(name, arm)
     robot = replace(robot, tip_speed=(SPEED, robot.tip_speed[1]))
-    return SurfaceArm(robot, surface), ControlLoop(robot, "force_control", GAINS | gains)
+    return SurfaceArm(robot, surface, arm), ControlLoop(robot, "force_control", GAINS | gains)
 
 
 def _steps(seconds: float) -> int:

@@ -8,10 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.plant import Plant
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotDynamics
 from ...simulation.delayed import DelayedPlant
+from ...simulation.imperfect_plant import ImperfectPlant
+from ...simulation.imperfections import TripLimits, load_imperfections
 from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene
@@ -19,12 +22,23 @@ from ...simulation.scene import load_scene
 ROTOR_INERTIA = 0.1  # kg·m² of each joint, that the figures belong to
 RATE = 500.0  # Hz
 DELAYS = (0.0, 0.002, 0.004)  # s
+IDEAL = ""  # an arm without imperfections
 
 
-def trial_robot(name: str) -> RobotConfig:
-    """A robot of the package with the trials' rotors and rate."""
-    robot = load_robot(name)
-    return replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n).at_rate(RATE)
+def trial_robot(name: str, arm: str = IDEAL) -> RobotConfig:
+    """A robot of the package with the trials' rate, and with their rotors where its arm is ideal."""
+    robot = load_robot(name).at_rate(RATE)
+    return robot if arm else replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n)
+
+
+def delays(arm: str = IDEAL) -> tuple[float, ...]:
+    """From a command to its effect [s], one for each trial; an imperfect arm has only its own."""
+    return (0.0,) if arm else DELAYS
+
+
+def line(arm: str, delay: float) -> str:
+    """A trial's line, in words."""
+    return arm or f"{1e3 * delay:g} ms"
 
 
 class TrialArm(MujocoPlant):
@@ -34,11 +48,15 @@ class TrialArm(MujocoPlant):
         robot: its configuration.
         scene: name; empty for none.
         time_constant: of the scene's surfaces [s]; 0 keeps theirs.
+        arm: name of imperfections; empty for none. Its own protective stops are off: they would end most trials.
     """
 
-    def __init__(self, robot: RobotConfig, scene: str = "", time_constant: float = 0.0) -> None:
-        super().__init__(robot, rate=1.0 / PHYSICS_STEP, scene=load_scene(scene) if scene else None)
+    def __init__(self, robot: RobotConfig, scene: str = "", time_constant: float = 0.0, arm: str = IDEAL) -> None:
+        given = replace(load_imperfections(arm), trips=TripLimits()) if arm else None
+        rate = RATE if given else 1.0 / PHYSICS_STEP
+        super().__init__(robot, rate=rate, scene=load_scene(scene) if scene else None, imperfections=given)
         self.forces: list[Array] = []
+        self._imperfect = None if given is None else ImperfectPlant(self, robot, given)
         if time_constant:
             self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant
 
@@ -51,8 +69,14 @@ class TrialArm(MujocoPlant):
         """From the next physics step on nothing of the scene can be touched."""
         self.model.geom_conaffinity[:] = 0
 
-    def late(self, delay: float) -> DelayedPlant:
-        """The arm over a line whose commands act late [s]."""
+    def place(self, q: Array) -> None:
+        """Begin at joint angles (n,) [rad]."""
+        (self._imperfect or self).reset(q)
+
+    def late(self, delay: float) -> Plant:
+        """The arm over a line whose commands act late [s]; an imperfect one has a line of its own."""
+        if self._imperfect is not None:
+            return self._imperfect
         return DelayedPlant(self, 1.0 / PHYSICS_STEP, rate=RATE, delay=delay)
 
 
