@@ -111,14 +111,12 @@ class ControlLoop:
             raise ConfigError("there has been no cycle yet")
         safety, terms = self.safety, self.running.law.terms
         if self.running.mode is CommandMode.EFFORT:
-            near_limits = {"soft_limits": self.soft_limits.torque, "singular_damping": self._singular_damping.torque}
-            terms = {**terms, **near_limits}
+            terms = {**terms, "soft_limits": self.soft_limits.torque, "singular_damping": self._singular_damping.torque}
         bounds = safety.saturated, safety.rate_limited, self.soft_limits.active
         started = self.restarts, self.restart_reason, self.warning
-        no_wrench, load = self.wrench.reason, self.running.spring_load
-        margin, scale = self.ringing.margin(self.state.time), self.ringing.scale
+        margins = self.running.spring_load, self.ringing.margin(self.state.time), self.ringing.scale
         return LoopReport(
-            self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, load, margin, scale
+            self.state, self.reference, terms, *bounds, self.fault, self.wrench.reason, *started, *margins
         )
 
     @property
@@ -126,10 +124,9 @@ class ControlLoop:
         """Why the law does less than its gains and targets say, in the last second; empty where it doesn't."""
         if self._late_samples.message or self.state is None:
             return self._late_samples.message or self.running.warning
-        now, running = self.state.time, self.running
-        limited = self.ringing.warning(now) or self.soft_limits.warning(now)
+        limited = self.ringing.warning(self.state.time) or self.soft_limits.warning(self.state.time)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
-        return limited or blocked or self.motion.governor.message or running.warning
+        return limited or blocked or self.motion.governor.message or self.running.warning
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""
@@ -169,9 +166,6 @@ class ControlLoop:
     def reset(self) -> None:
         """Restart: the next tick holds the robot where it is then."""
         self.ringing.restart()
-        self._rest()
-
-    def _rest(self) -> None:
         self.motion.trajectory = self._sent = None
         self.safety.fault = ""
 
@@ -190,8 +184,9 @@ class ControlLoop:
             ConfigError: see :meth:`tick`.
         """
         _check_state(state, self.robot.n)
-        self._rest()
+        self.motion.trajectory = self._sent = None
         self.safety.reset()
+        self.safety.fault = ""
         self.state, self.kin = state, self.model.update(state.q, state.v)
         return self.safety.safe_output(self.running.mode, self.state, self.kin)
 

@@ -91,16 +91,13 @@ def simulate(
         law, gains: name, or ``package.module:Class``; its gains by name, over the defaults.
         reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
         duration, rate: [s], of control [Hz].
-        push: a force that disturbs the robot.
-        q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
-        urdf: text of another description than the configuration's.
+        push, intervene: a force that disturbs the robot; called with the plant before each sample, to move objects.
+        q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
-        intervene: called with the plant before each sample, for example to move objects.
-        ringing_reaction: warn, soften or stop, see :class:`~..control.ringing_reaction.RingingReaction`.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
+        ringing_reaction: warn, soften or stop, see :class:`~..control.ringing_reaction.RingingReaction`.
 
-    Returns:
-        The log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
+    Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
     Raises:
         ConfigError, ModelError: see ControlLoop and MujocoPlant; an argument that can't be used, `q0` beyond limits.

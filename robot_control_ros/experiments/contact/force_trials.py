@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.ringing_reaction import WARN
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
@@ -185,7 +186,10 @@ def rows_of(robot: str, stiffness: float, delay: float, speed: float, arm: str =
 def _pressing(name: str, surface: PressedSurface, gains: dict[str, Any], arm: str) -> tuple[SurfaceArm, ControlLoop]:
     robot = trial_robot(name, arm)
     robot = replace(robot, tip_speed=(SPEED, robot.tip_speed[1]))
-    return SurfaceArm(robot, surface, arm), ControlLoop(robot, "force_control", GAINS | gains)
+    loop = ControlLoop(robot, "force_control", GAINS | gains)
+    if arm:  # what rings there shall be measured, not stopped
+        loop.ringing.settings.set({"reaction": WARN})
+    return SurfaceArm(robot, surface, arm), loop
 
 
 def _steps(seconds: float) -> int:

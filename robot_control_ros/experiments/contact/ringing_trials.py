@@ -76,7 +76,7 @@ class Rung:
     fault: str
 
 
-class Trial(NamedTuple):
+class RingingTrial(NamedTuple):
     """An arm, its loop and the delay of its line [s]."""
 
     arm: TrialArm
@@ -84,12 +84,12 @@ class Trial(NamedTuple):
     delay: float
 
 
-def held(name: str, kind: str, delay: float, factor: float, load: Load, **settings: Any) -> Trial:
+def held(name: str, kind: str, delay: float, factor: float, load: Load, **settings: Any) -> RingingTrial:
     """An impedance at a multiple of the largest stable stiffness."""
     robot = trial_robot(name)
     loop = ControlLoop(robot, "impedance", {"stiffness": _stiffness(kind, factor * limit(robot, kind, delay))})
     loop.ringing.settings.set(settings)
-    return Trial(LoadedArm(robot, load), loop, delay)
+    return RingingTrial(LoadedArm(robot, load), loop, delay)
 
 
 def limit(robot: RobotConfig, kind: str, delay: float) -> float:
@@ -105,7 +105,7 @@ def limit(robot: RobotConfig, kind: str, delay: float) -> float:
     return largest_stable(stable, 10.0, 1e4)
 
 
-def pressed(name: str, delay: float, factor: float, **settings: Any) -> Trial:
+def pressed(name: str, delay: float, factor: float, **settings: Any) -> RingingTrial:
     """An admittance that presses on a wall with a multiple of the largest stable stiffness, and is pulled off."""
     robot = trial_robot(name)
     start = RobotModel.of(robot).at(np.array(robot.home))
@@ -120,7 +120,7 @@ def pressed(name: str, delay: float, factor: float, **settings: Any) -> Trial:
     gains = {"mass": [MASS] * 3 + [0.1] * 3, "stiffness": [STIFFNESS] * 3 + [20.0] * 3, "damping": 0.0}
     loop = ControlLoop(robot, "admittance", gains | {"damping_ratio": 1.0})
     loop.ringing.settings.set(settings)
-    return Trial(LoadedArm(robot, load), loop, delay)
+    return RingingTrial(LoadedArm(robot, load), loop, delay)
 
 
 def wall_limit(robot: RobotConfig, start: RobotDynamics, delay: float) -> float:
@@ -136,7 +136,7 @@ def wall_limit(robot: RobotConfig, start: RobotDynamics, delay: float) -> float:
     return largest_stable(stable, 250.0, 1.28e5)
 
 
-def rung(trial: Trial, disturbed: float, seconds: float, goal: float = 0.0) -> Rung:
+def rung(trial: RingingTrial, disturbed: float, seconds: float, goal: float = 0.0) -> Rung:
     """Run a trial: alarms from a time on count [s]; the reference first moves by `goal` [m] along the tip's z axis."""
     arm, loop, delay = trial
     weights = np.sqrt(loop.model.mass(np.array(loop.robot.home)).diagonal())
@@ -177,10 +177,10 @@ def false_alarms(name: str, kind: str, delay: float, seconds: float = CALM) -> t
     moves = alarms(held(name, kind, delay, WITHIN, lambda time, kin: np.zeros(6), reaction="warn"), seconds, moves=True)
     robot = trial_robot(name)
     loop = ControlLoop(robot, "impedance", {"stiffness": _stiffness(ROTATION, SOFT[1])})
-    return pushes, moves, alarms(Trial(LoadedArm(robot, shaken), loop, delay), seconds)
+    return pushes, moves, alarms(RingingTrial(LoadedArm(robot, shaken), loop, delay), seconds)
 
 
-def alarms(trial: Trial, seconds: float, moves: bool = False) -> int:
+def alarms(trial: RingingTrial, seconds: float, moves: bool = False) -> int:
     """How often the detector alarms; the reference moves to and fro where it `moves`."""
     arm, loop, delay = trial
     count, before, way = 0, 1.0, WAY
