@@ -75,10 +75,9 @@ class ControlLoop:
         self.model = RobotModel.of(robot) if model is None else model
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
-        self._singular_damping = SingularDamping(robot)
+        self._singular_damping, self._late_samples = SingularDamping(robot), LateSamples(robot)
         self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
         self.workspace = Workspace(robot.profile.workspace)
-        self._late_samples = LateSamples(robot)
         self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
@@ -88,8 +87,7 @@ class ControlLoop:
         self._joint_reference = JointReference(self.model, np.array(robot.axes))
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
-        self.repeats = self.restarts = 0
-        self.restart_reason = ""
+        self.repeats, self.restarts, self.restart_reason = 0, 0, ""
 
     @property
     def reference(self) -> Reference:
@@ -154,7 +152,6 @@ class ControlLoop:
         """
         self.check_switch(running)
         self.running = running
-        self.ringing.restart()
         self._transition.request()
         if self.motion.trajectory is not None and self.state is not None and self.kin is not None:
             self.motion.approach(self.state, self.kin, running.joint_space)
@@ -186,7 +183,6 @@ class ControlLoop:
         _check_state(state, self.robot.n)
         self.motion.trajectory = self._sent = None
         self.safety.reset()
-        self.safety.fault = ""
         self.state, self.kin = state, self.model.update(state.q, state.v)
         return self.safety.safe_output(self.running.mode, self.state, self.kin)
 

@@ -54,8 +54,9 @@ class RingingReaction:
     - at a second alarm within 0.5 s, and at the third;
     - where the law has no gain that softens.
 
-    Both last until :meth:`reset`. The gains that were set stay as they are. Energy: less stiffness and damping takes
-    energy out at once. So softening is passive, and giving the stiffness back isn't: it needs a person.
+    Both last until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy: less
+    stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a person
+    does it.
 
     Args:
         robot: its configuration.
@@ -75,6 +76,7 @@ class RingingReaction:
         self._last: Ringing | None = None
         self.scale, self.fault, self._message = 1.0, "", ""
         self._returns = False
+        self._running: RunningLaw | None = None
         self._given: Any = None
         self._taken: tuple[float, Any] = 1.0, None
 
@@ -97,6 +99,9 @@ class RingingReaction:
 
         `safety` knows the limits of the last command, `dt` [s] before.
         """
+        if running is not self._running:
+            self._running = running
+            self.restart()
         self._detector.floor = self.settings.current.floor
         found = self._detector.update(state.time, state.v)
         if found is not None:
