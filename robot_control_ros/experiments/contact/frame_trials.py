@@ -65,8 +65,8 @@ def _energies(robot: RobotConfig) -> Iterator[Row]:
 
 
 def postures(robot: RobotConfig) -> list[Array]:
-    """Joint angles (n,) about home in which the tip feels light."""
-    rng, model, found = np.random.default_rng(7), RobotModel.of(robot), list[Array]()
+    """Joint angles (n,) about home in which the tip feels light, with the trials' rotors."""
+    rng, model, found = np.random.default_rng(7), RobotModel.of(trial_robot(robot.name)), list[Array]()
     while len(found) < POSTURES:
         kin = model.at(np.array(robot.home) + rng.uniform(-BEND, BEND, robot.n))
         mobility = kin.jacobian.dot(np.linalg.solve(kin.mass, kin.jacobian.T))
