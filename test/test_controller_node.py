@@ -808,6 +808,28 @@ def test_the_workspace_is_a_parameter(arm):
     arm.run(lambda: abs(arm.reference()[2, 3] - outside[2, 3]) < 1e-6, "the target")
 
 
+def test_an_arm_that_rings_is_softened_until_a_service_ends_it(arm):
+    arm.stay_off()
+    assert arm.telemetry()[1]["ringing_scale"] == 1.0
+    diagnosed = arm.controller.diagnostics.messages
+    diagnosed.clear()
+    begin = arm.robot.time
+    while (passed := arm.robot.time - begin) < 0.35:
+        arm.robot.v = np.array([0.0, 0.0, 0.3 * np.sin(20.0 * np.pi * passed), 0.0, 0.0, 0.0])
+        arm.robot.exchange()
+    arm.robot.v = np.zeros(6)
+    assert arm.telemetry()[1]["ringing_scale"] == 0.25
+
+    def told():
+        arm.robot.exchange()
+        level, message, values = arm.controller.diagnosis() if diagnosed else (0, "", {})
+        return level == 1 and "softened" in message and values["softened by ringing"] == "stiffness × 0.25"
+
+    arm.ros.until(told, "a warning in /diagnostics")
+    assert arm.ros.trigger("/controller/reset_ringing").success
+    arm.ros.until(lambda: arm.telemetry()[1]["ringing_scale"] == 1.0, "the whole stiffness")
+
+
 # --- telemetry ---
 
 
@@ -816,6 +838,7 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     command, blocks = arm.telemetry()
     names = {"time", "pose", "pose_error", "twist", "wrench", "target_wrench", "position", "velocity", "effort"}
     names |= {"command", "saturated", "rate_limited", "soft_limited", "spring_load", "contact_load"}
+    names |= {"ringing_margin", "ringing_scale"}
     names |= {"term.stiffness", "term.damping", "term.gravity", "term.soft_limits", "term.singular_damping"}
     assert set(blocks) == names
     kin = arm.model.at(arm.robot.q, arm.robot.v)

@@ -113,6 +113,30 @@ def test_a_controller_of_another_robot_is_refused_with_both_names(bus):
 # --- the same as a loop of one's own ---
 
 
+def test_ringing_is_softened_there_and_told_and_reset_here(bus):
+    bus.remote.ringing.settings.set({"floor": 0.05})
+    bus.report()
+    there = bus.in_process.loop.ringing
+    assert there.settings.current.floor == 0.05
+    at_rest, begin = RobotState(bus.time, bus.q, np.zeros(6), np.zeros(6)), bus.time
+    for rings in (True, False):
+        while bus.time - begin < (0.35 if rings else 0.4):
+            speed = 0.3 * np.sin(20.0 * np.pi * (bus.time - begin)) if rings else 0.0
+            state = replace(at_rest, time=bus.time, v=np.array([0.0, 0.0, speed, 0.0, 0.0, 0.0]))
+            bus.in_process.tick(state, True)
+            bus.in_process.send_telemetry()
+            bus.time += PERIOD
+            bus.now += PERIOD
+    bus.report()
+    report = bus.remote.report()
+    assert (report.ringing_scale, report.ringing_margin) == (there.scale, 0.0) == (0.25, 0.0)
+    assert "elbow_joint rings at 10 Hz" in bus.remote.warning
+    bus.remote.ringing.reset()
+    bus.cycles(5)
+    bus.report()
+    assert 0.25 < bus.remote.report().ringing_scale < 0.3
+
+
 def test_commands_are_those_of_a_loop_of_one_s_own(bus):
     loop = own_loop(bus)
     both(bus, loop, 50)

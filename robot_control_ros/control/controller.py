@@ -38,6 +38,8 @@ class LoopReport:
         restarts, restart_reason, warning: see :class:`Controller`.
         spring_load: force of the spring without its bound, over the bound; 0 where there is none.
         contact: see :class:`~.contact.contact_monitor.ContactReport`.
+        ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
+        ringing_scale: of the stiffness, that ringing has left; see :class:`~.ringing_reaction.RingingReaction`.
     """
 
     state: RobotState
@@ -53,6 +55,8 @@ class LoopReport:
     warning: str
     spring_load: float
     contact: ContactReport
+    ringing_margin: float
+    ringing_scale: float
 
 
 class Motion(Protocol):
@@ -99,6 +103,14 @@ class ContactInput(Protocol):
     def learned(self) -> dict[str, list[float]]: ...
 
 
+class RingingControl(Protocol):
+    """What is done about ringing; see :class:`~.ringing_reaction.RingingReaction`."""
+
+    settings: ParameterSet
+
+    def reset(self) -> None: ...
+
+
 class Controller(Protocol):
     """A robot under a law, as the controller node needs it; see :class:`~.loop.ControlLoop`.
 
@@ -131,6 +143,8 @@ class Controller(Protocol):
     def wrench(self) -> WrenchInput: ...
     @property
     def contact(self) -> ContactInput: ...
+    @property
+    def ringing(self) -> RingingControl: ...
     @property
     def reference(self) -> Reference: ...
     @property

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..core.gains import JOINT, gain_specs
 from ..core.types import Array, CommandMode, RobotState
 from ..laws.running_law import RunningLaw
+from ..laws.softening import softened, springs_and_dampers
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
 
@@ -19,7 +18,6 @@ SMOOTHING = 0.1  # s: time constant of the delay
 MAX_DELAY = 0.5  # s of one sample: a clock that jumps, as that of a simulation that is reset, doesn't count for more
 MAX_WEIGHT = 0.25  # of one sample: a single gap doesn't count for much
 USUAL = 2.0  # periods of delay that every gain is taken to bear
-SPRING_UNITS, DAMPER_UNITS = ("N/m", "N·m/rad"), ("N·s/m", "N·m·s/rad")
 SOFTEST = 1.0 / 16.0  # fraction of the stiffness below which the law doesn't run
 
 
@@ -47,7 +45,6 @@ class LateSamples:
 
     def __init__(self, robot: RobotConfig) -> None:
         self._usual, self.delay = USUAL * robot.period, 0.0
-        self._gains: type | None = None
         self.message = self.fault = ""
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
@@ -57,7 +54,6 @@ class LateSamples:
         self.message = self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
             return gains
-        self._sort(type(gains))
         fraction = self._fraction(gains, kin)
         if fraction >= 1.0:
             return gains
@@ -69,28 +65,18 @@ class LateSamples:
             self.fault = text
         else:
             self.message = f"{text}; its stiffness is reduced to {fraction:.0%}"
-        return self._scaled(gains, fraction)
-
-    def _sort(self, kind: type) -> None:
-        """Which gains are springs and dampers: their names, and whether they act on the joints."""
-        if kind is not self._gains:
-            specs = gain_specs(kind)
-            self._gains = kind
-            self._springs = {spec.name: spec.size == JOINT for spec in specs if spec.unit.startswith(SPRING_UNITS)}
-            self._dampers = {spec.name: spec.size == JOINT for spec in specs if spec.unit.startswith(DAMPER_UNITS)}
+        return softened(gains, fraction)
 
     def _fraction(self, gains: Any, kin: RobotDynamics) -> float:
         """Of the springs, that the delay allows; single values, as of the posture, don't count."""
         used, tau = 1.0, self.delay
-        for name, of_joints in self._springs.items():
+        kind: Any = type(gains)
+        springs, dampers = springs_and_dampers(kind)
+        for name, of_joints in springs.items():
             used = max(used, _rate(getattr(gains, name), of_joints, kin) * tau**2 / SPRING)
-        for name, of_joints in self._dampers.items():
+        for name, of_joints in dampers.items():
             used = max(used, (_rate(getattr(gains, name), of_joints, kin) * tau / DAMPER) ** 2)
         return 1.0 / used
-
-    def _scaled(self, gains: Any, fraction: float) -> Any:
-        scales = dict.fromkeys(self._springs, fraction) | dict.fromkeys(self._dampers, fraction**0.5)
-        return replace(gains, **{name: getattr(gains, name) * scale for name, scale in scales.items()})
 
 
 def max_rate(mass: Array, gain: Array) -> float:

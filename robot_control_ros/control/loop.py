@@ -18,13 +18,13 @@ from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
-from ..sensing.ringing import RingingMonitor
 from ..sensing.wrench import WrenchPipeline
 from .contact.contact_monitor import ContactMonitor
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .late_samples import LateSamples
 from .motion_commands import MotionCommands
+from .ringing_reaction import RingingReaction
 from .safety import Safety
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
@@ -76,10 +76,10 @@ class ControlLoop:
         self.model = RobotModel.of(robot) if model is None else model
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
-        self._singular_damping = SingularDamping(robot)
+        self._singular_damping, self._late_samples = SingularDamping(robot), LateSamples(robot)
         self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
         self.workspace = Workspace(robot.profile.workspace)
-        self._late_samples, self._ringing = LateSamples(robot), RingingMonitor(robot, self.model)
+        self.ringing = RingingReaction(robot, self.model, gain_time_constant)
         self.times = CycleTimes(robot.period)
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
@@ -89,8 +89,7 @@ class ControlLoop:
         self._joint_reference = JointReference(self.model, np.array(robot.axes))
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
-        self.repeats = self.restarts = 0
-        self.restart_reason = ""
+        self.repeats, self.restarts, self.restart_reason = 0, 0, ""
 
     @property
     def reference(self) -> Reference:
@@ -116,10 +115,9 @@ class ControlLoop:
         limited = self.contact.message or self._late_samples.message
         if limited or self.state is None:
             return limited or self.running.warning
-        now, running = self.state.time, self.running
-        limited = self._ringing.warning(running.mode, running.name, now) or self.soft_limits.warning(now)
+        limited = self.ringing.warning(self.state.time) or self.soft_limits.warning(self.state.time)
         blocked = self._singular_damping.warning(self.pose_error(), self.state)
-        return limited or blocked or self.motion.warning or running.warning
+        return limited or blocked or self.motion.warning or self.running.warning
 
     def timing(self) -> dict[str, float]:
         """See :meth:`CycleTimes.summary`."""
@@ -157,6 +155,7 @@ class ControlLoop:
 
     def reset(self) -> None:
         """Restart: the next tick holds the robot where it is then."""
+        self.ringing.restart()
         self.motion.trajectory = self._sent = None
         self.safety.fault = ""
 
@@ -175,7 +174,7 @@ class ControlLoop:
             ConfigError: see :meth:`tick`.
         """
         _check_state(state, self.robot.n)
-        self.reset()
+        self.motion.trajectory = self._sent = None
         self.safety.reset()
         self.state, self.kin = state, self.model.update(state.q, state.v)
         return self.safety.safe_output(self.running.mode, self.state, self.kin)
@@ -257,10 +256,10 @@ class ControlLoop:
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
-        self._ringing.observe(state)
-        gains = self._late_samples.soften(running, running.gains.advance(dt), state, kin, dt)
-        if self._late_samples.fault:
-            sent = safety.stop(running.mode, state, kin, self._late_samples.fault)
+        gains = self.ringing.soften(running, running.gains.advance(dt), state, safety, dt)
+        gains = self._late_samples.soften(running, gains, state, kin, dt)
+        if fault := self.ringing.fault or self._late_samples.fault:
+            sent = safety.stop(running.mode, state, kin, fault)
             motion.trajectory = None
         elif running.needs_wrench and state.wrench_on_tip is None:
             sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))
@@ -304,6 +303,8 @@ def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
         restart_reason=loop.restart_reason,
         warning=loop.warning,
         spring_load=loop.running.spring_load,
+        ringing_margin=loop.ringing.margin(loop.state.time),
+        ringing_scale=loop.ringing.scale,
         contact=loop.contact.report(),
     )
 

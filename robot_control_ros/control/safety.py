@@ -62,7 +62,8 @@ class Safety:
         self.fault = ""
 
     def reset(self) -> None:
-        """Forget the last command: the next one is measured against what holds the robot now."""
+        """Forget the last command and fault: the next one is measured against what holds the robot now."""
+        self.fault = ""
         self._last, self.mode, self._stopped = None, None, False
         self._last_extra = None
         self._following.reset()

@@ -10,10 +10,10 @@ from scipy.linalg import lapack
 from ..core.gains import JOINT, gain_specs
 from ..core.types import Array, Command, CommandMode, RobotState
 from ..laws.running_law import RunningLaw
+from ..laws.softening import SPRING_UNITS
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
 from ..sensing.payload import AT_REST
-from .late_samples import SPRING_UNITS
 
 HEAVIEST = 1000.0  # kg: a direction in which the tip feels heavier counts as singular
 LENGTH = 0.2  # m: a turn of 1 rad/s counts as 0.2 m/s

@@ -10,7 +10,7 @@ from ..core.types import Array
 from ..robot.configuration import RobotConfig
 
 LOST = 0.5  # s without joint states, after which the robot is lost
-SETTINGS = ("wrench.", "workspace.")  # prefixes of parameters that are no gains of the law
+SETTINGS = ("wrench.", "workspace.", "ringing.")  # prefixes of parameters that are no gains of the law
 Value = bool | float | str | tuple[float, ...]
 
 
@@ -33,7 +33,7 @@ Reply = Callable[[RequestResult], None]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A gain of the running law, or a setting of the wrench or the workspace."""
+    """A gain of the running law, or a setting of the wrench, the workspace, or ringing."""
 
     name: str  # without the law's name; settings with their prefix of SETTINGS
     value: Value  # a tuple if it has one number per axis or joint

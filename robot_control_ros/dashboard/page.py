@@ -28,6 +28,7 @@ from .view.objects import SceneObjects
 from .view.pushing import PushHandle
 from .view.robot_view import RobotView
 from .view.shapes import Description
+from .view.stiffness_ellipsoid import StiffnessEllipsoid
 from .view.target import Target
 from .view.trail import Trail
 from .view.workspace_box import WorkspaceBox
@@ -40,6 +41,7 @@ ACTIONS = {
     "Go home": "controller/go_home",
     "Zero wrench": "controller/zero_wrench",
     "Clear contact": "controller/clear_contact",
+    "Reset ringing": "controller/reset_ringing",
 }
 DRIVES = {
     "Enable": "ethercat/enable",
@@ -121,6 +123,7 @@ class Page(WebPage):
         self._contact = ForceArrow(scene, "/contact", CONTACT, "contact", reach, anchor="center-left")
         self._axes = NamedAxes(scene, (robot.base, robot.tip), reach)
         self._trail = Trail(scene)
+        self._stiffness = StiffnessEllipsoid(scene, self._link, self._model, reach)
         self._objects = SceneObjects(scene, self._link, self.robot)
         self._push = PushHandle(scene, self._link, self._model, reach)
         self._ball = self._add_reach(flat)
@@ -189,6 +192,8 @@ class Page(WebPage):
         thread.connect(axes, self._axes.show)
         add_switch("Link frames", "x red, y green, z blue.", self.robot.show_frames)
         add_switch("Joint limits", "A ring for each joint: amber near a limit, red at it.", self.robot.show_limits)
+        hint = "How stiff the tip's spring is along each direction, beside the stiffest one."
+        add_switch("Stiffness ellipsoid", hint, self._stiffness.show)
         hint = "Targets stay in it: workspace.lower, workspace.upper of the controller."
         add_switch("Workspace box", hint, self._box.show)
         hint = "The sphere around the first joint that the tip stays in."
@@ -239,6 +244,7 @@ class Page(WebPage):
             self.robot.show_contact(health.diagnosis.get("contact link", ""))
             pose = self._model.frame_pose(self._link.robot.tip)
             tip = pose[:3, 3]
+            self._stiffness.draw(telemetry)
             self._axes.draw(pose)
             self._wrench.draw(tip, None if telemetry.wrench is None else telemetry.wrench[:3])
             self._contact.draw(tip, None if telemetry.contact is None else telemetry.contact[:3])

@@ -13,6 +13,7 @@ from .page_thread import PageThread
 
 REFUSAL_SHOWN = 12.0  # s
 FRESH = "fresh"  # the controller's word for a wrench that is there
+QUIET = "100%"  # the controller's margin where nothing rings
 FULL_SPEED = 0.95  # times real time, from which on a simulation is not called slow
 TRANSITIONS = {  # of the lifecycle, by state
     "unconfigured": ("Configure",),
@@ -82,6 +83,10 @@ def details(health: Health) -> list[str]:
         lines.append(f"spring at {values['spring load']} of its bound")
     if "contact" in values:
         lines.append(values["contact"])
+    if values.get("ringing margin", QUIET) != QUIET:
+        lines.append(f"margin to ringing: {values['ringing margin']}")
+    if "softened by ringing" in values:
+        lines.append(f"softened by ringing: {values['softened by ringing']}")
     if values.get("wrench", FRESH) != FRESH:
         lines.append(f"no sensor: {values['wrench']}")
     if health.executing is not None:

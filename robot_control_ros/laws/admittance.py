@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -104,6 +105,8 @@ class Admittance:
             doc="With which the null space goes to the reference's or last reset's posture; 0 leaves it alone.",
         )
         output: str = choice("position", ("position", "velocity"), doc="What the joints are commanded.")
+
+        softening: ClassVar[Mapping[str, float]] = {"stiffness": 0.0, "damping": -0.5, "damping_ratio": -0.5}
 
         @property
         def virtual_damping(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -99,6 +100,8 @@ class JointPid(_Pid):
         )
         anti_windup: float = gain(False, doc="Stop integrating in joints that are at their velocity limit.")
 
+        softening: ClassVar[Mapping[str, float]] = {"p": 0.5, "i": 1.0}
+
     mode: ClassVar[CommandMode] = CommandMode.VELOCITY
 
     def compute(
@@ -155,6 +158,8 @@ class JointPidEffort(_Pid):
         d: Array = gain(10.0, size=JOINT, unit="N·m·s/rad", upper=500.0, doc="D, a damper's; 0 lets the arm swing.")
         gravity: float = gravity_gain()
         anti_windup: float = gain(False, doc="Stop integrating in joints that are at their effort limit.")
+
+        softening: ClassVar[Mapping[str, float]] = {"i": 1.5}
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
 

@@ -30,6 +30,8 @@ class ControlLaw(Protocol):
       ``state.wrench_on_tip``, and is not run without a fresh one.
     - a method ``warning(period)`` of its Gains: what these can't do where it runs at a period [s], and the bound. Such
       gains are taken all the same.
+    - ``softening``, a class variable of its Gains: how they change when the loop must become slower, see
+      :func:`.softening.softened`.
     - a static method ``joint_gains(gains, mass, jacobian)``: at small errors, with the reference at rest and gravity
       compensated, its torques are -K δq - D q̇; it returns K and D (n, n). `jacobian` is along the axes of the
       gains. Gains have a `stiffness` then, and :mod:`.stiffness_bound` finds how stiff the law may be.

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.types import Array, CommandMode, RobotState
-from ..robot.configuration import RobotConfig
-from ..robot.model import RobotModel
+from ..core.types import Array
 
 EXTREMA = 6  # in a row, that make an alarm
 RATIO = 0.7  # of the first, that the last two must reach
@@ -17,12 +15,7 @@ FLOOR = 0.02  # √J, below which an extremum is none
 BAND = 25.0  # rad/s, of the high-pass
 SPAN = 0.5  # s, within which they must come
 MAX_GAP = 0.1  # s between two samples
-SHOWN = 1.0  # s after the last alarm
-ADVICE = {
-    CommandMode.EFFORT: "reduce the stiffness of {law} to a quarter, and a damping of its own to half",
-    CommandMode.POSITION: "double the damping of {law}",
-    CommandMode.VELOCITY: "double the damping of {law}",
-}
+HELD = 1.0  # s for which the smallest margin stays
 
 
 @dataclass(frozen=True)
@@ -48,19 +41,33 @@ class RingingDetector:
     A late damper, or a stiff contact, feeds energy in at about 1/τ, τ being the delay: above the motions of an arm,
     which are below 3 Hz. Each velocity is weighted with √M_ii and high-passed. Its extrema are the largest values
     between two changes of sign. Six in a row within 0.5 s, all above a floor, the last two at least 0.7 of the first,
-    don't decay. So an oscillation below 5 Hz is never one: a hand shakes an arm like that.
+    don't decay. So an oscillation below 5 Hz is never one: a hand shakes an arm like that. After an alarm it counts
+    anew.
 
     Args:
         inertia: (n,) diagonal of the joint-space inertia [kg·m²].
+        floor: below which an extremum is none [√J]; 0.02 suits exact velocities, 0.05 noisy ones.
+
+    Attributes:
+        floor: as given; may be changed.
 
     Source:
         Own method. For comparison, passivity observers: B. Hannaford, J.-H. Ryu, Time-domain passivity control of
         haptic interfaces, IEEE Trans. Robotics and Automation 18(1), 2002.
     """
 
-    def __init__(self, inertia: Array) -> None:
+    def __init__(self, inertia: Array, floor: float = FLOOR) -> None:
         self._weights: list[float] = (inertia**0.5).tolist()
+        self.floor = floor
         self._time, self._last = -np.inf, list[float]()
+        self._longest, self._longest_at = 0, -np.inf  # extrema in a row, and when [s]
+
+    def margin(self, time: float) -> float:
+        """How far it was from an alarm in the second before a time [s]: 1 far, 0 at an alarm.
+
+        It is 1 less the number of extrema in a row that don't decay, over the number that makes an alarm.
+        """
+        return 1.0 - self._longest / EXTREMA if 0.0 <= time - self._longest_at <= HELD else 1.0
 
     def update(self, time: float, v: Array) -> Ringing | None:
         """What rings at a sample; None where nothing does.
@@ -83,7 +90,7 @@ class RingingDetector:
             old = passed[joint]
             new = passed[joint] = keep * (old + weight * (value - before))
             if old * new < 0.0:
-                if largest[joint] < FLOOR:
+                if largest[joint] < self.floor:
                     self._extrema[joint].clear()
                 else:
                     found = self._judge(joint, largest[joint], time) or found
@@ -91,40 +98,27 @@ class RingingDetector:
             elif abs(new) > largest[joint]:
                 largest[joint] = abs(new)
         self._last = now
+        if found is not None:
+            for extrema in self._extrema:
+                extrema.clear()
         return found
 
     def _judge(self, joint: int, size: float, time: float) -> Ringing | None:
         extrema = self._extrema[joint]
         extrema.append((time, size))
-        (first_time, first), (_, fifth) = extrema[0], extrema[-2 if len(extrema) > 1 else -1]
-        lasting = time - first_time
-        if len(extrema) < EXTREMA or lasting > SPAN or min(size, fifth) < RATIO * first:
+        count = _lasting(extrema, time)
+        if count >= self._longest or time - self._longest_at > HELD:
+            self._longest, self._longest_at = count, time
+        if count < EXTREMA:
             return None
-        return Ringing(joint, (EXTREMA - 1) / (2.0 * lasting), size, time)
+        return Ringing(joint, (EXTREMA - 1) / (2.0 * (time - extrema[0][0])), size, time)
 
 
-class RingingMonitor:
-    """Says which joint rings, how fast, and what to change. It changes no command.
-
-    Args:
-        robot: its configuration.
-        model: of the robot; its inertia at home weights the velocities.
-
-    Attributes:
-        found: the last oscillation; None where there was none.
-    """
-
-    def __init__(self, robot: RobotConfig, model: RobotModel) -> None:
-        self._joints, self._detector = robot.joints, RingingDetector(model.mass(np.array(robot.home)).diagonal())
-        self.found: Ringing | None = None
-
-    def observe(self, state: RobotState) -> None:
-        """Look at a sample."""
-        self.found = self._detector.update(state.time, state.v) or self.found
-
-    def warning(self, mode: CommandMode, law: str, time: float) -> str:
-        """What rang in the second before a time [s], under a law; empty where nothing did."""
-        found = self.found
-        if found is None or not 0.0 <= time - found.time <= SHOWN:
-            return ""
-        return f"{self._joints[found.joint]} rings at {found.frequency:.0f} Hz: {ADVICE[mode].format(law=law)}"
+def _lasting(extrema: deque[tuple[float, float]], time: float) -> int:
+    """How many of the last extrema don't decay, within the span before a time [s]."""
+    least = min(size for _, size in tuple(extrema)[-2:])
+    for count in range(len(extrema), 0, -1):
+        began, first = extrema[-count]
+        if time - began <= SPAN and least >= RATIO * first:
+            return count
+    return 0

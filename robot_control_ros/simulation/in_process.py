@@ -15,6 +15,7 @@ import numpy as np
 
 from ..control.loop import ControlLoop
 from ..control.plant import Plant
+from ..control.ringing_reaction import SOFTEN
 from ..core.errors import refused
 from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
@@ -81,6 +82,7 @@ def simulate(
     joint_law_gains: Mapping[str, Any] | None = None,
     physics_step: float = PHYSICS_STEP,
     imperfections: str | Imperfections | None = None,
+    ringing_reaction: str = SOFTEN,
 ) -> Log:
     """Run a law on a robot in MuJoCo, without ROS and as fast as possible.
 
@@ -89,15 +91,13 @@ def simulate(
         law, gains: name, or ``package.module:Class``; its gains by name, over the defaults.
         reference: a trajectory, or a function that makes one from the start pose (4, 4); None holds the start pose.
         duration, rate: [s], of control [Hz].
-        push: a force that disturbs the robot.
-        q0: (n,) joint angles to start from [rad]; the scene's start or the robot's home by default.
-        urdf: text of another description than the configuration's.
+        push, intervene: a force that disturbs the robot; called with the plant before each sample, to move objects.
+        q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
-        intervene: called with the plant before each sample, for example to move objects.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
+        ringing_reaction: warn, soften or stop, see :class:`~..control.ringing_reaction.RingingReaction`.
 
-    Returns:
-        The log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
+    Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 
     Raises:
         ConfigError, ModelError: see ControlLoop and MujocoPlant; an argument that can't be used, `q0` beyond limits.
@@ -109,10 +109,11 @@ def simulate(
     _check_arguments(duration, push, reference)
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
+    loop.ringing.settings.set({"reaction": ringing_reaction})
     plant.reset(None if q0 is None else _start(loop, q0))
     cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, arm, config, push, intervene))
     log = Log.of(config.joints, loop.running.mode, [_sample(arm, loop, *each) for each in cycles], loop.model.limits)
-    warn_of(log.trouble, loop.running.warning)
+    warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
 

@@ -20,7 +20,11 @@ from .sliders import Control, changed, controls, describe_axes, shown
 
 TOUCHED = 0.3  # s after a person's last change of a control, in which the node's value doesn't change it
 UNTOUCHED = 2.0  # s after which the controls may be replaced
-FOLDERS = {"wrench.": "Measured wrench", "workspace.": "Workspace of targets"}  # by the prefix of settings
+FOLDERS = {
+    "wrench.": "Measured wrench",
+    "workspace.": "Workspace of targets",
+    "ringing.": "Ringing",
+}  # by the prefix of settings
 FIRST = 2  # gains that are always visible; the others are in a folder
 
 

@@ -221,6 +221,7 @@ class InProcessLoop:
             "set_workspace": loop.workspace.settings,
             "set_stream": loop.motion.stream,
             "set_contact": loop.contact.settings,
+            "set_ringing": loop.ringing.settings,
         }
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
@@ -232,6 +233,7 @@ class InProcessLoop:
             "set_tare": loop.wrench.set_tare,
             "clear_contact": loop.contact.clear,
             "begin_learning": loop.contact.begin_learning,
+            "reset_ringing": loop.ringing.reset,
         }
         if name not in direct:
             raise unknown("call", name, ("attach", *_MOTION, "learned", "switch_law", *tuned, *direct))
@@ -264,6 +266,7 @@ class InProcessLoop:
         workspace: dict[str, Any],
         stream: dict[str, Any],
         contact: dict[str, Any],
+        ringing: dict[str, Any],
         gain_time_constant: float,
     ) -> Callable[[], None]:
         """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
@@ -278,6 +281,7 @@ class InProcessLoop:
         loop.workspace.settings.set(workspace)
         loop.motion.stream.set(stream)
         loop.contact.settings.set(contact)
+        loop.ringing.settings.set(ringing)
         descriptor = os.pidfd_open(process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from ...control.controller import LoopReport, check_takeover, known_state, tip_error
+from ...control.ringing_reaction import ringing_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
 from ...core.types import Array, Command, Reference, RobotState, Wrench
@@ -171,6 +172,21 @@ class RemoteContact:
         return dict(self._call("learned"))
 
 
+class RemoteRinging:
+    """What the loop over there does about ringing; see :class:`~...control.ringing_reaction.RingingReaction`.
+
+    Attributes:
+        settings: are sent with the next tick.
+    """
+
+    def __init__(self, connection: LoopConnection) -> None:
+        self._call = connection.call
+        self.settings = ringing_settings()
+
+    def reset(self) -> None:
+        self._call("reset_ringing")
+
+
 class RemoteLoop:
     """The proxy of a ControlLoop whose cycles happen in the bus's process, at the bus's rate.
 
@@ -212,6 +228,7 @@ class RemoteLoop:
         self._connection = connection = LoopConnection(path)
         self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)
         self.contact = RemoteContact(connection, robot)
+        self.ringing = RemoteRinging(connection)
         self._telemetry: LoopTelemetry | None = None
         self._begun, self._telemetry_time = False, 0.0
         self._sent = {call: tuned.target for call, tuned in self._tuned().items()}
@@ -228,6 +245,7 @@ class RemoteLoop:
                 workspace=self._sent["set_workspace"],
                 stream=self._sent["set_stream"],
                 contact=self._sent["set_contact"],
+                ringing=self._sent["set_ringing"],
                 gain_time_constant=gain_time_constant,
             )
         except RobotControlError:
@@ -242,6 +260,7 @@ class RemoteLoop:
             "set_workspace": self.workspace.settings,
             "set_stream": self.motion.stream,
             "set_contact": self.contact.settings,
+            "set_ringing": self.ringing.settings,
         }
 
     def close(self) -> None:

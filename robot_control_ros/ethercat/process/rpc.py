@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -39,8 +39,8 @@ def encode(message: Any) -> bytes:
         if isinstance(value, np.ndarray):
             arrays.append(value.tobytes())
             return {_ARRAY: (value.dtype.str, value.shape)}
-        if is_dataclass(value):
-            return {name: getattr(value, name) for name in value.__dataclass_fields__}
+        if is_dataclass(value) and not isinstance(value, type):
+            return {each.name: getattr(value, each.name) for each in fields(value)}
         if isinstance(value, Enum):
             return value.value
         if isinstance(value, np.generic):

@@ -71,7 +71,7 @@ class HitArm(TrialArm):
     def __init__(self, robot: RobotConfig, stiffness: float = 0.0, scene: Scene | str = "") -> None:
         wrong = ModelErrors(payload_mass=LOAD, payload_centre=(0.0, 0.0, OVERHANG))
         friction = LoadedFriction(coulomb=FRICTION[robot.name])
-        super().__init__(robot, scene, imperfections=Imperfections("hit", friction=friction, model=wrong))
+        super().__init__(robot, scene, physics=Imperfections("hit", friction=friction, model=wrong))
         self._stiffness, self._dynamics, self._tip = stiffness, RobotModel.of(robot), robot.tip
         self._surface = np.inf
 
@@ -79,8 +79,8 @@ class HitArm(TrialArm):
         """Put the surface at a height [m] in the base."""
         self._surface = height
 
-    def read(self) -> RobotState:
-        state = super().read()
+    def sample(self) -> RobotState:
+        state = super().sample()
         if self._stiffness:
             depth = self._surface - self._dynamics.at(state.q, state.v).pose[2, 3] if self._surface < np.inf else 0.0
             self.forces[-1] = np.array([0.0, 0.0, max(self._stiffness * depth, 0.0)])

@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.ringing_reaction import WARN
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .row import Row, at_most
-from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
+from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, trial_robot
 
 FORCE = 10.0  # N
 GAP = 0.01  # m, between tip and surface at the start
 WAVE, LENGTH = 0.001, 0.05  # m: half the height of the waves, and their length
+STIFFNESSES = (1e4, 1e5)  # N/m
 FRICTION = 0.2
 SLIDING = 1e-3  # m/s, over which friction takes its direction
 WAY, SPEED = 0.15, 0.05  # m and m/s, along the surface
@@ -53,6 +55,7 @@ class ForceTrial:
         rate: [Hz].
         wave: half the height of the waves [m].
         approach: [m/s].
+        arm: name of its imperfections; empty for none.
     """
 
     stiffness: float
@@ -62,6 +65,7 @@ class ForceTrial:
     rate: float = RATE
     wave: float = WAVE
     approach: float = APPROACH
+    arm: str = IDEAL
 
     @property
     def touch(self) -> float:
@@ -69,12 +73,12 @@ class ForceTrial:
         return GAP / self.approach + SETTLE
 
     def __str__(self) -> str:
-        return f"{self.stiffness:g} N/m at {self.approach:g} m/s, {1e3 * self.delay:g} ms: "
+        return f"{self.stiffness:g} N/m at {self.approach:g} m/s, {line(self.arm, self.delay)}: "
 
 
-def torques(stiffness: float, delay: float, approach: float = APPROACH) -> ForceTrial:
-    """Under torques, at 500 Hz."""
-    return ForceTrial(stiffness, delay, {}, approach=approach)
+def torques(stiffness: float, delay: float, approach: float = APPROACH, arm: str = IDEAL) -> ForceTrial:
+    """Under torques, at 500 Hz; surfaces of an imperfect arm have a damper."""
+    return ForceTrial(stiffness, delay, {}, damping=100.0 if arm else 0.0, approach=approach, arm=arm)
 
 
 def positions(stiffness: float, delay: float, wave: float = WAVE) -> ForceTrial:
@@ -121,12 +125,12 @@ class PressedSurface:
 class SurfaceArm(TrialArm):
     """A simulated arm whose tip meets a surface; `forces` are those of the surface."""
 
-    def __init__(self, robot: RobotConfig, surface: PressedSurface) -> None:
-        super().__init__(robot, step=STEP)
+    def __init__(self, robot: RobotConfig, surface: PressedSurface, arm: str = IDEAL) -> None:
         self._surface, self._dynamics, self._tip = surface, RobotModel.of(robot), robot.tip
+        super().__init__(robot, arm=arm, step=STEP)
 
-    def read(self) -> RobotState:
-        state = super().read()
+    def sample(self) -> RobotState:
+        state = super().sample()
         kin = self._dynamics.at(state.q, state.v)
         self.forces[-1] = self._surface.force(state.time, kin.pose[:3, 3], kin.twist[:3])
         self.push(self._tip, self.forces[-1], np.zeros(3))
@@ -224,16 +228,18 @@ def shaken(name: str, how: ForceTrial) -> tuple[float, float]:
     return given, float(damping * (speeds**2).sum() / how.rate)
 
 
-def rows(robot: str) -> Iterator[Row]:
-    """All trials of a robot."""
-    for stiffness, delay, speed in product((1e4, 1e5), DELAYS, PEAKS):
-        yield from rows_of(robot, torques(stiffness, delay, speed))
-    for delay in DELAYS:
+def rows(robot: str, arm: str = IDEAL) -> Iterator[Row]:
+    """All trials of a robot; `arm` names imperfections, which are tried under torques alone."""
+    for stiffness, delay, speed in product(STIFFNESSES, delays(arm), PEAKS):
+        yield from rows_of(robot, torques(stiffness, delay, speed, arm))
+    for stiffness, delay in product(STIFFNESSES, delays(arm)):
+        yield from rows_of_moving_surface(robot, torques(stiffness, delay, arm=arm))
+    for delay in () if arm else delays():
         yield from rows_of(robot, positions(1e4, delay))
         yield from rows_of(robot, positions(1e5, delay, 1e-4))
         yield from rows_of_losses(robot, positions(1e5, delay))
-    for stiffness, delay, kind in product((1e4, 1e5), DELAYS, (torques, positions)):
-        yield from rows_of_moving_surface(robot, kind(stiffness, delay))
+        for stiffness in STIFFNESSES:
+            yield from rows_of_moving_surface(robot, positions(stiffness, delay))
 
 
 def rows_of(robot: str, how: ForceTrial) -> Iterator[Row]:
@@ -279,11 +285,14 @@ def rows_of_moving_surface(robot: str, how: ForceTrial) -> Iterator[Row]:
 def _pressing(
     name: str, how: ForceTrial, rise: Callable[[float], tuple[float, float]]
 ) -> tuple[SurfaceArm, ControlLoop]:
-    robot = trial_robot(name, how.rate)
+    robot = trial_robot(name, how.rate, how.arm)
     robot = replace(robot, tip_speed=(SPEED, robot.tip_speed[1]))
     surface = PressedSurface(how.stiffness, how.damping, how.wave, rise)
     gains = GAINS | {"approach_speed": how.approach} | how.gains
-    return SurfaceArm(robot, surface), ControlLoop(robot, "force_control", gains)
+    loop = ControlLoop(robot, "force_control", gains)
+    if how.arm:  # what rings there shall be measured, not stopped
+        loop.ringing.settings.set({"reaction": WARN})
+    return SurfaceArm(robot, surface, how.arm), loop
 
 
 def _steps(seconds: float) -> int:

@@ -16,7 +16,7 @@ from ...laws.spring.compliance_frame import BASE, FRAMES, TANK, TIP, ComplianceF
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
 from .row import Row, at_most
-from .trial_arm import DELAYS, RATE, TrialArm, cycles, trial_robot
+from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, trial_robot
 
 STIFFNESS = (1000.0, 500.0, 250.0, 50.0, 50.0, 50.0)
 PUSH = 20.0  # N
@@ -32,23 +32,24 @@ CHANGES: tuple[tuple[Spring, Spring], ...] = (
 STATES, LOOPS, POINTS = 200, 10, 400  # of the energy's checks
 
 
-def rows(robot: str) -> list[Row]:
-    """All trials of a robot."""
-    config = trial_robot(robot)
-    return [*_statics(config), *_changes(config), *_energies(config)]
+def rows(robot: str, arm: str = IDEAL) -> list[Row]:
+    """All trials of a robot; `arm` names imperfections, and those of the law alone are left out then."""
+    config = trial_robot(robot, arm=arm)
+    found = [*_statics(config, arm), *_changes(config, arm)]
+    return found if arm else [*found, *_energies(config)]
 
 
-def _statics(robot: RobotConfig) -> Iterator[Row]:
-    for delay in DELAYS:
-        errors = [displaced(robot, q, axis, delay) for q, axis in product(postures(robot), range(3))]
-        head = f"20 N along each tool axis in {POSTURES} postures, {1e3 * delay:g} ms: "
+def _statics(robot: RobotConfig, arm: str) -> Iterator[Row]:
+    for delay in delays(arm):
+        errors = [displaced(robot, q, axis, delay, arm) for q, axis in product(postures(robot), range(3))]
+        head = f"20 N along each tool axis in {POSTURES} postures, {line(arm, delay)}: "
         yield at_most(head + "displacement off by, %", 100.0 * max(errors), 1.0)
 
 
-def _changes(robot: RobotConfig) -> Iterator[Row]:
-    for (before, after), delay in product(CHANGES, DELAYS):
-        step, made = changed(robot, delay, before, after)
-        head = f"{before[0]} axes to {after[1]:g} times as stiff {after[0]} axes under 20 N, {1e3 * delay:g} ms: "
+def _changes(robot: RobotConfig, arm: str) -> Iterator[Row]:
+    for (before, after), delay in product(CHANGES, delays(arm)):
+        step, made = changed(robot, delay, before, after, arm)
+        head = f"{before[0]} axes to {after[1]:g} times as stiff {after[0]} axes under 20 N, {line(arm, delay)}: "
         yield at_most(head + "largest step of a torque over its limit", step, 1.0 + 1e-9)
         yield at_most(head + "energy that the change made, J", made, TANK)
 
@@ -64,8 +65,8 @@ def _energies(robot: RobotConfig) -> Iterator[Row]:
 
 
 def postures(robot: RobotConfig) -> list[Array]:
-    """Joint angles (n,) about home in which the tip feels light."""
-    rng, model, found = np.random.default_rng(7), RobotModel.of(robot), list[Array]()
+    """Joint angles (n,) about home in which the tip feels light, with the trials' rotors."""
+    rng, model, found = np.random.default_rng(7), RobotModel.of(trial_robot(robot.name)), list[Array]()
     while len(found) < POSTURES:
         kin = model.at(np.array(robot.home) + rng.uniform(-BEND, BEND, robot.n))
         mobility = kin.jacobian.dot(np.linalg.solve(kin.mass, kin.jacobian.T))
@@ -74,10 +75,10 @@ def postures(robot: RobotConfig) -> list[Array]:
     return found
 
 
-def displaced(robot: RobotConfig, q: Array, axis: int, delay: float) -> float:
+def displaced(robot: RobotConfig, q: Array, axis: int, delay: float, imperfections: str = IDEAL) -> float:
     """How far the displacement by a push along a tool axis is off its force over the stiffness, relative."""
-    arm = TrialArm(robot)
-    arm.reset(q)
+    arm = TrialArm(robot, arm=imperfections)
+    arm.place(q)
     loop = ControlLoop(robot, "impedance", {"stiffness": STIFFNESS, "frame": TIP})
     start = RobotModel.of(robot).at(q).pose
     arm.push(robot.tip, PUSH * start[:3, axis], np.zeros(3))
@@ -87,10 +88,12 @@ def displaced(robot: RobotConfig, q: Array, axis: int, delay: float) -> float:
     return abs(float(moved.dot(start[:3, axis])) / wanted - 1.0)
 
 
-def changed(robot: RobotConfig, delay: float, before: Spring, after: Spring) -> tuple[float, float]:
+def changed(
+    robot: RobotConfig, delay: float, before: Spring, after: Spring, imperfections: str = IDEAL
+) -> tuple[float, float]:
     """Largest torque step over effort_rate dt, and energy made [J], when the spring changes under a push."""
-    arm, q = TrialArm(robot), postures(robot)[0]
-    arm.reset(q)
+    arm, q = TrialArm(robot, arm=imperfections), postures(robot)[0]
+    arm.place(q)
     loop = ControlLoop(robot, "impedance", _gains(before))
     pose, force = RobotModel.of(robot).at(q).pose, PUSH * np.ones(3) / 3.0**0.5
     arm.push(robot.tip, force, np.zeros(3))

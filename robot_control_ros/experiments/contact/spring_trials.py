@@ -11,7 +11,7 @@ import numpy as np
 from ...control.loop import ControlLoop
 from ...simulation.mujoco_plant import PHYSICS_STEP
 from .row import Row, at_most
-from .trial_arm import DELAYS, RATE, TrialArm, cycles, tip_damping, trial_robot
+from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, tip_damping, trial_robot
 
 BOUND = 30.0  # N
 GAINS: dict[str, Any] = {"stiffness": [2000.0] * 3 + [50.0] * 3, "damping_ratio": 1.0, "max_force": BOUND}
@@ -45,12 +45,18 @@ class Blocked:
 
 
 def blocked(
-    name: str, speed: float, delay: float, governor: bool = True, time_constant: float = 0.0, **gains: Any
+    name: str,
+    speed: float,
+    delay: float,
+    governor: bool = True,
+    time_constant: float = 0.0,
+    imperfections: str = IDEAL,
+    **gains: Any,
 ) -> Blocked:
     """Move a target 0.2 m behind a wall at a speed [m/s], wait, and take the wall away."""
-    robot = trial_robot(name)
+    robot = trial_robot(name, arm=imperfections)
     robot = replace(robot, tip_speed=(speed, robot.tip_speed[1]))
-    arm = TrialArm(robot, "wall", time_constant)
+    arm = TrialArm(robot, "wall", time_constant, imperfections)
     loop = ControlLoop(robot, "impedance", GAINS | {"governor": governor} | gains)
     way: list[tuple[float, float]] = []
     damping, pressed = 0.0, round(PRESSED * RATE)
@@ -79,18 +85,18 @@ def blocked(
     )
 
 
-def rows(robot: str) -> list[Row]:
-    """All trials of a robot."""
+def rows(robot: str, arm: str = IDEAL) -> list[Row]:
+    """All trials of a robot; `arm` names imperfections."""
     found = []
-    for speed, delay, governor in product(SPEEDS, DELAYS, (True, False)):
-        found += rows_of(robot, speed, delay, governor)
+    for speed, delay, governor in product(SPEEDS, delays(arm), (True, False)):
+        found += rows_of(robot, speed, delay, governor, arm)
     return found
 
 
-def rows_of(robot: str, speed: float, delay: float, governor: bool) -> list[Row]:
+def rows_of(robot: str, speed: float, delay: float, governor: bool, arm: str = IDEAL) -> list[Row]:
     """The rows of one trial."""
-    got = blocked(robot, speed, delay, governor)
-    head = f"wall at {speed:g} m/s, {1e3 * delay:g} ms, {'with' if governor else 'without'} governor: "
+    got = blocked(robot, speed, delay, governor, imperfections=arm)
+    head = f"wall at {speed:g} m/s, {line(arm, delay)}, {'with' if governor else 'without'} governor: "
     later = 1.35 * BOUND if governor else BOUND + 1.2 * got.damping * speed
     return [
         at_most(head + "force at rest off by, N", abs(got.steady - BOUND) + got.ripple, 1.0),

@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.plant import Plant
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotDynamics
 from ...simulation.delayed import DelayedPlant
-from ...simulation.imperfections import Imperfections
+from ...simulation.imperfect_plant import ImperfectPlant
+from ...simulation.imperfections import Imperfections, TripLimits, load_imperfections
 from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import Scene, load_scene
@@ -20,12 +22,23 @@ from ...simulation.scene import Scene, load_scene
 ROTOR_INERTIA = 0.1  # kg·m² of each joint, that the figures belong to
 RATE = 500.0  # Hz
 DELAYS = (0.0, 0.002, 0.004)  # s
+IDEAL = ""  # an arm without imperfections
 
 
-def trial_robot(name: str, rate: float = RATE) -> RobotConfig:
-    """A robot of the package with the trials' rotors, at a rate [Hz]."""
-    robot = load_robot(name)
-    return replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n).at_rate(rate)
+def trial_robot(name: str, rate: float = RATE, arm: str = IDEAL) -> RobotConfig:
+    """A robot of the package at a rate [Hz], with the trials' rotors where its arm is ideal."""
+    robot = load_robot(name).at_rate(rate)
+    return robot if arm else replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n)
+
+
+def delays(arm: str = IDEAL) -> tuple[float, ...]:
+    """From a command to its effect [s], one for each trial; an imperfect arm has only its own."""
+    return (0.0,) if arm else DELAYS
+
+
+def line(arm: str, delay: float) -> str:
+    """A trial's line, in words."""
+    return arm or f"{1e3 * delay:g} ms"
 
 
 class TrialArm(MujocoPlant):
@@ -35,7 +48,8 @@ class TrialArm(MujocoPlant):
         robot: its configuration.
         scene: name, empty for none; or the scene itself.
         time_constant: of the scene's surfaces [s]; 0 keeps theirs.
-        imperfections: of the arm's physics.
+        arm: name of imperfections; empty for none. Its own protective stops are off: they would end most trials.
+        physics: imperfections of the arm's physics alone, where `arm` is empty.
         step: of the physics [s].
     """
 
@@ -44,18 +58,23 @@ class TrialArm(MujocoPlant):
         robot: RobotConfig,
         scene: str | Scene = "",
         time_constant: float = 0.0,
-        imperfections: Imperfections | None = None,
+        arm: str = IDEAL,
+        *,
+        physics: Imperfections | None = None,
         step: float = PHYSICS_STEP,
     ) -> None:
-        loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
-        super().__init__(robot, rate=1.0 / step, scene=loaded, imperfections=imperfections, physics_step=step)
-        self.forces: list[Array] = []
+        given = replace(load_imperfections(arm), trips=TripLimits()) if arm else None
         self._step, self._rate = step, robot.profile.rate
+        rate = self._rate if given else 1.0 / step
+        loaded = (load_scene(scene) if scene else None) if isinstance(scene, str) else scene
+        super().__init__(robot, rate=rate, scene=loaded, imperfections=given or physics, physics_step=step)
+        self.forces: list[Array] = []
+        self._imperfect = None if given is None else ImperfectPlant(self, robot, given)
         if time_constant:
             self.model.geom_solref[self.model.geom_conaffinity > 0, 0] = time_constant
 
-    def read(self) -> RobotState:
-        state = super().read()
+    def sample(self) -> RobotState:
+        state = super().sample()
         self.forces.append(self.contact_wrench()[:3].copy())
         return state
 
@@ -63,8 +82,14 @@ class TrialArm(MujocoPlant):
         """From the next physics step on nothing of the scene can be touched."""
         self.model.geom_conaffinity[:] = 0
 
-    def late(self, delay: float) -> DelayedPlant:
-        """The arm over a line whose commands act late [s]."""
+    def place(self, q: Array) -> None:
+        """Begin at joint angles (n,) [rad]."""
+        (self._imperfect or self).reset(q)
+
+    def late(self, delay: float) -> Plant:
+        """The arm over a line whose commands act late [s]; an imperfect one has a line of its own."""
+        if self._imperfect is not None:
+            return self._imperfect
         return DelayedPlant(self, 1.0 / self._step, rate=self._rate, delay=delay)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...control.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, Reference
 from ...robot.configuration import RobotConfig, load_robot
@@ -170,6 +171,7 @@ def _run(
             scene=scene,
             imperfections=arm or None,
             physics_step=FINE_STEP if arm and scene else PHYSICS_STEP,
+            ringing_reaction=WARN,
         )
 
 

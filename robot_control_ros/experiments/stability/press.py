@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.ringing_reaction import WARN
 from ...core.types import Array, Reference, RobotState
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
@@ -84,6 +85,7 @@ def press(
     """Press a law, with the robot's defaults under `gains`, into the scene's wall, or into a spring `wall` [N/m]."""
     robot = load_robot(name).at_rate(rate)
     arm, loop = _ArmAtWall(robot, wall), ControlLoop(robot, law, gains)
+    loop.ringing.settings.set({"reaction": WARN})
     fault = ""
     plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
     for _ in lockstep(plant, loop, sys.maxsize, lambda start: _Approach(start, arm)):

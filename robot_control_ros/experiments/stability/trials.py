@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...control.loop import ControlLoop
+from ...control.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
@@ -39,6 +40,7 @@ def impedance_is_stable(
     robot = robot.at_rate(rate)
     arm = _TouchedArm(robot, q, push=np.outer(PUSH, DIRECTION).ravel(), start=HELD[0], wall=0.0)
     loop = ControlLoop(robot, "impedance", {"stiffness": [translation] * 3 + [rotation] * 3}, model=arm.kinematics)
+    loop.ringing.settings.set({"reaction": WARN})
     motion = []
     try:
         for kin in _drive(loop, arm, delay, HELD[1]):
@@ -63,6 +65,7 @@ def contact_is_stable(robot: RobotConfig, q: Array, rate: float, delay: float, w
     pull = np.concatenate((-PUSH[0] * pose[:3, 2], np.zeros(3)))
     arm = _TouchedArm(robot, q, push=pull, start=PRESSED[0], wall=wall)
     loop = ControlLoop(robot, "admittance", CONTACT, model=arm.kinematics)
+    loop.ringing.settings.set({"reaction": WARN})
     goal = pose.copy()
     goal[:3, 3] += PRESS * pose[:3, 2]
     try:

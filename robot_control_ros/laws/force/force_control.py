@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -135,6 +136,8 @@ class ForceControl:
                 f"{self.force_damping[axis]:g} N·s/m, must be at least {least[axis]:.0f} at {1.0 / period:.0f} Hz, "
                 f"where commands act {1e3 * lag:.0f} ms late"
             )
+
+        softening: ClassVar[Mapping[str, float]] = {"force_p": 1.0, "force_i": 1.0}
 
         @property
         def following(self) -> Any:

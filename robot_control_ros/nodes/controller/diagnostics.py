@@ -12,6 +12,7 @@ from rclpy.node import Node
 
 from ...control.controller import Controller
 from ...control.cycle_times import TimeRing
+from ...laws.softening import describe_softening
 from .state_input import MAX_AGE
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
@@ -148,8 +149,8 @@ class LoopMonitor:
         if self._loop.restart_reason:
             values["last restart"] = self._loop.restart_reason
         values["wrench"] = self._loop.wrench.reason or "fresh"
-        if self._loop.state is not None and (load := self._loop.report().spring_load) > 0.0:
-            values["spring load"] = f"{load:.0%}"
+        if self._loop.state is not None:
+            values |= _margins(self._loop)
         if self._refusal:
             values["last refusal"] = self._refusal
         newest = (self._latencies.count - 1) % RING_SIZE
@@ -161,3 +162,14 @@ class LoopMonitor:
             label = _COUNTERS.get(name)
             values[label or f"{name} [us]"] = f"{value if label else value * 1e6:.0f}"
         return values
+
+
+def _margins(loop: Controller) -> dict[str, str]:
+    """How near the spring is to its bound, and the arm to an alarm of ringing; what that has softened."""
+    report = loop.report()
+    values = {"ringing margin": f"{report.ringing_margin:.0%}"}
+    if report.spring_load > 0.0:
+        values["spring load"] = f"{report.spring_load:.0%}"
+    if report.ringing_scale < 1.0:
+        values["softened by ringing"] = describe_softening(loop.running.gains.target, report.ringing_scale)
+    return values

@@ -95,6 +95,7 @@ class ControllerRuntime:
         entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
         entities.tuned(parameters, "stream", loop.motion.stream, loop.robot.joints)
         entities.tuned(parameters, "contact", loop.contact.settings, loop.robot.joints)
+        entities.tuned(parameters, "ringing", loop.ringing.settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
@@ -116,6 +117,7 @@ class ControllerRuntime:
             entities.trigger(f"~/{name}", self._when_ready(action), done)
         entities.trigger("~/hold", self._hold, "holding")
         IdentificationServices(entities, loop.robot, self._when_ready)
+        entities.trigger("~/reset_ringing", loop.ringing.reset, "the gains count again as they are")
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 

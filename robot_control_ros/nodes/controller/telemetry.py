@@ -71,6 +71,8 @@ class Telemetry:
             "soft_limited": report.soft_limited.astype(float),
             "spring_load": np.array([report.spring_load]),
             "contact_load": report.contact.load,
+            "ringing_margin": np.array([report.ringing_margin]),
+            "ringing_scale": np.array([report.ringing_scale]),
         }
         blocks.update((f"term.{name}", values) for name, values in report.terms.items())
         named_blocks(blocks, self._blocks)

@@ -1,0 +1,157 @@
+"""What the loop does about an arm that rings: it warns, softens the gains, or sends the safe output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.gains import ParameterSet, choice, gain
+from ..core.types import CommandMode, RobotState
+from ..laws.running_law import RunningLaw
+from ..laws.softening import describe_softening, softened
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotModel
+from ..sensing.ringing import FLOOR, Ringing, RingingDetector
+from .safety import Safety
+
+STEP = 0.25  # of the stiffness, that is left at an alarm
+SOFTEST = STEP**2  # of the stiffness; an arm that still rings gets the safe output
+AGAIN = 0.5  # s between two alarms, within which softening doesn't help
+SHOWN = 1.0  # s for which a warning stays
+RESTORED = 0.999  # of the gains, from where on they are the whole
+REACTIONS = WARN, SOFTEN, STOP = "warn", "soften", "stop"
+
+
+@dataclass(frozen=True, eq=False)
+class RingingSettings:
+    """What is done about an arm that rings; see :class:`RingingReaction`."""
+
+    reaction: str = choice(
+        SOFTEN, REACTIONS, doc="At an alarm: only warn, soften the gains in steps and then stop, or stop at once."
+    )
+    floor: float = gain(
+        FLOOR, unit="√J", lower=0.001, upper=1.0, doc="Smaller oscillations of a joint don't count; 0.05 where noisy."
+    )
+
+
+def ringing_settings() -> ParameterSet:
+    """New settings with their defaults."""
+    return ParameterSet(RingingSettings, 0, {})  # none is per joint
+
+
+class RingingReaction:
+    """Softens the gains of a ringing arm by a factor beside them, in steps, or has the safe output sent.
+
+    At an alarm of :class:`RingingDetector` the law gets a quarter of the stiffness and half of the damping at once, see
+    :func:`~..laws.softening.softened`: a late law is stable up to K ~ Λ / τ². An admittance gets twice the damping.
+    The safe output is sent where that doesn't help:
+
+    - at an alarm while every torque is at a limit, of effort or of its rate. Then torques are late by more than the
+      line, and the limit cycle outlives softer gains. Some torques are at their rate at nearly every alarm;
+    - at a second alarm within 0.5 s, and at the third;
+    - where the law has no gain that softens.
+
+    Both last until :meth:`reset`, or until another law runs. The gains that were set stay as they are. Energy: less
+    stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a person
+    does it.
+
+    Args:
+        robot: its configuration.
+        model: of the robot; its inertia at home weights the velocities.
+        time_constant: with which the gains come back after a reset [s].
+
+    Attributes:
+        settings: may be changed at any time.
+        scale: of the stiffness, that is left; 1 where nothing is softened.
+        fault: why the safe output has to be sent; empty where it hasn't.
+    """
+
+    def __init__(self, robot: RobotConfig, model: RobotModel, time_constant: float) -> None:
+        self.settings = ringing_settings()
+        self._joints, self._time_constant = robot.joints, time_constant
+        self._detector = RingingDetector(model.mass(np.array(robot.home)).diagonal())
+        self._last: Ringing | None = None
+        self.scale, self.fault, self._message = 1.0, "", ""
+        self._returns = False
+        self._running: RunningLaw | None = None
+        self._given: Any = None
+        self._taken: tuple[float, Any] = 1.0, None
+
+    def reset(self) -> None:
+        """End the reaction: the gains come back within some time constants, and the law may run."""
+        self.fault = self._message = ""
+        self._returns, self._last = True, None
+
+    def restart(self) -> None:
+        """End the reaction at once: for a law that begins anew."""
+        self.reset()
+        self.scale, self._returns = 1.0, False
+
+    def margin(self, time: float) -> float:
+        """See :class:`RingingDetector`."""
+        return self._detector.margin(time)
+
+    def soften(self, running: RunningLaw, gains: Any, state: RobotState, safety: Safety, dt: float) -> Any:
+        """The gains that the law may have at a sample; `gains` themselves where nothing is softened.
+
+        `safety` knows the limits of the last command, `dt` [s] before.
+        """
+        if running is not self._running:
+            self._running = running
+            self.restart()
+        self._detector.floor = self.settings.current.floor
+        found = self._detector.update(state.time, state.v)
+        if found is not None:
+            self._react(found, running, safety)
+        if self.scale == 1.0:
+            return gains
+        if self._returns:
+            self._restore(dt)
+        if gains is not self._given or self.scale != self._taken[0]:
+            self._given, self._taken = gains, (self.scale, softened(gains, self.scale))
+        return self._taken[1]
+
+    def warning(self, time: float) -> str:
+        """What rings, or has rung, and what to change; empty where nothing does. `time` [s] is that of the sample."""
+        last = self._last
+        lasts = self.scale < 1.0 or self.fault or (last is not None and 0.0 <= time - last.time <= SHOWN)
+        return self._message if lasts else ""
+
+    def _react(self, found: Ringing, running: RunningLaw, safety: Safety) -> None:
+        last, self._last = self._last, found
+        if self.fault:
+            return
+        name, gains = running.name, running.gains.target
+        rings = f"{self._joints[found.joint]} rings at {found.frequency:.0f} Hz"
+        change = f"Change {name}: {describe_softening(gains, STEP) or 'its gains'}"
+        stops = self._reason_to_stop(last, found, running, safety)
+        if self.settings.current.reaction == WARN:
+            self._message = f"{rings}. {change}"
+        elif stops:
+            self.fault = self._message = f"{rings}{stops}: safe output. {change}; then reset_ringing"
+        else:
+            self.scale, self._returns = self.scale * STEP, False
+            now = describe_softening(gains, self.scale)
+            self._message = f"{rings}: {name} is softened, {now}. {change}; then reset_ringing"
+
+    def _reason_to_stop(self, last: Ringing | None, found: Ringing, running: RunningLaw, safety: Safety) -> str:
+        """Why softening isn't tried; empty where it is."""
+        if self.settings.current.reaction == STOP:
+            return " (ringing.reaction = stop)"
+        if running.mode is CommandMode.EFFORT and (safety.rate_limited | safety.saturated).all():
+            return ", and every torque is at a limit"
+        if last is not None and found.time - last.time <= AGAIN:
+            return f" again within {AGAIN:g} s"
+        if self.scale * STEP < SOFTEST:
+            return f", with the stiffness × {self.scale:.2g}"
+        return "" if describe_softening(running.gains.target, STEP) else ", and no gain softens it"
+
+    def _restore(self, dt: float) -> None:
+        """Lead the stiffness back towards the whole."""
+        left = math.exp(-dt / self._time_constant) if self._time_constant > 0.0 else 0.0
+        self.scale = 1.0 - left * (1.0 - self.scale)
+        if self.scale > RESTORED:
+            self.scale, self._returns = 1.0, False

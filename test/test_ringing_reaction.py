@@ -1,0 +1,261 @@
+"""A ringing arm: warned of, softened beside its gains, or stopped; and what ends that."""
+
+import numpy as np
+import pytest
+
+from robot_control_ros import Push, simulate
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.ringing_reaction import AGAIN, STEP, ringing_settings
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gains import gain_specs
+from robot_control_ros.core.types import CommandMode, RobotState
+from robot_control_ros.experiments.contact import ringing_trials
+from robot_control_ros.experiments.contact.ringing_trials import CELLS, CONTACTS, PRESS, PULL, PUSHED, START
+from robot_control_ros.laws import law_names
+from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.laws.softening import describe_softening, softened
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.simulation.imperfections import CommandLine, Imperfections
+from robot_control_ros.simulation.trouble import GainsWarning
+
+PERIOD = 0.002  # s
+UR5 = load_robot("ur5").at_rate(1.0 / PERIOD)
+HOME = np.array(UR5.home)
+RINGING = 10.0  # Hz
+ALARM = 0.35  # s of it, that surely make one alarm and no second one
+STIFFNESS = np.diag(RunningLaw(UR5, "impedance").gains.target.stiffness)
+
+
+class ShakenLoop:
+    """A loop whose samples say that the elbow oscillates, or rests."""
+
+    def __init__(self, law="impedance", gains=None, **settings):
+        self.loop = ControlLoop(UR5, law, gains)
+        self.loop.ringing.settings.set(settings)
+        self.time = 0.0
+
+    def tick(self, seconds, rings=False, every_joint=False):
+        """The last command, and the warnings in their order."""
+        warnings = []
+        for _ in range(round(seconds / PERIOD)):
+            v = np.zeros(6)
+            v[slice(None) if every_joint else 2] = 0.3 * np.sin(2.0 * np.pi * RINGING * self.time) if rings else 0.0
+            command = self.loop.tick(RobotState(self.time, HOME, v, np.zeros(6)))
+            warnings += [self.loop.warning] if self.loop.warning not in warnings[-1:] else []
+            self.time += PERIOD
+        return command, warnings
+
+    @property
+    def scale(self):
+        return self.loop.report().ringing_scale
+
+
+# --- what is softened ---
+
+
+@pytest.mark.parametrize("name", law_names())
+def test_springs_lose_the_fraction_dampers_its_root_and_other_gains_nothing(name):
+    gains = RunningLaw(UR5, name).gains.target
+    other, special = softened(gains, 0.25), getattr(type(gains), "softening", {})
+    for spec in gain_specs(type(gains)):
+        before, after = getattr(gains, spec.name), getattr(other, spec.name)
+        if spec.choices:
+            assert after == before
+            continue
+        spring, damper = spec.unit.startswith(("N/m", "N·m/rad")), spec.unit.startswith(("N·s/m", "N·m·s/rad"))
+        factor = 0.25 ** special[spec.name] if spec.name in special else 0.25 if spring else 0.5 if damper else 1.0
+        assert after == pytest.approx(factor * np.asarray(before), rel=1e-12)
+    assert describe_softening(gains, 1.0) == ""
+    assert describe_softening(gains, 0.25)
+
+
+def test_an_admittance_gets_twice_the_damping_and_keeps_its_spring():
+    gains = RunningLaw(UR5, "admittance", {"damping": 30.0}).gains.target
+    other = softened(gains, 0.25)
+    assert other.virtual_damping == pytest.approx(2.0 * gains.virtual_damping)
+    assert np.array_equal(other.stiffness, gains.stiffness)
+    assert np.array_equal(other.mass, gains.mass)
+    assert describe_softening(gains, 0.25) == "damping × 2, damping_ratio × 2"
+
+
+# --- in the loop ---
+
+
+def test_warn_says_joint_frequency_and_change_for_a_second_and_changes_no_command():
+    warning, other = ShakenLoop(reaction="warn"), ShakenLoop(floor=1.0)
+    command, told = warning.tick(ALARM, rings=True)
+    assert command.mode is CommandMode.EFFORT
+    assert np.array_equal(command.values, other.tick(ALARM, rings=True)[0].values)
+    assert told[0] == ""
+    assert f"elbow_joint rings at {RINGING:g} Hz" in told[1]
+    assert "impedance: stiffness × 0.25" in told[1]
+    assert warning.scale == 1.0
+    assert warning.tick(1.5)[1][-1] == ""
+
+
+def test_soften_takes_three_quarters_of_the_stiffness_at_once_beside_the_gains_and_stays():
+    shaken = ShakenLoop()
+    _, told = shaken.tick(ALARM, rings=True)
+    assert shaken.scale == STEP
+    assert told[-1].count("impedance") == 2
+    assert "is softened, stiffness × 0.25" in told[-1]
+    _, told = shaken.tick(1.5)
+    assert shaken.scale == STEP
+    assert "softened" in told[-1]
+    assert shaken.loop.fault == ""
+    target = shaken.loop.running.gains.target
+    assert np.array_equal(np.diag(target.stiffness), STIFFNESS)
+
+
+def test_what_the_law_gets_is_a_quarter_of_what_was_set_also_after_a_change():
+    shaken = ShakenLoop()
+    shaken.tick(ALARM, rings=True)
+    gains = shaken.loop.running.gains
+    gains.set({"stiffness": 2.0 * STIFFNESS})
+    away = shaken.loop.tip().copy()
+    away[2, 3] += 0.01
+    shaken.loop.motion.move_to(away)
+    shaken.tick(2.0)
+    assert shaken.scale == STEP
+    force = np.linalg.lstsq(shaken.loop.kin.jacobian.T, shaken.loop.report().terms["stiffness"], rcond=None)[0]
+    assert force[2] == pytest.approx(STEP * 2.0 * STIFFNESS[2] * 0.01, rel=1e-3)
+
+
+def test_a_second_alarm_later_softens_once_more_and_a_third_sends_the_safe_output():
+    shaken = ShakenLoop()
+    for scale in (STEP, STEP**2):
+        shaken.tick(ALARM, rings=True)
+        assert (shaken.scale, shaken.loop.fault) == (scale, "")
+        shaken.tick(1.0)
+    shaken.tick(ALARM, rings=True)
+    assert "safe output" in shaken.loop.fault
+    command, _ = shaken.tick(1.0)
+    assert "safe output" in shaken.loop.fault
+    assert command.values == pytest.approx(shaken.loop.kin.gravity)
+
+
+def test_a_second_alarm_within_half_a_second_sends_the_safe_output():
+    shaken = ShakenLoop()
+    shaken.tick(2.0 * ALARM, rings=True)
+    assert f"again within {AGAIN:g} s: safe output" in shaken.loop.fault
+
+
+def test_stop_sends_the_safe_output_at_the_first_alarm():
+    shaken = ShakenLoop(reaction="stop")
+    shaken.tick(ALARM, rings=True)
+    assert "safe output" in shaken.loop.fault
+    assert shaken.scale == 1.0
+
+
+def test_an_alarm_while_every_torque_is_at_a_limit_sends_the_safe_output():
+    shaken = ShakenLoop("joint_impedance", {"damping": 500.0})
+    shaken.tick(ALARM, rings=True, every_joint=True)
+    assert "every torque is at a limit: safe output" in shaken.loop.fault
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_reset_leads_the_gains_back_without_a_jump_and_the_law_runs(stopped):
+    shaken = ShakenLoop()
+    shaken.tick(2.0 * ALARM if stopped else ALARM, rings=True)
+    assert bool(shaken.loop.fault) is stopped
+    shaken.loop.ringing.reset()
+    scales = []
+    for _ in range(1000):
+        _, told = shaken.tick(PERIOD)
+        scales.append(shaken.scale)
+    assert np.diff(scales).min() >= 0.0
+    assert np.diff(scales).max() <= (1.0 - STEP) * PERIOD / 0.2
+    assert scales[-1] == 1.0
+    assert told == [""]
+    assert shaken.loop.fault == ""
+
+
+@pytest.mark.parametrize("end", [ControlLoop.reset, lambda loop: loop.switch_law(RunningLaw(UR5, "joint_impedance"))])
+def test_activation_and_another_law_end_it(end):
+    shaken = ShakenLoop()
+    shaken.tick(2.0 * ALARM, rings=True)
+    assert shaken.loop.fault
+    end(shaken.loop)
+    shaken.tick(PERIOD)
+    assert (shaken.scale, shaken.loop.fault) == (1.0, "")
+
+
+def test_an_arm_that_executes_no_commands_for_a_while_stays_softened():
+    shaken = ShakenLoop()
+    shaken.tick(ALARM, rings=True)
+    shaken.loop.idle(RobotState(shaken.time, HOME, np.zeros(6), np.zeros(6)))
+    shaken.time += PERIOD
+    shaken.tick(0.1)
+    assert shaken.scale == STEP
+
+
+def test_an_unknown_reaction_is_refused():
+    with pytest.raises(ConfigError) as caught:
+        ringing_settings().set({"reaction": "panic"})
+    assert caught.value.name == "reaction"
+    assert caught.value.bound == ("warn", "soften", "stop")
+
+
+# --- in simulation ---
+
+QUICK = (("ur5e", "rotation", 0.016), ("ur5", "rotation", 0.008))
+EVERY_CELL = [(name, *cell) for name, cells in CELLS.items() for cell in cells]
+
+
+def check_rung(got):
+    assert got.alarm <= 0.45
+    assert got.peak <= 1.7
+    assert got.last <= 0.13
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(("name", "kind", "delay"), QUICK)
+def test_an_arm_beyond_its_largest_stable_stiffness_is_told_in_time_and_brought_to_rest(name, kind, delay):
+    check_rung(ringing_trials.pushed(name, kind, delay, 1.5))
+
+
+@pytest.mark.sim
+def test_one_at_half_of_it_is_not_told():
+    got = ringing_trials.pushed("ur5e", "rotation", 0.016, 0.5)
+    assert got.alarm == np.inf
+    assert got.fault == ""
+
+
+@pytest.mark.sim
+def test_an_admittance_at_a_wall_too_stiff_for_its_damping_is_damped():
+    delay = CONTACTS["ur5"]
+    got = ringing_trials.rung(ringing_trials.pressed("ur5", delay, 1.5), 0.0, PULL, PRESS)
+    check_rung(got)
+    assert got.fault == ""
+
+
+@pytest.mark.sim
+@pytest.mark.filterwarnings("ignore::robot_control_ros.simulation.trouble.TroubleWarning")
+def test_simulate_softens_says_so_and_only_warns_where_it_is_told_to():
+    robot, late = load_robot("ur5e"), Imperfections(name="late", commands=CommandLine(delay=0.016))
+    gains, push = {"stiffness": [500.0] * 3 + [500.0] * 3}, Push(torque=(0.0, 0.0, 4.0), start=START, duration=PUSHED)
+    arguments = {"duration": 0.8, "push": push, "rate": 500.0, "imperfections": late}
+    last = {}
+    for reaction, words in (("soften", "reset_ringing"), ("warn", "rings at")):
+        with pytest.warns(GainsWarning, match=words):
+            log = simulate(robot, "impedance", gains, ringing_reaction=reaction, **arguments)
+        last[reaction] = np.abs(log.v[-50:]).max()
+    assert last["soften"] < 0.1 * last["warn"]
+
+
+@pytest.mark.sim
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "kind", "delay"), EVERY_CELL)
+def test_every_cell_is_told_in_time_and_brought_to_rest_and_nothing_else_is_told_in_a_minute(name, kind, delay):
+    check_rung(ringing_trials.pushed(name, kind, delay, 1.5))
+    assert ringing_trials.false_alarms(name, kind, delay, 60.0) == (0, 0, 0)
+
+
+@pytest.mark.sim
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONTACTS)
+def test_contact_that_rings_is_damped_and_contact_that_does_not_is_not_told(name):
+    delay = CONTACTS[name]
+    check_rung(ringing_trials.rung(ringing_trials.pressed(name, delay, 1.5), 0.0, PULL + PUSHED + 1.6, PRESS))
+    got = ringing_trials.rung(ringing_trials.pressed(name, delay, 0.5), 0.0, PULL + PUSHED + 1.6, PRESS)
+    assert got.alarm == np.inf
