@@ -163,6 +163,17 @@ class Controller(Protocol):
     def pose_error(self) -> Array: ...
 
 
+def settings_of(loop: Controller) -> dict[str, ParameterSet]:
+    """What may be changed of a loop at any time beside its gains, by the prefix of its parameters."""
+    return {
+        "wrench": loop.wrench.settings,
+        "workspace": loop.workspace.settings,
+        "stream": loop.motion.stream,
+        "contact": loop.contact.settings,
+        "ringing": loop.ringing.settings,
+    }
+
+
 def tip_error(reference: Reference, kin: RobotDynamics | None) -> Array:
     """Reference minus pose (6,); zeros where either is unknown."""
     if kin is None or reference.pose is None:

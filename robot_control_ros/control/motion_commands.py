@@ -165,10 +165,10 @@ class MotionCommands:
         state, _ = self._known()
         self._check_joint_goal(goal)
         if isinstance(self.trajectory, OnlineJointTrajectory):
-            self.trajectory.target = self._nearest(self.trajectory.target, goal)
+            self.trajectory.target = _nearest(self._model, self.trajectory.target, goal)
         else:
             q, v = self._joint_start(state)
-            self.trajectory = self._joint_trajectory(q, v, self._nearest(q, goal), state.time)
+            self.trajectory = self._joint_trajectory(q, v, _nearest(self._model, q, goal), state.time)
 
     def follow_joints(self, times: Array, positions: Array, velocities: Array | None) -> None:
         """Follow joint positions (k, n) at times (k,) [s] from now; velocities (k, n) or None.
@@ -183,7 +183,7 @@ class MotionCommands:
         for goal in positions:
             self._check_joint_goal(goal)
         q, v = self._joint_start(state)
-        shift = self._nearest(q, positions[0]) - positions[0]  # by whole turns
+        shift = _nearest(self._model, q, positions[0]) - positions[0]  # by whole turns
         limits = self._model.limits.velocity
         self.trajectory = JointPath(self._model, q, times, positions + shift, velocities, state.time, limits, v)
 
@@ -257,10 +257,6 @@ class MotionCommands:
         twist = np.zeros(6) if reference.twist is None else reference.twist
         return q, DifferentialKinematics(self._axes).velocities(self._model.at(q), twist)
 
-    def _nearest(self, q: Array, goal: Array) -> Array:
-        """The goal (n,) with cyclic joints the short way from q (n,)."""
-        return q + self._model.wrap(goal - q)
-
     def _check_joint_goal(self, goal: Array) -> None:
         robot = self._robot
         if goal.shape != (robot.n,) or not np.isfinite(goal).all():
@@ -268,3 +264,8 @@ class MotionCommands:
         self._model.limits.check(robot.joints, goal, "joint goal ")
         if self._workspace.bounded:
             self._workspace.check(self._model.at(goal).pose[:3, 3])
+
+
+def _nearest(model: RobotModel, q: Array, goal: Array) -> Array:
+    """The goal (n,) with cyclic joints the short way from q (n,)."""
+    return q + model.wrap(goal - q)

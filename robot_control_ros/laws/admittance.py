@@ -145,8 +145,7 @@ class Admittance:
 
     def __init__(self) -> None:
         self.terms: dict[str, Array] = {}
-        self._body = VirtualBody()
-        self._placed = False
+        self._body, self._placed = VirtualBody(), False
         self._adopted: object = None
         self._mass = self._damping = self._stiffness = self._moved_axes = np.zeros(6)
         self._kinematics = DifferentialKinematics()
@@ -168,10 +167,9 @@ class Admittance:
         twist_ref = np.zeros(6) if reference.twist is None else reference.twist
         if not self._placed:
             self._place(kin, pose_ref, twist_ref)
-        wrench = state.wrench_on_tip
+        wrench, body = state.wrench_on_tip, self._body
         if reference.wrench is not None:
             wrench = wrench + reference.wrench
-        body = self._body
         if self._entered != gains.frame or (self._frame is not None and self._frame.is_other_link):
             self._enter_frame(gains.frame, pose_ref[:3, :3], kin)
         if self._turns:

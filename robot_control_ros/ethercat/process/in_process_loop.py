@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...control.contact.contact_monitor import ContactReport
-from ...control.controller import LoopReport
+from ...control.controller import LoopReport, settings_of
 from ...control.loop import ControlLoop
 from ...core.errors import ConfigError, RobotControlError, refused, unknown
 from ...core.gains import ParameterSet
@@ -217,11 +217,7 @@ class InProcessLoop:
             return self._switch(loop, *arguments)
         tuned: dict[str, ParameterSet] = {
             "set_gains": loop.running.gains,
-            "set_wrench": loop.wrench.settings,
-            "set_workspace": loop.workspace.settings,
-            "set_stream": loop.motion.stream,
-            "set_contact": loop.contact.settings,
-            "set_ringing": loop.ringing.settings,
+            **{f"set_{name}": settings for name, settings in settings_of(loop).items()},
         }
         if name in tuned:
             return partial(tuned[name].change, tuned[name].check(*arguments))
@@ -262,11 +258,7 @@ class InProcessLoop:
         description: str,
         law: str,
         gains: dict[str, Any],
-        wrench: dict[str, Any],
-        workspace: dict[str, Any],
-        stream: dict[str, Any],
-        contact: dict[str, Any],
-        ringing: dict[str, Any],
+        settings: dict[str, dict[str, Any]],
         gain_time_constant: float,
     ) -> Callable[[], None]:
         """Another loop takes the place of this one; see :class:`~.remote_loop.RemoteLoop`."""
@@ -277,11 +269,8 @@ class InProcessLoop:
         running = RunningLaw(config, law, gains, gain_time_constant)
         model = RobotModel.of(config, description)
         loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)
-        loop.wrench.settings.set(wrench)
-        loop.workspace.settings.set(workspace)
-        loop.motion.stream.set(stream)
-        loop.contact.settings.set(contact)
-        loop.ringing.settings.set(ringing)
+        for name, tuned in settings_of(loop).items():
+            tuned.set(settings[name])
         descriptor = os.pidfd_open(process)
         controller = select.poll()
         controller.register(descriptor, select.POLLIN)

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from ...control.controller import LoopReport, check_takeover, known_state, tip_error
+from ...control.controller import LoopReport, check_takeover, known_state, settings_of, tip_error
 from ...control.ringing_reaction import ringing_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
@@ -241,11 +241,7 @@ class RemoteLoop:
                 description=robot.urdf() if description is None else description,
                 law=law.name,
                 gains=self._sent["set_gains"],
-                wrench=self._sent["set_wrench"],
-                workspace=self._sent["set_workspace"],
-                stream=self._sent["set_stream"],
-                contact=self._sent["set_contact"],
-                ringing=self._sent["set_ringing"],
+                settings={name: settings.target for name, settings in settings_of(self).items()},
                 gain_time_constant=gain_time_constant,
             )
         except RobotControlError:
@@ -254,14 +250,8 @@ class RemoteLoop:
 
     def _tuned(self) -> dict[str, ParameterSet]:
         """What may be changed here at any time, by the call that sends it."""
-        return {
-            "set_gains": self.running.gains,
-            "set_wrench": self.wrench.settings,
-            "set_workspace": self.workspace.settings,
-            "set_stream": self.motion.stream,
-            "set_contact": self.contact.settings,
-            "set_ringing": self.ringing.settings,
-        }
+        settings = {f"set_{name}": settings for name, settings in settings_of(self).items()}
+        return {"set_gains": self.running.gains, **settings}
 
     def close(self) -> None:
         self._connection.close()

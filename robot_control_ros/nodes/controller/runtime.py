@@ -13,7 +13,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from ...control.controller import Controller, zero_wrench
+from ...control.controller import Controller, settings_of, zero_wrench
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...laws.running_law import RunningLaw
@@ -91,11 +91,8 @@ class ControllerRuntime:
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         loop, entities = self._loop, self._entities
-        entities.tuned(parameters, "wrench", loop.wrench.settings, loop.robot.joints)
-        entities.tuned(parameters, "workspace", loop.workspace.settings, loop.robot.joints)
-        entities.tuned(parameters, "stream", loop.motion.stream, loop.robot.joints)
-        entities.tuned(parameters, "contact", loop.contact.settings, loop.robot.joints)
-        entities.tuned(parameters, "ringing", loop.ringing.settings, loop.robot.joints)
+        for prefix, settings in settings_of(loop).items():
+            entities.tuned(parameters, prefix, settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
