@@ -35,6 +35,7 @@ class LoopReport:
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
         spring_load: force of the spring without its bound, over the bound; 0 where there is none.
+        moving: whether the reference moves.
     """
 
     state: RobotState
@@ -49,6 +50,7 @@ class LoopReport:
     restart_reason: str
     warning: str
     spring_load: float
+    moving: bool
 
 
 class Motion(Protocol):

@@ -114,8 +114,8 @@ class ControlLoop:
             terms = {**terms, **near_limits}
         bounds = safety.saturated, safety.rate_limited, self.soft_limits.active
         started = self.restarts, self.restart_reason, self.warning
-        no_wrench, load = self.wrench.reason, self.running.spring_load
-        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, spring_load=load)
+        no_wrench, moved = self.wrench.reason, (self.running.spring_load, self.motion.is_moving())
+        return LoopReport(self.state, self.reference, terms, *bounds, self.fault, no_wrench, *started, *moved)
 
     @property
     def warning(self) -> str:
@@ -240,7 +240,7 @@ class ControlLoop:
         if trajectory is not None:
             self.restarts += 1
             self.restart_reason = _describe_gap(gap) + "; the arm holds where it is"
-            if self.motion.is_moving():
+            if self.motion.is_moving() or self.motion.feedforward_wrench is not None:
                 self.restart_reason += ", and its motion has ended"
         return self._start(state, kin), self.robot.period
 

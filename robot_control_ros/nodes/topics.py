@@ -40,6 +40,8 @@ TOPICS = (
     Topic("controller", "<joint_commands>", "out", _STATES, "the same, where the profile names it"),
     Topic("controller", "<running_topic>", "in", "std_msgs/Bool", "whether the robot executes commands"),
     Topic("controller", "~/state", "out", _EFFORTS, "everything, in named blocks"),
+    Topic("controller", "~/target_reply", "out", "diagnostic_msgs/DiagnosticStatus", "whether a target was taken"),
+    Topic("controller", "~/fault", "out", "std_msgs/String", "why the robot does not follow; empty if it does"),
     Topic("controller", "~/pose", "out", _POSE, "tip in the base frame"),
     Topic("controller", "~/reference_pose", "out", _POSE, "reference in the base frame"),
     Topic("controller", "~/twist", "out", _TWIST, "of the tip"),

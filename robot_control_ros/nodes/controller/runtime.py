@@ -22,6 +22,7 @@ from ..common.findings import Finding, Level, describe, errors
 from ..common.ros_params import TunedParameters
 from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
 from .diagnostics import LoopMonitor
@@ -37,6 +38,7 @@ from .trajectory_goal import PATH_TOLERANCE_VIOLATED
 SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
 DIAGNOSTICS_PERIOD = 1.0  # s
+Reply = Callable[[Any, RobotControlError | None], None]
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
 
 
@@ -98,7 +100,8 @@ class ControllerRuntime:
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
         entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
-        Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback)))
+        self._answers = Answers(entities, loop)
+        Targets(entities, loop, lambda callback: self._report_errors(self._when_ready(callback), self._answers.reply))
         for name, action, done in (
             ("zero_wrench", lambda: zero_wrench(loop), ""),
             ("add_payload_sample", self._payload.add_sample, ""),
@@ -128,6 +131,7 @@ class ControllerRuntime:
                 time.sleep(SHUTDOWN_GAP)
             self._commands.wait(ACKNOWLEDGED_WITHIN)
         self.active = False
+        self._answers.fault(INACTIVE)
 
     def check_system(self, forward_follows: bool = False) -> list[str]:
         """See that the system offers what the law needs; returns warnings, none of a forward controller that follows.
@@ -195,6 +199,7 @@ class ControllerRuntime:
             return
         self._commands.send(command, state.time)
         self._state_at, self._stale = arrived, False
+        self._answers.fault(self._execution.rest or self._loop.fault)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -209,14 +214,15 @@ class ControllerRuntime:
 
     def _hold(self) -> str | None:
         self._check_active()
-        if self._execution.reason:
-            return f"the law rests: {self._execution.reason}; it begins where the robot is"
+        if reason := self._execution.rest:
+            return f"{reason}; it begins where the robot is"
         self._loop.motion.hold()
         return None
 
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
         self._monitor.refuse(error)
+        self._answers.fault(str(error))
         self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
         self._send_safe()
 
@@ -255,27 +261,31 @@ class ControllerRuntime:
         values = {"effort": self._effort_check.text} | self._gains.values()
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
 
-    def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """While the controller is active: report what can't be used, and go on."""
+    def _report_errors(self, callback: Callable[[Any], None], reply: Reply = lambda *_: None) -> Callable[[Any], None]:
+        """Take a message while the controller is active; report what can't be used, also in the reply."""
 
         def reporting(message: Any) -> None:
-            if self.active:
-                try:
-                    callback(message)
-                except RobotControlError as error:
+            error: RobotControlError | None = None
+            try:
+                self._check_active()
+                callback(message)
+            except RobotControlError as refusal:
+                error = refusal
+                if self.active:
                     self._monitor.refuse(error)
+            reply(message, error)
 
         return reporting
 
     def _check_active(self) -> None:
         if not self.active:
-            raise ConfigError("the controller is not active: activate it first")
+            raise ConfigError(INACTIVE)
 
     def _when_ready(self, action: Callable[..., Any]) -> Callable[..., Any]:
         def checked(*arguments: Any) -> Any:
             self._check_active()
-            if self._execution.reason:
-                raise ConfigError(f"the law rests: {self._execution.reason}")
+            if reason := self._execution.rest:
+                raise ConfigError(reason)
             return action(*arguments)
 
         return checked

@@ -12,23 +12,23 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from ...control.controller import Controller
+from ...control.motion_commands import JOG_LASTS
 from ...core.errors import ConfigError
 from ...core.spatial import wrench_at
 from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import from_stamp, read_joint_positions, read_joint_trajectory, read_pose, vector
 
-JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
 
 
 class Targets:
     """Subscribes to the targets of one loop. A frame_id that isn't the base is transformed through the model.
 
-    `report_errors` makes a callback that reports what can't be used, and does nothing while the controller is inactive.
+    `answered` makes a callback that reports what can't be used.
     """
 
-    def __init__(self, entities: Entities, loop: Controller, report_errors: Callable[[Any], Any]) -> None:
+    def __init__(self, entities: Entities, loop: Controller, answered: Callable[[Any], Any]) -> None:
         self._loop = loop
         for kind, topic, callback in (
             (PoseStamped, "~/target_pose", self._pose),
@@ -37,7 +37,7 @@ class Targets:
             (JointState, "~/target_joint", self._joint),
             (JointTrajectory, "~/joint_trajectory", self._joint_trajectory),
         ):
-            entities.subscription(kind, topic, report_errors(callback))
+            entities.subscription(kind, topic, answered(callback))
 
     def _pose(self, message: PoseStamped) -> None:
         self._loop.motion.move_to(self._frame(message) @ read_pose(message.pose))
