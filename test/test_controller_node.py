@@ -812,7 +812,7 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     arm.stay_off()
     command, blocks = arm.telemetry()
     names = {"time", "pose", "pose_error", "twist", "wrench", "target_wrench", "position", "velocity", "effort"}
-    names |= {"command", "saturated", "rate_limited", "soft_limited", "spring_load"}
+    names |= {"command", "saturated", "rate_limited", "soft_limited", "spring_load", "moving", "reference_position"}
     names |= {"term.stiffness", "term.damping", "term.gravity", "term.soft_limits", "term.singular_damping"}
     assert set(blocks) == names
     kin = arm.model.at(arm.robot.q, arm.robot.v)

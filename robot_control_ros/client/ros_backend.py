@@ -35,9 +35,10 @@ from .snapshot import Snapshot
 from .state_feed import StateFeed
 
 LOST = 0.42  # s without a sign of life; a call then ends within 0.5 s
-CHECK_PERIOD = 0.02  # s between two looks at that
+CHECK_PERIOD = 0.04  # s between two looks at that
 STALLED = 0.1  # s that such a look is late where this process was held up
-POLL = 0.02  # s between two looks of a call that waits for an answer
+POLL = 0.001  # s between two looks of a call that waits for an answer
+ATTEMPTS = 3  # of a request whose answer was lost; each may be made twice
 RESEND = 0.2  # s after which a target is sent again
 UNANSWERED = 2.0  # s
 _TOPIC_QOS = QoSProfile(depth=20)
@@ -168,20 +169,15 @@ class RosBackend:
         Raises:
             StaleStateError: there is no answer.
         """
-        results: list[RequestResult] = []
-        done = threading.Event()
-
-        def take(result: RequestResult) -> None:
-            results.append(result)
-            done.set()
-
-        self._check_alive()
-        request(take)
-        while not done.wait(POLL):
-            self._check_alive()
-        if not results[0].answered:
-            raise StaleStateError(results[0].message, name=self._name)
-        return results[0]
+        for _ in range(ATTEMPTS):
+            results: list[RequestResult] = []
+            request(results.append)
+            while not results:
+                self._check_alive()
+                time.sleep(POLL)
+            if results[0].answered:
+                return results[0]
+        raise StaleStateError(results[0].message, name=self._name)
 
     def _send(self, publisher: Any, message: Any) -> float:
         """Send a target until it is answered; returns the time [s] after which states are under it."""
@@ -198,7 +194,7 @@ class RosBackend:
                 if now >= again:
                     publisher.publish(message)
                     again = now + RESEND
-                time.sleep(0.001)
+                time.sleep(POLL)
         finally:
             del self._replies[key]
         data = {item.key: json.loads(item.value) for item in reply.values}
@@ -274,7 +270,7 @@ class RosBackend:
         while not (self._controller.law and self.feed.newest and self._ready()) or self._lost:
             if time.monotonic() > end:
                 raise self._not_connected(timeout)
-            time.sleep(POLL)
+            time.sleep(CHECK_PERIOD)
 
     def _ready(self) -> bool:
         takers = (self._poses, self._joints, self._twists)
