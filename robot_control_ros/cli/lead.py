@@ -91,9 +91,7 @@ def _add_law(commands: Any) -> None:
 
 def _add_move(commands: Any) -> None:
     add = _command("move", "move the tip, or the joints", _move)(commands)
-    add(
-        "values", type=FINITE, nargs="+", metavar="NUMBER", help="x y z of the tip in the base, in m; with --joints rad"
-    )
+    add("values", type=FINITE, nargs="+", metavar="NUMBER", help="x y z of the tip in m, or angles in rad")
     add("--joints", action="store_true", help="the numbers are joint angles")
     add("--by", action="store_true", help="the numbers count from where the reference is; with --joints, the joints")
     add("--seconds", type=POSITIVE, default=30.0, help="after which it holds (default: 30)")

@@ -11,11 +11,11 @@ from ..core.errors import NotReached, refused
 from ..core.spatial import make_pose, pose_error, wrap
 from ..core.types import Array
 from ..robot.model import RobotModel
-from ..sensing.payload import AT_REST
 from .backend import RobotBackend
 from .snapshot import Snapshot
 
 AT_GOAL = 1e-5  # m and rad, between a reference and the goal that it has reached
+AT_REST = 0.002  # rad/s, of each joint
 SETTLE = 2.0  # s after which an arm counts as settled that doesn't come to rest at its goal
 
 
@@ -37,13 +37,13 @@ class MotionGoal:
         Raises:
             NotReached: the reference rests elsewhere.
         """
-        if state.time <= self._since or state.moving:
-            return False
-        left = float(np.abs(self._error(state)).max())
-        if not left < AT_GOAL:
-            text = f"the motion ended {left:.3g} (m or rad) before its goal: by a hold, or another target"
-            raise NotReached(text, name="the goal", value=left, bound=AT_GOAL)
         if self._arrived is None:
+            if state.time <= self._since or state.moving:
+                return False
+            left = float(np.abs(self._error(state)).max())
+            if not left < AT_GOAL:
+                text = f"the motion ended {left:.3g} (m or rad) before its goal: by a hold, or another target"
+                raise NotReached(text, name="the goal", value=left, bound=AT_GOAL)
             self._arrived = state.time
         return bool(np.abs(state.v).max() < AT_REST) or state.time - self._arrived > SETTLE
 
