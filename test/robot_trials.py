@@ -24,5 +24,6 @@ def run_notebook(running):
     for cell in cells:
         if cell["cell_type"] == "code":
             code = "".join(cell["source"]).replace("RUNNING = False", f"RUNNING = {running}")
+            code = code.replace('Robot("ur5")', 'Robot("ur5", timeout=60.0, lost_after=60.0)')
             exec(compile(code, cell["id"], "exec"), names)
     return names

@@ -40,7 +40,7 @@ def ros(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(ros):
-    with Robot("ur5", timeout=SLOW) as robot:
+    with Robot("ur5", timeout=SLOW, lost_after=SLOW) as robot:
         yield robot
 
 

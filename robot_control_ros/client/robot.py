@@ -24,6 +24,8 @@ from .recording import Recording
 from .snapshot import Snapshot
 from .waiting import held_on_interrupt, wait_for
 
+LOST_AFTER = 0.4  # s; a call then ends within 0.5 s
+
 
 class Robot(RobotReadings):
     """A robot under a law, led from Python::
@@ -41,6 +43,7 @@ class Robot(RobotReadings):
         controller: name of its node.
         domain: of ROS; None takes ROS_DOMAIN_ID.
         timeout: to find the controller [s].
+        lost_after: time without a sign of life after which the controller counts as gone [s].
         backend: what to lead in place of a controller over ROS.
 
     Attributes:
@@ -59,9 +62,10 @@ class Robot(RobotReadings):
         controller: str = "controller",
         domain: int | None = None,
         timeout: float = 10.0,
+        lost_after: float = LOST_AFTER,
         backend: RobotBackend | None = None,
     ) -> None:
-        backend = backend or _over_ros(name, namespace, controller, domain, timeout)
+        backend = backend or _over_ros(name, namespace, controller, domain, timeout, lost_after)
         super().__init__(backend)
         self._callbacks = Callbacks(backend.concurrent)
         self._recording = Recording()
@@ -240,7 +244,9 @@ class Robot(RobotReadings):
         return Log.of(self.config.joints, CommandMode(mode), self._recording.samples, self.limits)
 
 
-def _over_ros(name: str, namespace: str, controller: str, domain: int | None, timeout: float) -> RobotBackend:
+def _over_ros(
+    name: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
+) -> RobotBackend:
     """A controller over ROS; wheels of ROS find their parts by a variable that nobody sets."""
     if find_spec("rclpy") is None:
         raise missing_extra("a running robot", "rclpy", "ros")
@@ -248,7 +254,7 @@ def _over_ros(name: str, namespace: str, controller: str, domain: int | None, ti
         os.environ["AMENT_PREFIX_PATH"] = path
     from .ros_backend import RosBackend
 
-    return RosBackend(name, namespace, controller, domain, timeout)
+    return RosBackend(name, namespace, controller, domain, timeout, lost_after)
 
 
 def _close(backend: RobotBackend, callbacks: Callbacks) -> None:

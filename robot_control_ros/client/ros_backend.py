@@ -34,13 +34,12 @@ from .backend import Value
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
-LOST = 0.42  # s without a sign of life; a call then ends within 0.5 s
 CHECK_PERIOD = 0.04  # s between two looks at that
 STALLED = 0.1  # s that such a look is late where this process was held up
 POLL = 0.001  # s between two looks of a call that waits for an answer
-ATTEMPTS = 3  # of a request whose answer was lost; each may be made twice
+ATTEMPTS = 5  # of a request whose answer was lost; each may be made twice
 RESEND = 0.2  # s after which a target is sent again
-UNANSWERED = 2.0  # s
+UNANSWERED = 10.0  # s
 _TOPIC_QOS = QoSProfile(depth=20)
 _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _numbers = itertools.count()
@@ -52,8 +51,10 @@ class RosBackend:
     concurrent = True
     clock = staticmethod(time.monotonic)
 
-    def __init__(self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float) -> None:
-        self.feed = StateFeed()
+    def __init__(
+        self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
+    ) -> None:
+        self.feed, self._lost_after = StateFeed(), lost_after
         self._name = "/" + "/".join(part for part in (namespace.strip("/"), controller.strip("/")) if part)
         self._fault, self._lost = "", False
         self._replies: dict[tuple[int, int], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
@@ -252,11 +253,11 @@ class RosBackend:
         if now - before > CHECK_PERIOD + STALLED:
             self._stalled_at = now
         silence = min(self._controller.silence, now - self._stalled_at)
-        if silence > LOST and not self._lost:
+        if silence > self._lost_after and not self._lost:
             self._lost = True
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
-            self.feed.fail(StaleStateError(text, name=self._name, value=silence, bound=LOST))
-        elif silence < LOST and self._lost:
+            self.feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
+        elif silence < self._lost_after and self._lost:
             self._lost = False
             self._report_fault()
 
