@@ -32,8 +32,9 @@ def start(ros, namespace="", **parameters):
 
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
+    """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
     with Ros(tmp_path_factory.mktemp("robot")) as ros:
-        ros.start("simulator", {"robot": "ur5"})
+        ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
         start(ros)
         yield ros
 
@@ -150,7 +151,16 @@ def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
 
 def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     def run(*arguments, status=0):
-        command = [sys.executable, "-m", "robot_control_ros.cli", *arguments, "--within", str(SLOW)]
+        command = [
+            sys.executable,
+            "-m",
+            "robot_control_ros.cli",
+            *arguments,
+            "--within",
+            str(SLOW),
+            "--lost-after",
+            str(SLOW),
+        ]
         done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from ..robot.model import RobotModel
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -17,12 +18,13 @@ class RobotBackend(Protocol):
     """A robot under a law. Commands raise what the controller refuses, with its words, as ConfigError.
 
     Attributes:
-        config: of the robot.
+        config, model: of the robot.
         feed: its states and faults.
         concurrent: whether states come while nobody waits for them.
     """
 
     config: RobotConfig
+    model: RobotModel
     feed: StateFeed
     concurrent: bool
 

@@ -10,7 +10,6 @@ import numpy as np
 from ..core.errors import NotReached, refused
 from ..core.spatial import make_pose, pose_error, wrap
 from ..core.types import Array
-from ..robot.model import RobotModel
 from .backend import RobotBackend
 from .snapshot import Snapshot
 
@@ -68,7 +67,7 @@ def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
 
 def joint_goal(backend: RobotBackend, q: Any) -> MotionGoal:
     """Send joint angles (n,) [rad]; ConfigError where they are refused."""
-    goal, cyclic = finite("q", q, (backend.config.n,)), RobotModel.of(backend.config).cyclic
+    goal, cyclic = finite("q", q, (backend.config.n,)), backend.model.cyclic
     since = backend.move_joints_to(goal)
     return MotionGoal(since, lambda state: wrap(goal - state.blocks["reference_position"], cyclic))
 

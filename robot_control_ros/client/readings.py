@@ -10,7 +10,7 @@ import numpy as np
 from ..core.types import Array
 from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
-from ..robot.model import JointLimits, RobotModel
+from ..robot.model import JointLimits
 from .backend import RobotBackend
 from .snapshot import Snapshot
 
@@ -86,7 +86,7 @@ class RobotReadings:
     @property
     def limits(self) -> JointLimits:
         """Of the joints; those of the tip are `config.tip_speed` and `config.tip_acceleration`."""
-        return RobotModel.of(self.config).limits
+        return self._backend.model.limits
 
     @property
     def fault(self) -> str:

@@ -30,6 +30,7 @@ from ..nodes.common.entities import Entities
 from ..nodes.common.messages import fill_pose, fill_twist, numbers, read_blocks
 from ..nodes.common.transport import leave_shared_memory
 from ..robot.configuration import load_robot
+from ..robot.model import RobotModel
 from .backend import Value
 from .snapshot import Snapshot
 from .state_feed import StateFeed
@@ -78,6 +79,7 @@ class RosBackend:
         try:
             self._connect(timeout)
             self.config = config = load_robot(self._controller.robot, self._controller.profile)
+            self.model = RobotModel.of(config)
             if robot and load_robot(robot).name != config.name:
                 raise refused("robot", robot, f"controller {self._name} controls {config.name!r}", config.name)
         except BaseException:

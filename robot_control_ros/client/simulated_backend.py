@@ -48,6 +48,7 @@ class SimulatedBackend:
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
         self._loop = ControlLoop(self.config, law, gains)
+        self.model = self._loop.model
         self._laws = {law: self._loop.running}
         self._push, self._count = push, 0
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
