@@ -31,8 +31,8 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
         add("--controller", default="controller", metavar="NAME", help="of its node (default: controller)")
         add("--domain", type=whole(0, 232), help="of ROS (default: ROS_DOMAIN_ID)")
         add("--within", type=POSITIVE, default=10.0, metavar="SECONDS", help="to find the controller (default: 10)")
-        text = "of silence, after which the controller counts as gone (default: 0.4)"
-        add("--lost-after", type=POSITIVE, default=0.4, metavar="SECONDS", help=text)
+        silence = "of silence, after which the controller counts as gone (default: 0.4)"
+        add("--lost-after", type=POSITIVE, default=0.4, metavar="SECONDS", help=silence)
         return add
 
     return add_to
