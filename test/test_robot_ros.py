@@ -151,16 +151,8 @@ def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
 
 def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     def run(*arguments, status=0):
-        command = [
-            sys.executable,
-            "-m",
-            "robot_control_ros.cli",
-            *arguments,
-            "--within",
-            str(SLOW),
-            "--lost-after",
-            str(SLOW),
-        ]
+        command = [sys.executable, "-m", "robot_control_ros.cli", *arguments]
+        command += ["--within", str(SLOW), "--lost-after", str(SLOW)]
         done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
