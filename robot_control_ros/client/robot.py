@@ -17,11 +17,11 @@ from ..core.types import CommandMode
 from ..laws import law_class
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
-from .callbacks import Callbacks
 from .goals import finite, joint_goal, tip_goal
-from .readings import RobotReadings
-from .recording import Recording
+from .robot_readings import RobotReadings
 from .snapshot import Snapshot
+from .state_recording import StateRecording
+from .user_callbacks import Callbacks
 from .waiting import held_on_interrupt, wait_for
 
 LOST_AFTER = 0.4  # s; a call then ends within 0.5 s
@@ -68,7 +68,7 @@ class Robot(RobotReadings):
         backend = backend or _over_ros(name, namespace, controller, domain, timeout, lost_after)
         super().__init__(backend)
         self._callbacks = Callbacks(backend.concurrent)
-        self._recording = Recording()
+        self._recording = StateRecording()
         self.close = weakref.finalize(self, _close, backend, self._callbacks)
         backend.feed.listeners += [self._recording.take, self._callbacks.take]
 

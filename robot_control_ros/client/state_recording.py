@@ -9,7 +9,7 @@ from ..simulation.log import LogSample
 from .snapshot import Snapshot
 
 
-class Recording:
+class StateRecording:
     """Keeps nothing before :meth:`restart`.
 
     Attributes:
