@@ -84,7 +84,10 @@ def test_a_move_returns_at_rest_at_its_goal(robot):
     assert np.abs(robot.move_to(q=joints).blocks["reference_position"] - joints).max() < 1e-9
 
 
-@pytest.mark.parametrize("law", ["joint_impedance", "joint_pid", "admittance", "task_space_pd"])
+LONG = [pytest.param(law, marks=pytest.mark.long) for law in ("joint_impedance", "admittance", "task_space_pd")]
+
+
+@pytest.mark.parametrize("law", ["joint_pid", *LONG])
 def test_moves_end_under_each_kind_of_law(robot, law):
     robot.set_law(law)
     assert robot.law == law

@@ -133,20 +133,22 @@ def test_the_rest_of_its_commands(robot):
 
 def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
     begun = []
+    far = np.array(robot.config.home) + 1.0
 
     def interrupt():
+        while not robot.state.moving:
+            time.sleep(0.001)
         begun.append(time.monotonic())
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    far = robot.pose[:3, 3] + (0.0, 0.0, 0.2)
-    timer = threading.Timer(0.5, interrupt)
-    robot.on_stop(lambda state: None)
-    timer.start()
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
-        robot.move_to(far, timeout=SLOW)
+        robot.move_to(q=far, timeout=SLOW)
     assert time.monotonic() - begun[0] < 1.0
+    thread.join()
     state = robot.wait_until(lambda state: not state.moving, timeout=SLOW)
-    assert np.linalg.norm(state.reference_pose[:3, 3] - far) > 0.01
+    assert np.abs(state.blocks["reference_position"] - far).max() > 0.01
 
 
 def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
