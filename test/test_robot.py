@@ -159,7 +159,7 @@ def test_a_move_that_a_hold_on_contact_ends_is_not_reached():
     with Robot.simulated("ur5", push=Push((0.0, 15.0, 0.0), start=0.5, duration=0.5)) as robot:
         robot.on_contact(lambda state: robot.hold())
         with pytest.raises(NotReached) as ended:
-            robot.move_to(above(robot, 0.1))
+            robot.move_to(above(robot, 0.25))
         assert 0.5 < robot.time < 1.0
         assert ended.value.value > 0.01
 

@@ -133,7 +133,8 @@ def test_the_rest_of_its_commands(robot):
 
 def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
     begun = []
-    far = np.array(robot.config.home) + 1.0
+    far = np.array(robot.config.home)
+    far[0] += 2.0
 
     def interrupt():
         while not robot.state.moving:
