@@ -32,6 +32,10 @@ Choose a robot:
     RobotModel      kinematics and dynamics
     RobotDynamics   pose, Jacobian, mass matrix, gravity at one state
 
+Lead it while it runs:
+    Robot           one object for a running controller, and for a simulation in this process
+    Snapshot        one state of it: pose, twist, wrench, joints
+
 Control it:
     ControlLoop     one cycle: model, reference, law, safety
     Plant           the protocol of what a loop can control
@@ -61,6 +65,7 @@ Catch an error:
     ModelError          the robot description lacks a joint or a frame
     StaleStateError     no fresh sample came in time
     HardwareFault       the plant can't go on
+    NotReached          a motion ended before its goal, or a wait before its condition
 
 Read on: README.md lists the pages of the documentation. docs/architecture.md shows where to find what in the code.
 CONTRIBUTING.md shows how to add a law, a robot, a plant.
@@ -72,9 +77,11 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .client.robot import Robot
+    from .client.snapshot import Snapshot
     from .control.loop import ControlLoop
     from .control.plant import Plant
-    from .core.errors import ConfigError, HardwareFault, ModelError, RobotControlError, StaleStateError
+    from .core.errors import ConfigError, HardwareFault, ModelError, NotReached, RobotControlError, StaleStateError
     from .core.gains import JOINT, MATRIX, TASK, VECTOR, choice, gain, make_gains
     from .core.types import (
         Array,
@@ -99,9 +106,11 @@ if TYPE_CHECKING:
     from .simulation.scene import Scene, load_scene, scene_names
 else:
     _NAMES_OF_MODULES = {
+        "client.robot": "Robot",
+        "client.snapshot": "Snapshot",
         "control.loop": "ControlLoop",
         "control.plant": "Plant",
-        "core.errors": "ConfigError HardwareFault ModelError RobotControlError StaleStateError",
+        "core.errors": "ConfigError HardwareFault ModelError NotReached RobotControlError StaleStateError",
         "core.gains": "JOINT MATRIX TASK VECTOR choice gain make_gains",
         "core.types": "Array Command CommandMode JointSpaceReference Reference RobotState SensedState Wrench",
         "ethercat.driver.ethercat_plant": "EthercatPlant",
@@ -149,9 +158,11 @@ __all__ = [
     "Log",
     "ModelError",
     "MujocoPlant",
+    "NotReached",
     "Plant",
     "Push",
     "Reference",
+    "Robot",
     "RobotConfig",
     "RobotControlError",
     "RobotDynamics",
@@ -159,6 +170,7 @@ __all__ = [
     "RobotState",
     "Scene",
     "SensedState",
+    "Snapshot",
     "StaleStateError",
     "Trajectory",
     "Wrench",

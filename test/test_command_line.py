@@ -17,11 +17,15 @@ FREE = {
     "--browser": "a program",
     "--browsers": "only with --page",
     "--controller": "asked for by name",
+    "--namespace": "the same",
 }  # what nothing can be wrong with before it runs
 OUTSIDE = "ethercat emulate"  # its socket belongs to the emulator
 NEEDED = {
     "init-robot": [str(ROOT / "urdf/planar_two_link/planar_two_link.urdf")],
     "identify": ["--simulated", "like_ur5e", "--yes"],
+    "set": ["stiffness=1"],
+    "law": ["impedance"],
+    "move": ["0", "0", "0"],
     "ethercat emulate": ["--interface", "lo"],
     "ethercat scan": ["--interface", "lo"],
     "ethercat info": ["--interface", "lo"],

@@ -43,6 +43,8 @@ def test_commands_are_offered_in_each_shell(shell, tmp_path):
         ("ethercat jitter --robot ", robot_names()),
         ("doctor --robot gen3 --profile ", ["gz", "gz_position", "mock", "real", "sim"]),
         ("demo --law joint_i", ["joint_impedance"]),
+        ("law joint_i", ["joint_impedance"]),
+        ("get stiff", ["stiffness"]),
     ],
 )
 def test_names_of_the_package_are_offered_as_values(line, names, tmp_path):

@@ -28,7 +28,7 @@ from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.laws import law_names
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
 from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS
-from robot_control_ros.nodes.controller.targets import WRENCH_LASTS
+from robot_control_ros.nodes.controller.targets.target_topics import WRENCH_LASTS
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -839,6 +839,7 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
     names = {"time", "pose", "pose_error", "twist", "wrench", "target_wrench", "position", "velocity", "effort"}
     names |= {"command", "saturated", "rate_limited", "soft_limited", "spring_load", "contact_load"}
     names |= {"ringing_margin", "ringing_scale"}
+    names |= {"moving", "reference_position"}
     names |= {"term.stiffness", "term.damping", "term.gravity", "term.soft_limits", "term.singular_damping"}
     assert set(blocks) == names
     kin = arm.model.at(arm.robot.q, arm.robot.v)

@@ -305,7 +305,7 @@ def test_simulate_can_follow_a_circle(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--set", "stiffness"], "--set stiffness: must be GAIN=VALUE"),
+        (["--set", "stiffness"], "stiffness: must be GAIN=VALUE"),
         (["--set", "stiffness=stiff"], "stiffness = 'stiff': must be 1, 6 (the diagonal) or 36 numbers"),
         (["--set", "stiffness="], "stiffness = '': must be 1, 6 (the diagonal) or 36 numbers"),
         (["--law", "admittance", "--set", "output=torque"], "output = 'torque': must be one of: position, velocity"),

@@ -28,7 +28,7 @@ from robot_control_ros.nodes.common.messages import (
     to_duration,
     to_stamp,
 )
-from robot_control_ros.nodes.controller.trajectory_goal import (
+from robot_control_ros.nodes.controller.targets.trajectory_goal import (
     GOAL_TOLERANCE_VIOLATED,
     INVALID_GOAL,
     PATH_TOLERANCE_VIOLATED,

@@ -14,8 +14,8 @@ from ros_support import Ros
 from robot_control_ros.core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, ParameterSet, choice, gain, plain_value
 from robot_control_ros.core.types import Array
 from robot_control_ros.laws import law_class, law_names
+from robot_control_ros.nodes.common.gain_parameters import plain, read_parameters
 from robot_control_ros.nodes.common.ros_params import TunedParameters
-from robot_control_ros.nodes.dashboard.gain_parameters import plain, read_parameters
 from robot_control_ros.references.workspace import WorkspaceSettings
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.sensing.wrench import WrenchSettings

@@ -37,6 +37,11 @@ def _names(option: str, robot: str) -> Iterable[str] | None:
         from ..laws import law_names
 
         return law_names()
+    if option == "gain":
+        from ..core.gains import gain_specs
+        from ..laws import law_class, law_names
+
+        return sorted({spec.name for law in law_names() for spec in gain_specs(law_class(law).Gains)})
     from ..robot.files import config_names, read_extended
 
     if option == "profile":

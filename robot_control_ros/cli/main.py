@@ -18,6 +18,7 @@ from ..core.errors import ConfigError, ModelError, RobotControlError, missing_ex
 from .completion import complete
 from .ethercat import add_ethercat
 from .identify import add_identify
+from .lead import LEADING
 from .options import (
     FINITE,
     IMPERFECTIONS,
@@ -28,8 +29,10 @@ from .options import (
     POSITIVE,
     ROBOT,
     SCENE,
+    VALUES,
     CommandParser,
     add_command,
+    gain_value,
     picture,
     run_of,
     whole,
@@ -67,6 +70,7 @@ def command_parser() -> CommandParser:
         _add_demo,
         _add_simulate,
         *evidence,
+        *LEADING,
         add_identify,
         add_pages,
         _add_list,
@@ -130,8 +134,7 @@ def _add_simulate(commands: Any) -> None:
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
     add("--rate", type=POSITIVE, default=1000.0, help="of control, in Hz (default: 1000)")
-    text = "a gain: one number, numbers with commas, true, false or a word; may be repeated"
-    add("--set", action="append", default=[], metavar="GAIN=VALUE", help=text)
+    add("--set", action="append", default=[], metavar="GAIN=VALUE", help=f"a gain: {VALUES}; may be repeated")
     add("--circle", type=NOT_NEGATIVE, default=0.0, metavar="RADIUS", help="follow a circle, in m")
     add("--push", type=FINITE, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N")
     add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
@@ -153,7 +156,7 @@ def _simulate(options: argparse.Namespace) -> int:
         log = simulate(
             options.robot,
             options.law,
-            dict(map(_gain, options.set)),
+            dict(map(gain_value, options.set)),
             partial(_circle, options) if options.circle > 0.0 else None,
             options.seconds,
             push,
@@ -199,20 +202,6 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
         rule = f"the arm must reach all of the circle: {error}"
         raise refused("--circle", options.circle, rule, error.bound, unit="m") from error
     return circle
-
-
-def _gain(text: str) -> tuple[str, Any]:
-    """Name and value of GAIN=VALUE."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {text}: must be GAIN=VALUE", name="--set", value=text)
-    if value in ("true", "false"):
-        return name, value == "true"
-    try:
-        numbers = [float(part) for part in value.split(",")]
-    except ValueError:
-        return name, value  # for a gain that is one of some words
-    return name, numbers[0] if len(numbers) == 1 else numbers
 
 
 # --- what produces evidence ---

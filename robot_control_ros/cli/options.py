@@ -18,6 +18,8 @@ SCENE = {"default": "", "help": "what stands around the robot: name, or path of 
 IMPERFECTIONS = {"default": "", "metavar": "NAME", "help": "of the simulated arm: name, or path of a YAML file"}
 TOPOLOGY = {"default": "", "help": "name, or path of a YAML file (default: the robot's)"}
 
+VALUES = "one number, numbers with commas, true, false or a word"
+
 _T = TypeVar("_T")
 
 
@@ -108,6 +110,20 @@ def whole(lower: int, upper: int) -> Callable[[str], int]:
         return value
 
     return option_type(whole_number)
+
+
+def gain_value(text: str) -> tuple[str, Any]:
+    """Name and value of GAIN=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"{text}: must be GAIN=VALUE", name=text, value=text)
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        numbers = [float(part) for part in value.split(",")]
+    except ValueError:
+        return name, value  # for a gain that is one of some words
+    return name, numbers[0] if len(numbers) == 1 else numbers
 
 
 @option_type

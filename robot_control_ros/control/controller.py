@@ -40,6 +40,7 @@ class LoopReport:
         contact: see :class:`~.contact.contact_monitor.ContactReport`.
         ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
         ringing_scale: of the stiffness, that ringing has left; see :class:`~.ringing_reaction.RingingReaction`.
+        moving: whether the reference moves.
     """
 
     state: RobotState
@@ -57,6 +58,7 @@ class LoopReport:
     contact: ContactReport
     ringing_margin: float
     ringing_scale: float
+    moving: bool
 
 
 class Motion(Protocol):

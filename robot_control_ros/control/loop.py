@@ -236,7 +236,7 @@ class ControlLoop:
         if trajectory is not None:
             self.restarts += 1
             self.restart_reason = _describe_gap(gap) + "; the arm holds where it is"
-            if self.motion.is_moving():
+            if self.motion.is_moving() or self.motion.feedforward_wrench is not None:
                 self.restart_reason += ", and its motion has ended"
         return self._start(state, kin), self.robot.period
 
@@ -305,6 +305,7 @@ def _report(loop: ControlLoop, singular_damping: Array) -> LoopReport:
         spring_load=loop.running.spring_load,
         ringing_margin=loop.ringing.margin(loop.state.time),
         ringing_scale=loop.ringing.scale,
+        moving=loop.motion.is_moving(),
         contact=loop.contact.report(),
     )
 

@@ -33,6 +33,7 @@ from .safety import STOPPING
 from .transition import BumplessTransition
 
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
+JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 FAR, FAR_TIP = 0.05, (0.05, 0.2)  # rad; m and rad: a law that takes over moves to a reference further away than this
 
 
@@ -108,9 +109,8 @@ class MotionCommands:
         return self.governor.message or late
 
     def is_moving(self) -> bool:
-        """Whether the reference moves after the last tick, or a wrench is fed forward."""
-        moving = self.trajectory is not None and is_moving(self.trajectory, self.reference, self.governor.time)
-        return moving or self.feedforward_wrench is not None
+        """Whether the reference moves after the last tick."""
+        return self.trajectory is not None and is_moving(self.trajectory, self.reference, self.governor.time)
 
     def approach(self, state: RobotState, kin: RobotDynamics, joint_space: bool) -> None:
         """Move from where the robot is to the present reference, if its joints rest and it is far."""

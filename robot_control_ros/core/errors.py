@@ -38,6 +38,10 @@ class StaleStateError(RobotControlError, TimeoutError):
     """No fresh robot state arrived within the limit."""
 
 
+class NotReached(RobotControlError, TimeoutError):
+    """A motion ended before its goal, or a wait before its condition; the error may have what was left as `value`."""
+
+
 class HardwareFault(RobotControlError, RuntimeError):
     """A robot, drive or simulator can't go on."""
 

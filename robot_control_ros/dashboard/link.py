@@ -26,6 +26,7 @@ class RequestResult:
 
     accepted: bool  # whether it was done
     message: str = ""  # why it was refused, or its result
+    answered: bool = True  # whether anybody answered
 
 
 Reply = Callable[[RequestResult], None]

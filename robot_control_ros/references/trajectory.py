@@ -10,6 +10,8 @@ import numpy as np
 from ..core.errors import ConfigError, refused
 from ..core.types import Array, Reference
 
+STILL = 1e-6  # m/s and rad/s; inverse kinematics leave such speeds at rest
+
 
 class Trajectory(Protocol):
     """A reference for every time."""
@@ -36,7 +38,7 @@ class Hold:
 
 def is_moving(trajectory: Trajectory, reference: Reference, t: float) -> bool:
     """Whether a trajectory still moves after t [s], or will; `reference` is what it gave there."""
-    if any(rate is not None and rate.any() for rate in (reference.twist, reference.v)):
+    if any(rate is not None and np.abs(rate).max() > STILL for rate in (reference.twist, reference.v)):
         return True
     return not getattr(trajectory, "arrived", True) or t < getattr(trajectory, "end", -math.inf)
 

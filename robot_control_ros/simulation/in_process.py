@@ -111,7 +111,7 @@ def simulate(
     loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
     loop.ringing.settings.set({"reaction": ringing_reaction})
     plant.reset(None if q0 is None else _start(loop, q0))
-    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(_disturb, arm, config, push, intervene))
+    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(disturb, arm, config, push, intervene))
     log = Log.of(config.joints, loop.running.mode, [_sample(arm, loop, *each) for each in cycles], loop.model.limits)
     warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
@@ -184,7 +184,8 @@ def _finite(name: str, value: Any, count: int) -> Array:
     return numbers
 
 
-def _disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None) -> None:
+def disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None) -> None:
+    """Apply a push as it is due at the plant's time, then intervene."""
     if push is not None:
         scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
         force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)

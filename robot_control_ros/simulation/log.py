@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..core.errors import ConfigError, missing_extra, refused
 from ..core.gains import AXES
 from ..core.output_paths import writable_file
+from ..core.spatial import pose_from_rows
 from ..core.types import Array, CommandMode
 from ..robot.model import JointLimits
 from .trouble import Trouble, find_trouble
@@ -38,6 +39,16 @@ class LogSample(NamedTuple):
     soft_limited: NDArray[np.bool_]
     fault: str = ""
     contact: Array | None = None
+
+    @classmethod
+    def of(cls, t: float, blocks: Mapping[str, Array]) -> LogSample:
+        """The sample at a time [s] with the blocks of ``~/state``."""
+        q, v, effort, error = (blocks[name] for name in ("position", "velocity", "effort", "pose_error"))
+        twist, wrench, command = (blocks[name] for name in ("twist", "wrench", "command"))
+        names = ("saturated", "rate_limited", "soft_limited")
+        saturated, rate_limited, soft_limited = (blocks[name] > 0.0 for name in names)
+        seen = q, v, effort, pose_from_rows(blocks["pose"]), error, twist, wrench, command
+        return cls(t, *seen, saturated, rate_limited, soft_limited)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,6 +94,11 @@ class CommandExecution:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         self._forward = ForwardController(entities, profile, self.update)
 
+    @property
+    def rest(self) -> str:
+        """That the law rests, and why; empty where it doesn't."""
+        return f"the law rests: {self.reason}" if self.reason else ""
+
     def update(self) -> None:
         """Judge anew, as after another law has taken over."""
         reason = self._forward.inactive(self._loop.running.mode)

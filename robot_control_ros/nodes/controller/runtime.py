@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
@@ -23,18 +21,20 @@ from ..common.ros_params import TunedParameters
 from ..common.running import STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from ..identify.identification_services import IdentificationServices
+from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
 from .commands import CommandPublishers
-from .contact_services import ContactServices
 from .diagnostics import LoopMonitor
 from .effort_check import EffortCheck
-from .follow_joint_trajectory import FollowJointTrajectory
 from .gain_monitor import GainMonitor
-from .payload_services import PayloadServices
+from .intake import Intake
+from .services.contact_services import ContactServices
+from .services.payload_services import PayloadServices
 from .state_input import StateInput
-from .targets import Targets
+from .targets.follow_joint_trajectory import FollowJointTrajectory
+from .targets.target_topics import Targets
+from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
-from .trajectory_goal import PATH_TOLERANCE_VIOLATED
 
 SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
@@ -91,6 +91,8 @@ class ControllerRuntime:
 
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         loop, entities = self._loop, self._entities
+        self._answers = Answers(entities, loop)
+        self._intake = intake = Intake(lambda: self.active, lambda: self._execution.rest, self._monitor.refuse)
         for prefix, settings in settings_of(loop).items():
             entities.tuned(parameters, prefix, settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
@@ -99,10 +101,13 @@ class ControllerRuntime:
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         self._contacts = ContactServices(self._node, entities, loop)
         entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
-        entities.subscription(WrenchStamped, "wrench", self._report_errors(self._input.on_wrench))
+        entities.subscription(WrenchStamped, "wrench", intake.messages(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
         self._targets = Targets(
-            entities, loop, lambda callback: self._report_errors(self._when_ready(callback)), self._monitor.refuse
+            entities,
+            loop,
+            lambda callback: intake.messages(intake.when_ready(callback), self._answers.reply),
+            self._monitor.refuse,
         )
         for name, action, done in (
             ("zero_wrench", lambda: zero_wrench(loop), ""),
@@ -111,9 +116,9 @@ class ControllerRuntime:
             ("go_home", loop.motion.go_home, "moving home"),
             ("learn_contact_thresholds", self._contacts.learn, ""),
         ):
-            entities.trigger(f"~/{name}", self._when_ready(action), done)
+            entities.trigger(f"~/{name}", intake.when_ready(action), done)
         entities.trigger("~/hold", self._hold, "holding")
-        IdentificationServices(entities, loop.robot, self._when_ready)
+        IdentificationServices(entities, loop.robot, intake.when_ready)
         entities.trigger("~/reset_ringing", loop.ringing.reset, "the gains count again as they are")
         entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
@@ -137,6 +142,7 @@ class ControllerRuntime:
                 time.sleep(SHUTDOWN_GAP)
             self._commands.wait(ACKNOWLEDGED_WITHIN)
         self.active = False
+        self._answers.fault(INACTIVE)
 
     def check_system(self, forward_follows: bool = False) -> list[str]:
         """See that the system offers what the law needs; returns warnings, none of a forward controller that follows.
@@ -204,6 +210,7 @@ class ControllerRuntime:
             return
         self._commands.send(command, state.time)
         self._state_at, self._stale = arrived, False
+        self._answers.fault(self._execution.rest or self._loop.fault or self._contacts.message)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -219,9 +226,9 @@ class ControllerRuntime:
             self._goals.abort(reason, PATH_TOLERANCE_VIOLATED)
 
     def _hold(self) -> str | None:
-        self._check_active()
-        if self._execution.reason:
-            return f"the law rests: {self._execution.reason}; it begins where the robot is"
+        self._intake.check_active()
+        if reason := self._execution.rest:
+            return f"{reason}; it begins where the robot is"
         self._targets.forget()
         self._loop.motion.hold()
         return None
@@ -229,6 +236,7 @@ class ControllerRuntime:
     def _stop(self, error: Exception) -> None:
         """Say why, and send the safe output."""
         self._monitor.refuse(error)
+        self._answers.fault(str(error))
         self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
         self._send_safe()
 
@@ -268,31 +276,6 @@ class ControllerRuntime:
                 self._node.get_logger().info(learnt)
         values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
-
-    def _report_errors(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """While the controller is active: report what can't be used, and go on."""
-
-        def reporting(message: Any) -> None:
-            if self.active:
-                try:
-                    callback(message)
-                except RobotControlError as error:
-                    self._monitor.refuse(error)
-
-        return reporting
-
-    def _check_active(self) -> None:
-        if not self.active:
-            raise ConfigError("the controller is not active: activate it first")
-
-    def _when_ready(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(*arguments: Any) -> Any:
-            self._check_active()
-            if self._execution.reason:
-                raise ConfigError(f"the law rests: {self._execution.reason}")
-            return action(*arguments)
-
-        return checked
 
 
 def _raise_errors(findings: list[Finding]) -> None:

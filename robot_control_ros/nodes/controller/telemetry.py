@@ -7,6 +7,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from std_msgs.msg import Float64MultiArray
 
 from ...control.controller import Controller
+from ...control.state_blocks import state_blocks
 from ...core.types import Command
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_twist, fill_wrench, named_blocks, to_stamp
@@ -49,31 +50,10 @@ class Telemetry:
             self._reference_topic.publish(self._reference)
         fill_twist(self._twist.twist, kin.twist)
         self._twist_topic.publish(self._twist)
-        report = loop.report()
-        wrench = report.state.wrench_on_tip
-        if wrench is not None:
+        blocks = state_blocks(loop, command)
+        if not np.isnan(blocks["wrench"]).any():
             # axes of the base, origin of the tip: the frame named is the base's, the point is the tip
-            fill_wrench(self._wrench.wrench, wrench)
+            fill_wrench(self._wrench.wrench, blocks["wrench"])
             self._wrench_topic.publish(self._wrench)
-        blocks = {
-            "time": np.array([state.time]),
-            "pose": kin.pose[:3, :].ravel(),
-            "pose_error": loop.pose_error(),
-            "twist": kin.twist,
-            "wrench": np.full(6, np.nan) if wrench is None else wrench,
-            "target_wrench": np.zeros(6) if loop.reference.wrench is None else loop.reference.wrench,
-            "position": state.q,
-            "velocity": state.v,
-            "effort": state.effort,
-            "command": command.values,
-            "saturated": report.saturated.astype(float),
-            "rate_limited": report.rate_limited.astype(float),
-            "soft_limited": report.soft_limited.astype(float),
-            "spring_load": np.array([report.spring_load]),
-            "contact_load": report.contact.load,
-            "ringing_margin": np.array([report.ringing_margin]),
-            "ringing_scale": np.array([report.ringing_scale]),
-        }
-        blocks.update((f"term.{name}", values) for name, values in report.terms.items())
         named_blocks(blocks, self._blocks)
         self._state.publish(self._blocks)

@@ -16,10 +16,10 @@ from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
 from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry
 from ...robot.configuration import RobotConfig
+from ..common.controller_client import ControllerClient
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_vector, fill_wrench
 from ..common.running import LATCHED_QOS
-from .controller_client import ControllerClient
 from .robot_topics import RobotTopics
 
 SERVICES = (

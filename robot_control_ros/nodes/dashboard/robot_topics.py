@@ -21,11 +21,11 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
+from ..common.controller_client import ControllerClient
 from ..common.entities import Entities
 from ..common.messages import JointStateReader, read_blocks, read_pose, vector
 from ..common.polled import PolledSubscriptions
 from ..common.running import LATCHED_QOS
-from .controller_client import ControllerClient
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute

@@ -65,15 +65,8 @@ class Operator(Spectator):
 
     def _on_state(self, message: Float64MultiArray) -> None:
         super()._on_state(message)
-        blocks = self.latest
-        if blocks is None:
-            return
-        q, v, effort = (blocks[name] for name in ("position", "velocity", "effort"))
-        error, twist, wrench, command = (blocks[name] for name in ("pose_error", "twist", "wrench", "command"))
-        names = ("saturated", "rate_limited", "soft_limited")
-        saturated, rate_limited, soft_limited = (blocks[name] > 0.0 for name in names)
-        seen = q, v, effort, pose_from_rows(blocks["pose"]), error, twist, wrench, command
-        self.samples.append(LogSample(self.elapsed, *seen, saturated, rate_limited, soft_limited))
+        if self.latest is not None:
+            self.samples.append(LogSample.of(self.elapsed, self.latest))
 
     def _act(self) -> None:
         if self.latest is None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from rclpy.task import Future
 
-from ...control.controller import Controller
-from ...core.errors import ConfigError, RobotControlError
-from ...core.gains import ParameterSet
-from ...core.types import Array
-from ..common.entities import Entities
-from ..common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
-from ..common.ros_params import TunedParameters
+from ....control.controller import Controller
+from ....core.errors import ConfigError, RobotControlError
+from ....core.gains import ParameterSet
+from ....core.types import Array
+from ...common.entities import Entities
+from ...common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
+from ...common.ros_params import TunedParameters
 from .trajectory_goal import (
     INVALID_GOAL,
     SUCCESSFUL,

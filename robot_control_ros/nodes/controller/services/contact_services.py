@@ -6,13 +6,13 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ...control.contact.contact_monitor import SEPARATE
-from ...control.controller import Controller
-from ...core.errors import ConfigError, RobotControlError
-from ...sensing.contact_detector import UNITS, DetectedContact
-from ...sensing.contact_thresholds import LONGEST, SHORTEST
-from ..common.entities import Entities
-from ..common.running import LATCHED_QOS
+from ....control.contact.contact_monitor import SEPARATE
+from ....control.controller import Controller
+from ....core.errors import ConfigError, RobotControlError
+from ....sensing.contact_detector import UNITS, DetectedContact
+from ....sensing.contact_thresholds import LONGEST, SHORTEST
+from ...common.entities import Entities
+from ...common.running import LATCHED_QOS
 
 SHOWN = 2.0  # s after a contact, in which /diagnostics tells it
 FREE = "no contact"
@@ -33,6 +33,11 @@ class ContactServices:
         self._published: tuple[float, str, bool] | None = None
         entities.trigger("~/clear_contact", loop.contact.clear)
         self._publish(None, "", False)
+
+    @property
+    def message(self) -> str:
+        """What holds the arm back; empty where nothing does."""
+        return self._loop.report().contact.message if self._loop.contact.reaction else ""
 
     def cycle(self, time: float) -> None:
         """After each control cycle; `time` is the stamp of its sample [s]."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ...control.controller import Controller
-from ...core.errors import ConfigError
-from ...sensing.payload import PayloadIdentification
+from ....control.controller import Controller
+from ....core.errors import ConfigError
+from ....sensing.payload import PayloadIdentification
 
 
 class PayloadServices:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
 
-from ...control.controller import Controller
-from ...core.errors import ConfigError, refused, unknown
-from ..common.entities import Entities
-from ..common.messages import seconds
+from ....control.controller import Controller
+from ....core.errors import ConfigError, refused, unknown
+from ...common.entities import Entities
+from ...common.messages import seconds
 
 LENGTHS = 1, 6, 36  # numbers of one gain
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.msg import Log, ParameterEvent
+from rcl_interfaces.msg import Log, ParameterEvent, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
@@ -18,7 +18,7 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
-from ..common.entities import Entities
+from .entities import Entities
 from .gain_parameters import plain, read_parameters, ros_value
 
 LATE = 2.0  # s after which a request counts as unanswered
@@ -47,7 +47,7 @@ class Calls:
             except StopIteration:
                 return
             except TimeoutError as error:
-                reply(RequestResult(False, str(error)))
+                reply(RequestResult(False, str(error), answered=False))
                 return
             late = TimeoutError(f"{client.srv_name} doesn't answer")
             self._call(
@@ -81,12 +81,13 @@ class ControllerClient:
 
     Attributes:
         law: that runs; empty until it is known.
+        robot, profile: as its parameters name them.
         parameters: its gains and settings; replaced, never changed.
         lifecycle: the last known state.
     """
 
     def __init__(self, node: Node, entities: Entities, name: str = "/controller") -> None:
-        self.law, self.lifecycle = "", ""
+        self.law, self.lifecycle, self.robot, self.profile = "", "", "", ""
         self.parameters: Mapping[str, Parameter] = {}
         self._node, self._name = node, name
         self._calls = Calls()
@@ -243,10 +244,11 @@ class ControllerClient:
     def _read_all(self) -> Script:
         """The law, then its gains' names, descriptors and values."""
         clients, depth = self._clients, ListParameters.Request.DEPTH_RECURSIVE
-        response = yield clients["get_parameters"], GetParameters.Request(names=["law"])
-        law = str(response.values[0].string_value) if response.values else ""
+        response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile"])
+        law, robot, profile = (str(value.string_value) for value in response.values or (ParameterValue(),) * 3)
         if not law:
             return
+        self.robot, self.profile = robot, profile
         prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
         response = yield clients["list_parameters"], ListParameters.Request(prefixes=prefixes, depth=depth)
         names = list(response.result.names)
@@ -277,5 +279,5 @@ class ControllerClient:
         self.parameters = new
 
     def _on_log(self, message: Log) -> None:
-        if message.name == self._name.strip("/") and message.level >= ERROR:
+        if message.name == self._name.strip("/").replace("/", ".") and message.level >= ERROR:
             self._error = message.msg

@@ -11,12 +11,13 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from ...control.controller import Controller
-from ...core.errors import ConfigError, RobotControlError
-from ...core.spatial import wrench_at
-from ...core.types import Array
-from ..common.entities import Entities
-from ..common.messages import (
+from ....control.controller import Controller
+from ....control.motion_commands import JOG_LASTS
+from ....core.errors import ConfigError, RobotControlError
+from ....core.spatial import wrench_at
+from ....core.types import Array
+from ...common.entities import Entities
+from ...common.messages import (
     from_stamp,
     read_joint_positions,
     read_joint_trajectory,
@@ -27,7 +28,6 @@ from ..common.messages import (
 )
 from .impedance_targets import ImpedanceTargets
 
-JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
 WRENCH_LASTS = 0.5  # s that a target wrench is exerted without a newer one
 
 
@@ -36,7 +36,7 @@ class Targets:
 
     Args:
         entities, loop: of the controller.
-        report_errors: makes a callback that reports what can't be used, and does nothing while the law rests.
+        answered: makes a callback that reports what can't be used, and answers.
         refuse: reports what can't be used later, when it is due.
     """
 
@@ -44,11 +44,11 @@ class Targets:
         self,
         entities: Entities,
         loop: Controller,
-        report_errors: Callable[[Any], Any],
+        answered: Callable[[Any], Any],
         refuse: Callable[[Exception], None],
     ) -> None:
         self._loop = loop
-        self._impedance, self._refuse = ImpedanceTargets(entities, loop, report_errors), refuse
+        self._impedance, self._refuse = ImpedanceTargets(entities, loop, answered), refuse
         for kind, topic, callback in (
             (PoseStamped, "~/target_pose", self._pose),
             (TwistStamped, "~/target_twist", self._twist),
@@ -57,7 +57,7 @@ class Targets:
             (JointTrajectory, "~/joint_trajectory", self._joint_trajectory),
             (MultiDOFJointTrajectory, "~/tip_trajectory", self._tip_trajectory),
         ):
-            entities.subscription(kind, topic, report_errors(callback))
+            entities.subscription(kind, topic, answered(callback))
 
     def cycle(self, time: float) -> None:
         """After a cycle, at a time [s] of the joint states: gains that are due are set."""

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...control.controller import Controller
-from ...core.errors import ConfigError
-from ...core.gains import JOINT, gain
-from ...core.spatial import wrap
-from ...core.types import Array
+from ....control.controller import Controller
+from ....core.errors import ConfigError
+from ....core.gains import JOINT, gain
+from ....core.spatial import wrap
+from ....core.types import Array
 
 # control_msgs/action/FollowJointTrajectory: Result.error_code
 SUCCESSFUL, INVALID_GOAL, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = 0, -1, -4, -5

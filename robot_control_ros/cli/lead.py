@@ -1,0 +1,145 @@
+"""The commands that lead a running robot: the methods of :class:`~..client.robot.Robot`, by the same names."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from .options import FINITE, NOT_NEGATIVE, OUTPUT_FILE, POSITIVE, VALUES, add_command, gain_value, whole
+
+Action = Callable[[Any, argparse.Namespace], str]  # what is done with a Robot; returns what is printed
+
+
+def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[..., Any]]:
+    """Adds a command that connects, does the action, and prints."""
+
+    def run(options: argparse.Namespace) -> int:
+        from ..client.robot import Robot
+
+        chosen = {"namespace": options.namespace, "controller": options.controller, "domain": options.domain}
+        with Robot(**chosen, timeout=options.within, lost_after=options.lost_after) as robot:
+            if text := action(robot, options):
+                print(text)
+        return 0
+
+    def add_to(commands: Any) -> Callable[..., Any]:
+        add = add_command(commands, name, f"of a running robot: {text}", run)
+        add("--namespace", default="", help="of the controller")
+        add("--controller", default="controller", metavar="NAME", help="of its node (default: controller)")
+        add("--domain", type=whole(0, 232), help="of ROS (default: ROS_DOMAIN_ID)")
+        add("--within", type=POSITIVE, default=10.0, metavar="SECONDS", help="to find the controller (default: 10)")
+        silence = "of silence, after which the controller counts as gone (default: 0.4)"
+        add("--lost-after", type=POSITIVE, default=0.4, metavar="SECONDS", help=silence)
+        return add
+
+    return add_to
+
+
+def _add_status(commands: Any) -> None:
+    _command("status", "law, pose, force, joints, fault", _status)(commands)
+
+
+def _status(robot: Any, options: argparse.Namespace) -> str:
+    import numpy as np
+
+    from ..core.spatial import rotation_to_rpy
+
+    state, config = robot.state, robot.config
+    force = "no sensor" if np.isnan(state.wrench).any() else f"{_text(state.wrench[:3])} N"
+    lines = {
+        "robot": f"{config.name}, profile {config.profile_name}, law {robot.law}",
+        "tip": f"{_text(state.pose[:3, 3])} m, rpy {_text(rotation_to_rpy(state.pose[:3, :3]))} rad",
+        "error": f"{_text(state.pose_error[:3] * 1e3)} mm",
+        "force": force,
+        "joints": f"{_text(state.q)} rad",
+        "reference": "moves" if state.moving else "rests",
+        "fault": robot.fault or "none",
+    }
+    return "\n".join(f"{name:<10} {text}" for name, text in lines.items())
+
+
+def _add_get(commands: Any) -> None:
+    add = _command("get", "its gains and settings", _get)(commands)
+    add("gain", nargs="*", metavar="GAIN", help="only these")
+
+
+def _get(robot: Any, options: argparse.Namespace) -> str:
+    from ..core.errors import unknown
+
+    known = {**robot.gains, **robot.settings}
+    for name in options.gain:
+        if name not in known:
+            raise unknown("gain", name, known)
+    return "\n".join(f"{name} = {_text(known[name])}" for name in options.gain or known)
+
+
+def _add_set(commands: Any) -> None:
+    add = _command("set", "change gains and settings, all or none", _set)(commands)
+    add("gain", nargs="+", metavar="GAIN=VALUE", help=VALUES)
+
+
+def _set(robot: Any, options: argparse.Namespace) -> str:
+    robot.set_gains(dict(map(gain_value, options.gain)))
+    return ""
+
+
+def _add_law(commands: Any) -> None:
+    add = _command("law", "go on with another law", lambda robot, options: robot.set_law(options.law))(commands)
+    add("law", metavar="LAW", help="name, or package.module:Class")
+
+
+def _add_move(commands: Any) -> None:
+    add = _command("move", "move the tip, or the joints", _move)(commands)
+    add("values", type=FINITE, nargs="+", metavar="NUMBER", help="x y z of the tip in m, or angles in rad")
+    add("--joints", action="store_true", help="the numbers are joint angles")
+    add("--by", action="store_true", help="the numbers count from where the reference is; with --joints, the joints")
+    add("--seconds", type=POSITIVE, default=30.0, help="after which it holds (default: 30)")
+
+
+def _move(robot: Any, options: argparse.Namespace) -> str:
+    import numpy as np
+
+    target = np.array(options.values)
+    if options.by:
+        start = robot.q if options.joints else robot.state.reference_pose[:3, 3]
+        with suppress(ValueError):  # of another size: it is refused
+            target = target + start
+    state = robot.move_to(**{"q" if options.joints else "pose": target}, timeout=options.seconds)
+    return f"{_text(state.pose[:3, 3])} m, error {np.linalg.norm(state.pose_error[:3]) * 1e3:.1f} mm"
+
+
+def _add_record(commands: Any) -> None:
+    add = _command("record", "write its states as CSV; Ctrl-C ends it", _record)(commands)
+    add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
+    add("--csv", type=OUTPUT_FILE, default="record.csv", metavar="FILE", help="(default: record.csv)")
+
+
+def _record(robot: Any, options: argparse.Namespace) -> str:
+    robot.record()
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait(options.seconds or None)  # not a wait of the robot's, which would hold it
+    log = robot.log()
+    return f"{len(log)} states in {log.t[-1]:.1f} s: {log.to_csv(options.csv)}"
+
+
+def _text(value: Any) -> str:
+    """Numbers with four digits and spaces; everything else as it is."""
+    if isinstance(value, (bool, str)):
+        return str(value).lower() if isinstance(value, bool) else value
+    return f"{value:.4g}" if isinstance(value, float) else ",".join(f"{each:.4g}" for each in value)
+
+
+LEADING: tuple[Callable[[Any], Any], ...] = (
+    _add_status,
+    _add_get,
+    _add_set,
+    _add_law,
+    _add_move,
+    _command("hold", "hold it where it is", lambda robot, _: robot.hold()),
+    _command("home", "move the joints home", lambda robot, _: _text(robot.go_home().q) + " rad"),
+    _command("zero-wrench", "make the present wrench zero", lambda robot, _: str(robot.zero_wrench())),
+    _add_record,
+)

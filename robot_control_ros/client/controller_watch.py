@@ -1,0 +1,72 @@
+"""What a controller says of itself: its states, its fault, and that it is still there."""
+
+from __future__ import annotations
+
+import time
+
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Float64MultiArray, String
+
+from ..core.errors import HardwareFault, StaleStateError
+from ..nodes.common.controller_client import ControllerClient
+from ..nodes.common.entities import Entities
+from ..nodes.common.messages import read_blocks
+from .snapshot import Snapshot
+from .state_feed import StateFeed
+
+CHECK_PERIOD = 0.04  # s between two looks whether it is there
+STALLED = 0.1  # s that such a look is late where this process was held up
+_LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class ControllerWatch:
+    """Feeds states and faults.
+
+    Args:
+        entities: where the subscriptions belong.
+        controller: that is watched.
+        name: its full name.
+        feed: that gets them.
+        lost_after: time without a sign of life after which it counts as gone [s].
+
+    Attributes:
+        lost: whether it is gone.
+    """
+
+    def __init__(
+        self, entities: Entities, controller: ControllerClient, name: str, feed: StateFeed, lost_after: float
+    ) -> None:
+        self.lost = False
+        self._controller, self._name, self._feed, self._lost_after = controller, name, feed, lost_after
+        self._fault = ""
+        self._looked_at = self._stalled_at = time.monotonic()
+        entities.subscription(Float64MultiArray, f"{name}/state", self._on_state)
+        entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED)
+        entities.timer(CHECK_PERIOD, self._look)
+
+    def _on_state(self, message: Float64MultiArray) -> None:
+        self._controller.on_telemetry()
+        self._feed.put(Snapshot.of(read_blocks(message)))
+
+    def _on_fault(self, message: String) -> None:
+        self._fault = message.data
+        if not self.lost:
+            self._report_fault()
+
+    def _look(self) -> None:
+        """See whether it is there; a time in which this process was held up doesn't count."""
+        now, before = time.monotonic(), self._looked_at
+        self._looked_at = now
+        if now - before > CHECK_PERIOD + STALLED:
+            self._stalled_at = now
+        silence = min(self._controller.silence, now - self._stalled_at)
+        if silence > self._lost_after and not self.lost:
+            self.lost = True
+            text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
+            self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
+        elif silence < self._lost_after and self.lost and self._controller.answers:
+            self.lost = False
+            self._report_fault()
+
+    def _report_fault(self) -> None:
+        self._feed.fail(HardwareFault(self._fault) if self._fault else None)

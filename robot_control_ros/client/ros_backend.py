@@ -1,0 +1,220 @@
+"""A running controller over ROS: its topics, services and parameters."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError, refused
+from ..core.types import Array
+from ..dashboard.link import Parameter, RequestResult
+from ..nodes.common.controller_client import ControllerClient
+from ..nodes.common.messages import fill_pose, fill_twist, numbers
+from ..robot.configuration import load_robot
+from ..robot.model import RobotModel
+from .backend import Value
+from .controller_watch import ControllerWatch
+from .ros_thread import RosThread
+from .snapshot import Snapshot
+from .state_feed import StateFeed
+
+POLL = 0.001  # s between two looks of a call that waits for an answer
+CONNECT_POLL = 0.02  # s, while it connects
+ATTEMPTS = 5  # of a request whose answer was lost; each may be made twice
+RESEND = 0.2  # s after which a target is sent again
+UNANSWERED = 10.0  # s
+
+
+class RosBackend:
+    """See :class:`~.backend.RobotBackend` and :class:`~.robot.Robot`."""
+
+    concurrent = True
+    clock = staticmethod(time.monotonic)
+
+    def __init__(
+        self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
+    ) -> None:
+        self.feed = feed = StateFeed()
+        self._name = name = "/" + "/".join(filter(None, (namespace.strip("/"), controller.strip("/"))))
+        self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
+        self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
+        entities = self._ros.entities
+        self._controller = ControllerClient(self._ros.node, entities, name)
+        self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after)
+        self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
+        self._joints = entities.publisher(JointState, f"{name}/target_joint")
+        self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
+        self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in ("hold", "zero_wrench")}
+        entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
+        self._ros.start()
+        try:
+            self._connect(timeout)
+            self.config = config = load_robot(self._controller.robot, self._controller.profile)
+            self.model = RobotModel.of(config)
+            if robot and load_robot(robot).name != config.name:
+                raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- what others call ---
+
+    @property
+    def law(self) -> str:
+        return self._controller.law
+
+    def parameters(self) -> dict[str, Value]:
+        return {name: parameter.value for name, parameter in self._controller.parameters.items()}
+
+    def advance(self, seen: Snapshot | None, limit: float) -> None:
+        self.feed.wait(seen, limit)
+
+    def move_to(self, pose: Array) -> float:
+        message = PoseStamped()
+        message.header.frame_id = self.config.base
+        fill_pose(message.pose, pose)
+        return self._send(self._poses, message)
+
+    def move_joints_to(self, q: Array) -> float:
+        return self._send(self._joints, JointState(name=list(self.config.joints), position=numbers(q)))
+
+    def jog(self, twist: Array) -> None:
+        self._check_alive()
+        message = TwistStamped()
+        message.header.frame_id = self.config.base
+        fill_twist(message.twist, twist)
+        self._twists.publish(message)
+
+    def hold(self) -> None:
+        self._trigger("hold")
+
+    def interrupt(self) -> None:
+        if self._triggers["hold"].service_is_ready():
+            self._triggers["hold"].call_async(Trigger.Request())
+
+    def set_parameters(self, values: Mapping[str, Value]) -> None:
+        result = self._ask(lambda reply: self._controller.set_gains(values, reply))
+        if not result.accepted:
+            raise _refusal(result.message, values, self._controller.parameters)
+
+    def set_law(self, name: str) -> None:
+        result = self._ask(lambda reply: self._controller.set_law(name, reply))
+        if not result.accepted:
+            raise ConfigError(result.message, name="law", value=name)
+
+    def zero_wrench(self) -> str:
+        return self._trigger("zero_wrench")
+
+    def close(self) -> None:
+        self._ros.close()
+        self.feed.fail(HardwareFault("the robot was closed"))
+
+    # --- requests, and their answers ---
+
+    def _trigger(self, name: str) -> str:
+        result = self._ask(lambda reply: self._controller.call(self._triggers[name], Trigger.Request(), reply))
+        if not result.accepted:
+            raise ConfigError(result.message, name=name)
+        return result.message
+
+    def _ask(self, request: Callable[[Callable[[RequestResult], None]], None]) -> RequestResult:
+        """The result of a request to a service.
+
+        Raises:
+            StaleStateError: there is no answer.
+        """
+        for _ in range(ATTEMPTS):
+            results: list[RequestResult] = []
+            request(results.append)
+            while not results:
+                self._check_alive()
+                time.sleep(POLL)
+            if results[0].answered:
+                return results[0]
+        raise StaleStateError(results[0].message, name=self._name)
+
+    def _send(self, publisher: Any, message: Any) -> float:
+        """Send a target until it is answered; returns the time [s] after which states are under it."""
+        stamp = message.header.stamp
+        stamp.sec, stamp.nanosec = key = divmod(time.time_ns(), 1_000_000_000)
+        end, again = time.monotonic() + UNANSWERED, 0.0
+        self._replies[key] = None
+        try:
+            while (reply := self._replies[key]) is None:
+                self._check_alive()
+                if (now := time.monotonic()) > end:
+                    message = f"{publisher.topic_name}: no answer within {UNANSWERED:g} s"
+                    raise StaleStateError(message, name=publisher.topic_name, bound=UNANSWERED)
+                if now >= again:
+                    publisher.publish(message)
+                    again = now + RESEND
+                time.sleep(POLL)
+        finally:
+            del self._replies[key]
+        data = {item.key: json.loads(item.value) for item in reply.values}
+        if reply.level != DiagnosticStatus.OK:
+            bound = data["bound"]
+            bound = tuple(bound) if isinstance(bound, list) else bound
+            raise ConfigError(reply.message, name=data["name"], value=data["value"], bound=bound)
+        return float(data["time"])
+
+    def _check_alive(self) -> None:
+        if self._watch.lost or self._ros.closed:
+            self.feed.check(self.feed.faults)
+
+    def _on_reply(self, message: DiagnosticStatus) -> None:
+        key = tuple(json.loads(next(item.value for item in message.values if item.key == "stamp")))
+        if key in self._replies:
+            self._replies[key] = message
+
+    # --- the beginning ---
+
+    def _connect(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        takers = (self._poses, self._joints, self._twists)
+
+        def ready() -> bool:
+            known = self._controller.law and self.feed.newest and not self._watch.lost
+            matched = known and all(each.get_subscription_count() > 0 for each in takers)
+            return bool(matched and all(each.service_is_ready() for each in self._triggers.values()))
+
+        while not ready():
+            if time.monotonic() > end:
+                raise self._not_connected(timeout)
+            time.sleep(CONNECT_POLL)
+
+    def _not_connected(self, timeout: float) -> RobotControlError:
+        controller, name = self._controller, self._name
+        if controller.answers and controller.lifecycle != "active":
+            return ConfigError(f"controller {name} is {controller.lifecycle}: activate it first", name=name)
+        if controller.answers:
+            return StaleStateError(f"controller {name} sends no state: see robot_control doctor", name=name)
+        topics = (topic for topic, _ in self._ros.node.get_topic_names_and_types())
+        all_found = (topic.removesuffix("/target_pose") for topic in topics if topic.endswith("/target_pose"))
+        found = tuple(each for each in all_found if each != name)
+        others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
+        text = f"no controller {name} within {timeout:g} s; others: {others}"
+        return StaleStateError(text, name=name, bound=found)
+
+
+def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:
+    """The error for refused gains: the controller's words, and the fields by what it has declared."""
+    for name, value in values.items():
+        declared = known[name]
+        if declared.choices and value not in declared.choices:
+            return ConfigError(reason, name=name, value=value, bound=declared.choices)
+        for index, number in enumerate(np.atleast_1d(value) if not isinstance(value, str) else ()):
+            if not declared.lower <= number <= declared.upper:
+                several = isinstance(value, tuple) or isinstance(declared.value, tuple)
+                shown, bound = f"{name}[{index}]" if several else name, (declared.lower, declared.upper)
+                return ConfigError(reason, name=shown, value=float(number), bound=bound)
+    return ConfigError(reason, name=next(iter(values)), value=next(iter(values.values())))

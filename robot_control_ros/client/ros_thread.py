@@ -1,0 +1,71 @@
+"""A node with a context and a thread of its own: it lives beside a user's rclpy, and in a notebook."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from ..nodes.common.entities import Entities
+from ..nodes.common.transport import leave_shared_memory
+
+_numbers = itertools.count()
+
+
+class RosThread:
+    """The node, and the thread that spins it.
+
+    Args:
+        domain: of ROS; None takes ROS_DOMAIN_ID.
+        on_error: is called where the thread can't go on.
+
+    Attributes:
+        node, entities: of the thread; make entities before :meth:`start`.
+        closed: whether :meth:`close` was called.
+    """
+
+    def __init__(self, domain: int | None, on_error: Callable[[Exception], None]) -> None:
+        leave_shared_memory()
+        self._context, self._on_error = rclpy.Context(), on_error
+        rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node(
+            f"robot_client_{os.getpid()}_{next(_numbers)}",
+            context=self._context,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        self.entities, self.closed = Entities(self.node), False
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, name="robot client", daemon=True)
+
+    def start(self) -> None:
+        """Begin to spin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread first, then what it uses."""
+        if self.closed:
+            return
+        self.closed = True
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._executor.shutdown()
+        self.entities.close()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+    def _spin(self) -> None:
+        try:
+            while not self.closed:
+                self._executor.spin_once(timeout_sec=0.1)
+        except Exception as error:
+            self._on_error(error)
+            raise

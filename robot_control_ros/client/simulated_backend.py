@@ -1,0 +1,171 @@
+"""A robot under a law in MuJoCo, in this process, without ROS."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ..control.controller import zero_wrench
+from ..control.loop import ControlLoop
+from ..control.motion_commands import JOG_LASTS
+from ..control.state_blocks import state_blocks
+from ..core.errors import HardwareFault
+from ..core.gains import ParameterSet, plain_value
+from ..core.types import Array
+from ..laws.running_law import RunningLaw
+from ..robot.configuration import load_robot
+from ..simulation.imperfect_plant import arm_and_plant
+from ..simulation.imperfections import Imperfections
+from ..simulation.in_process import Push, disturb
+from ..simulation.scene import Scene, load_scene
+from .backend import Value
+from .snapshot import Snapshot
+from .state_feed import StateFeed
+
+STATE_RATE = 50.0  # Hz, as the controller's
+MAX_BEHIND = 0.1  # s that a slow machine may be behind real time; more is left out
+
+
+class SimulatedBackend:
+    """See :class:`~.backend.RobotBackend` and :meth:`~.robot.Robot.simulated`.
+
+    It simulates only while a call waits; in real time a thread does so all the time.
+    """
+
+    def __init__(
+        self,
+        robot: str,
+        law: str,
+        gains: Mapping[str, Any] | None,
+        scene: str | Scene | None,
+        imperfections: str | Imperfections | None,
+        push: Push | None,
+        real_time: bool,
+    ) -> None:
+        self.config, self.feed, self.concurrent = load_robot(robot), StateFeed(), real_time
+        scene = load_scene(scene) if isinstance(scene, str) else scene
+        self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
+        self._loop = ControlLoop(self.config, law, gains)
+        self.model = self._loop.model
+        self._laws = {law: self._loop.running}
+        self._push, self._count = push, 0
+        self._every = max(1, round(self.config.profile.rate / STATE_RATE))
+        self._lock, self._closed = threading.RLock(), threading.Event()
+        self._plant.open()
+        self._cycle()
+        if real_time:
+            self._thread = threading.Thread(target=self._keep_pace, name="simulated robot", daemon=True)
+            self._thread.start()
+
+    @property
+    def law(self) -> str:
+        return self._loop.running.name
+
+    def parameters(self) -> dict[str, Value]:
+        with self._lock:
+            found: dict[str, Value] = {}
+            for prefix, tuned in self._tuned().items():
+                for spec in tuned.specs:
+                    value = plain_value(spec, tuned.target)
+                    found[prefix + spec.name] = tuple(value) if isinstance(value, list) else value
+            return found
+
+    def clock(self) -> float:
+        return time.monotonic() if self.concurrent else self._arm.time
+
+    def advance(self, seen: Snapshot | None, limit: float) -> None:
+        if self.concurrent:
+            self.feed.wait(seen, limit)
+            return
+        faults = self.feed.faults
+        while self.feed.newest is seen and self.feed.faults == faults and not self._closed.is_set():
+            self._cycle()
+
+    def move_to(self, pose: Array) -> float:
+        with self._lock:
+            self._loop.motion.move_to(pose)
+            return self._time()
+
+    def move_joints_to(self, q: Array) -> float:
+        with self._lock:
+            self._loop.motion.move_joints_to(q)
+            return self._time()
+
+    def jog(self, twist: Array) -> None:
+        with self._lock:
+            self._loop.motion.jog(twist, JOG_LASTS)
+
+    def hold(self) -> None:
+        with self._lock:
+            self._loop.motion.hold()
+
+    def interrupt(self) -> None:
+        if self.feed.fault is None:
+            self.hold()
+
+    def set_parameters(self, values: Mapping[str, Value]) -> None:
+        with self._lock:
+            changes = []
+            for prefix, tuned in self._tuned().items():
+                names = {prefix + spec.name: spec.name for spec in tuned.specs}
+                given = {names[name]: value for name, value in values.items() if name in names}
+                if given:
+                    changes.append((tuned, tuned.check(given, tuned.target)))
+            for tuned, checked in changes:
+                tuned.change(checked)
+
+    def set_law(self, name: str) -> None:
+        with self._lock:
+            if name not in self._laws:
+                self._laws[name] = RunningLaw(self.config, name)
+            law = self._laws[name]
+            if law is not self._loop.running:
+                law.gains.finish()
+                self._loop.switch_law(law)
+
+    def zero_wrench(self) -> str:
+        with self._lock:
+            return zero_wrench(self._loop)
+
+    def close(self) -> None:
+        self._closed.set()
+        if self.concurrent and threading.current_thread() is not self._thread:
+            self._thread.join()
+        self._plant.close()
+        self.feed.fail(HardwareFault("the robot was closed"))
+
+    def _tuned(self) -> dict[str, ParameterSet]:
+        loop = self._loop
+        return {"": loop.running.gains, "wrench.": loop.wrench.settings, "workspace.": loop.workspace.settings}
+
+    def _time(self) -> float:
+        assert self._loop.state is not None
+        return self._loop.state.time
+
+    def _cycle(self) -> None:
+        """One control cycle; its state is passed on where it is time to."""
+        with self._lock:
+            try:
+                disturb(self._arm, self.config, self._push)
+                command = self._loop.tick(self._plant.read())
+                self._plant.write(command)
+            except HardwareFault as error:
+                self._closed.set()
+                self.feed.fail(error)
+                return
+            self.feed.fail(HardwareFault(self._loop.fault) if self._loop.fault else None)
+            self._count += 1
+            if self._count % self._every == 1 % self._every:
+                self.feed.put(
+                    Snapshot.of({name: each.copy() for name, each in state_blocks(self._loop, command).items()})
+                )
+
+    def _keep_pace(self) -> None:
+        start = time.monotonic() - self._arm.time
+        while not self._closed.wait(self.config.period):
+            while (behind := time.monotonic() - start - self._arm.time) > 0.0 and not self._closed.is_set():
+                if behind > MAX_BEHIND:
+                    start += behind
+                self._cycle()

@@ -1,0 +1,95 @@
+"""A user's callbacks on contact, fault and stop."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import RobotControlError
+from .snapshot import Snapshot
+
+RELEASED = 0.5  # of the contact's force: below it the contact has ended
+
+
+class Callbacks:
+    """Calls them as states and faults come.
+
+    Args:
+        concurrent: whether states come in a thread that must not wait: then the callbacks have one of their own.
+    """
+
+    def __init__(self, concurrent: bool) -> None:
+        self._concurrent = concurrent
+        self._checks: list[Callable[[Snapshot | RobotControlError], None]] = []
+        self._due: queue.SimpleQueue[tuple[Callable[[Any], object], Any] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def take(self, event: Snapshot | RobotControlError) -> None:
+        """A state, or a fault."""
+        for check in tuple(self._checks):
+            check(event)
+
+    def on_contact(self, callback: Callable[[Snapshot], object], force: float) -> None:
+        """Call when the measured force rises above a bound [N]; again after it has fallen below half of that."""
+        touching = False
+
+        def check(event: Snapshot | RobotControlError) -> None:
+            nonlocal touching
+            if isinstance(event, Snapshot):
+                size = float(np.linalg.norm(event.wrench[:3]))
+                if size > force and not touching:
+                    touching = True
+                    self._call(callback, event)
+                elif size < RELEASED * force:
+                    touching = False
+
+        self._checks.append(check)
+
+    def on_fault(self, callback: Callable[[RobotControlError], object]) -> None:
+        """Call with each fault."""
+
+        def check(event: Snapshot | RobotControlError) -> None:
+            if isinstance(event, RobotControlError):
+                self._call(callback, event)
+
+        self._checks.append(check)
+
+    def on_stop(self, callback: Callable[[Snapshot], object]) -> None:
+        """Call when the reference comes to rest."""
+        moved = False
+
+        def check(event: Snapshot | RobotControlError) -> None:
+            nonlocal moved
+            if isinstance(event, Snapshot):
+                if moved and not event.moving:
+                    self._call(callback, event)
+                moved = event.moving
+
+        self._checks.append(check)
+
+    def close(self) -> None:
+        """Call no more."""
+        self._checks.clear()
+        self._due.put(None)
+
+    def _call(self, callback: Callable[[Any], object], event: Any) -> None:
+        if not self._concurrent:
+            callback(event)
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="robot callbacks", daemon=True)
+            self._thread.start()
+        self._due.put((callback, event))
+
+    def _run(self) -> None:
+        while (due := self._due.get()) is not None:
+            callback, event = due
+            try:
+                callback(event)
+            except Exception:  # it is the user's, and the next one has to be called
+                traceback.print_exc()

@@ -1,0 +1,53 @@
+"""What the controller answers to targets, and why it doesn't follow them: ``~/target_reply`` and ``~/fault``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from ...control.controller import Controller
+from ...core.errors import RobotControlError
+from ..common.entities import Entities
+from ..common.messages import seconds
+
+INACTIVE = "the controller is not active: activate it first"
+_DEPTH = 20  # of both topics: none of them may get lost that follow each other
+
+
+class Answers:
+    """Publishes both, for one loop."""
+
+    def __init__(self, entities: Entities, loop: Controller) -> None:
+        self._loop, self._fault = loop, INACTIVE
+        self._replies = entities.publisher(DiagnosticStatus, "~/target_reply", _DEPTH)
+        latched = QoSProfile(depth=_DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._faults = entities.publisher(String, "~/fault", latched)
+        self._faults.publish(String(data=self._fault))
+
+    def fault(self, text: str) -> None:
+        """Publish why the robot doesn't follow its law, where that has changed; empty where it does."""
+        if text != self._fault:
+            self._fault = text
+            self._faults.publish(String(data=text))
+
+    def reply(self, target: Any, error: RobotControlError | None) -> None:
+        """Answer a target (message) with a stamp, which tells the answers apart; `error` says why it was refused."""
+        stamp, state = target.header.stamp, self._loop.state
+        if not seconds(stamp) or not self._replies.get_subscription_count():
+            return
+        data: dict[str, Any] = {"stamp": [stamp.sec, stamp.nanosec], "time": 0.0 if state is None else state.time}
+        status = DiagnosticStatus(level=DiagnosticStatus.OK, name="target")
+        if error is not None:
+            status.level, status.message = DiagnosticStatus.ERROR, str(error)
+            data |= {"name": error.name, "value": error.value, "bound": error.bound}
+        status.values = [KeyValue(key=key, value=_json(value)) for key, value in data.items()]
+        self._replies.publish(status)
+
+
+def _json(value: Any) -> str:
+    """A value as JSON: arrays as lists, what else isn't JSON's as its text."""
+    return json.dumps(value, default=lambda other: other.tolist() if hasattr(other, "tolist") else str(other))

@@ -1,0 +1,58 @@
+"""Which messages and requests a controller takes: those that come while its law runs, and can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.errors import ConfigError, RobotControlError
+from .answers import INACTIVE
+
+Reply = Callable[[Any, RobotControlError | None], None]
+
+
+class Intake:
+    """Makes callbacks that refuse what comes while the law doesn't run.
+
+    Args:
+        is_active: whether the controller is active.
+        rest: why the law rests; empty where it doesn't.
+        refuse: reports what was refused.
+    """
+
+    def __init__(
+        self, is_active: Callable[[], bool], rest: Callable[[], str], refuse: Callable[[Exception], None]
+    ) -> None:
+        self._is_active, self._rest, self._refuse = is_active, rest, refuse
+
+    def check_active(self) -> None:
+        """Raise ConfigError where the controller isn't active."""
+        if not self._is_active():
+            raise ConfigError(INACTIVE)
+
+    def when_ready(self, action: Callable[..., Any]) -> Callable[..., Any]:
+        """The action, which raises ConfigError where the law doesn't run."""
+
+        def checked(*arguments: Any) -> Any:
+            self.check_active()
+            if reason := self._rest():
+                raise ConfigError(reason)
+            return action(*arguments)
+
+        return checked
+
+    def messages(self, callback: Callable[[Any], None], reply: Reply = lambda *_: None) -> Callable[[Any], None]:
+        """The callback while the controller is active; what can't be used is reported, also in the reply."""
+
+        def reporting(message: Any) -> None:
+            error: RobotControlError | None = None
+            try:
+                self.check_active()
+                callback(message)
+            except RobotControlError as refusal:
+                error = refusal
+                if self._is_active():
+                    self._refuse(error)
+            reply(message, error)
+
+        return reporting

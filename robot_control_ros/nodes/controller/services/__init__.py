@@ -1,0 +1,1 @@
+"""Services of the controller: payload and contacts."""

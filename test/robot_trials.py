@@ -1,0 +1,29 @@
+"""What the tests of Robot share: the script of the page, and the cells of the notebook."""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT, PRINTED = re.search(
+    r"```python\n(import numpy.*?)```\n.*?```text\n(.*?)```", (ROOT / "docs" / "robot.md").read_text("utf-8"), re.DOTALL
+).groups()
+
+
+def page_script():
+    """`demonstrate` of the page."""
+    names = {}
+    exec(SCRIPT.partition("with Robot.simulated")[0], names)
+    return names["demonstrate"]
+
+
+def run_notebook(running):
+    """Execute the notebook's code cells in order; returns their names."""
+    cells = json.loads((ROOT / "examples" / "robot.ipynb").read_text("utf-8"))["cells"]
+    names = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            code = "".join(cell["source"]).replace("RUNNING = False", f"RUNNING = {running}")
+            code = code.replace('Robot("ur5")', 'Robot("ur5", timeout=60.0, lost_after=60.0)')
+            exec(compile(code, cell["id"], "exec"), names)
+    return names

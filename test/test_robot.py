@@ -1,0 +1,240 @@
+"""Robot on a simulation in this process: what it measures, does, waits for, refuses, and how it ends."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from robot_trials import PRINTED, SCRIPT, run_notebook
+
+from robot_control_ros import (
+    ConfigError,
+    HardwareFault,
+    NotReached,
+    Push,
+    Robot,
+    RobotControlError,
+    load_imperfections,
+    load_robot,
+)
+from robot_control_ros.robot.model import RobotModel
+
+pytestmark = pytest.mark.sim
+pytest.importorskip("mujoco")
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with Robot.simulated("ur5") as robot:
+        yield robot
+
+
+@pytest.fixture
+def robot(shared):
+    """At home and at rest, under impedance with its default gains."""
+    defaults = {"stiffness": [1000.0] * 3 + [100.0] * 3, "damping_ratio": 1.0}
+    shared.set_law("impedance")
+    shared.set_gains(defaults)
+    shared.go_home()
+    return shared
+
+
+def above(robot, height):
+    pose = robot.state.reference_pose
+    pose[2, 3] += height
+    return pose
+
+
+def test_the_script_of_the_page_prints_what_stands_there_each_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(SCRIPT, {})
+    assert capsys.readouterr().out == PRINTED
+    assert (tmp_path / "robot.csv").read_text().startswith("t,q.shoulder_pan_joint")
+
+
+def test_the_cells_of_the_notebook_run_in_order(capsys):
+    names = run_notebook(running=False)
+    assert "stiffness[0] 30000.0 (0.0, 10000.0)" in capsys.readouterr().out
+    assert np.linalg.norm(names["state"].pose_error[:3]) < 5e-3
+    with pytest.raises(HardwareFault, match="closed"):
+        names["robot"].wait(1.0)
+
+
+def test_a_state_is_of_one_sample(robot):
+    robot.move_to(above(robot, 0.05), wait=False)
+    state = robot.wait(0.3)
+    kin = RobotModel.of(robot.config).at(state.q, state.v)
+    np.testing.assert_allclose(state.pose, kin.pose, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(state.twist, kin.jacobian @ state.v, rtol=0.0, atol=1e-12)
+    assert state.moving
+    assert np.linalg.norm(state.twist[:3]) > 0.01
+    assert robot.time == state.time
+    np.testing.assert_array_equal(robot.effort, state.effort)
+
+
+def test_a_move_returns_at_rest_at_its_goal(robot):
+    goal = above(robot, 0.04)
+    state = robot.move_to(goal)
+    assert not state.moving
+    np.testing.assert_allclose(state.reference_pose, goal, rtol=0.0, atol=1e-9)
+    assert np.abs(state.v).max() < 0.01
+    assert np.abs(state.pose - goal).max() < 2e-3
+    joints = state.q + 0.1
+    assert np.abs(robot.move_to(q=joints).blocks["reference_position"] - joints).max() < 1e-9
+
+
+LONG = [pytest.param(law, marks=pytest.mark.long) for law in ("joint_impedance", "admittance", "task_space_pd")]
+
+
+@pytest.mark.parametrize("law", ["joint_pid", *LONG])
+def test_moves_end_under_each_kind_of_law(robot, law):
+    robot.set_law(law)
+    assert robot.law == law
+    assert not robot.move_to(above(robot, 0.03)).moving
+    assert not robot.go_home().moving
+
+
+def test_what_is_refused_changes_nothing_and_says_why_in_fields(robot):
+    before = robot.gains
+    with pytest.raises(ConfigError) as refused:
+        robot.set_gains(damping_ratio=0.5, stiffness=[1.0, -2.0, 3.0, 4.0, 5.0, 6.0])
+    assert (refused.value.name, refused.value.value, refused.value.bound) == ("stiffness[1]", -2.0, (0.0, 10000.0))
+    with pytest.raises(ConfigError, match="stiffness") as refused:
+        robot.set_gains(stifness=1.0)
+    assert refused.value.value == "stifness"
+    for name, value in robot.gains.items():
+        np.testing.assert_array_equal(value, before[name])
+    beyond = robot.pose
+    beyond[0, 3] = 3.0
+    mirrored = robot.pose
+    mirrored[:, 0] *= -1.0
+    for target in (beyond, mirrored, np.full(3, np.nan), [1.0, 2.0]):
+        with pytest.raises(ConfigError):
+            robot.move_to(target)
+    with pytest.raises(ConfigError):
+        robot.move_to()
+    with pytest.raises(ConfigError):
+        robot.set_law("nonsense")
+    assert robot.law == "impedance"
+    assert not robot.state.moving
+
+
+def test_settings_are_set_with_gains_all_or_none(robot):
+    robot.set_gains({"workspace.upper": [0.8, 0.8, 1.1], "damping_ratio": 0.9})
+    np.testing.assert_array_equal(robot.settings["workspace.upper"], [0.8, 0.8, 1.1])
+    with pytest.raises(ConfigError):
+        robot.set_gains({"workspace.upper": [0.7, 0.7, 0.7], "damping_ratio": -1.0})
+    np.testing.assert_array_equal(robot.settings["workspace.upper"], [0.8, 0.8, 1.1])
+    np.testing.assert_array_equal(robot.gains["damping_ratio"], np.full(6, 0.9))
+
+
+def test_a_stream_follows_and_softens_with_its_targets(robot):
+    center = robot.state.reference_pose
+    for k in range(30):
+        target = center.copy()
+        target[1, 3] += 0.002 * k
+        robot.set_target(target, stiffness=500.0 + 10.0 * (k // 10))
+        robot.wait(0.02)
+    np.testing.assert_array_equal(robot.gains["stiffness"], np.full(6, 520.0))
+    assert robot.pose[1, 3] > center[1, 3] + 0.03
+
+
+def test_jog_moves_for_its_duration_then_rests(robot):
+    start = robot.state.reference_pose
+    robot.jog([0.0, 0.0, 0.05, 0.0, 0.0, 0.0], 0.4)
+    robot.wait_until(lambda state: not state.moving, timeout=1.0)
+    moved = robot.state.reference_pose[:3, 3] - start[:3, 3]
+    assert 0.4 * 0.05 < moved[2] < 0.6 * 0.05 + 0.4 * 0.05
+    assert np.abs(moved[:2]).max() < 1e-9
+
+
+def test_a_move_that_takes_too_long_is_held(robot):
+    with pytest.raises(NotReached, match=r"within 0\.3 s"):
+        robot.move_to(above(robot, 0.2), timeout=0.3)
+    robot.wait_until(lambda state: not state.moving, timeout=2.0)
+
+
+def test_a_move_that_a_hold_on_contact_ends_is_not_reached():
+    with Robot.simulated("ur5", push=Push((0.0, 15.0, 0.0), start=0.5, duration=0.5)) as robot:
+        robot.on_contact(lambda state: robot.hold())
+        with pytest.raises(NotReached) as ended:
+            robot.move_to(above(robot, 0.25))
+        assert 0.5 < robot.time < 1.0
+        assert ended.value.value > 0.01
+
+
+def test_callbacks_come_once_for_each_contact_and_stop():
+    with Robot.simulated("ur5", push=Push((15.0, 0.0, 0.0), start=0.5, duration=0.5)) as robot:
+        contacts, stops = [], []
+        robot.on_contact(contacts.append, force=10.0)
+        robot.on_stop(stops.append)
+        robot.wait(1.5)
+        assert [round(state.time, 1) for state in contacts] == [0.5]
+        assert stops == []
+        state = robot.move_to(above(robot, 0.02))
+        assert len(stops) == 1
+        assert stops[0].time <= state.time
+
+
+def test_a_trip_ends_a_waiting_call_with_that_fault():
+    faults = []
+    with Robot.simulated("ur5e", imperfections="like_ur5e", push=Push((2000.0, 0.0, 0.0), start=0.3)) as robot:
+        robot.on_fault(faults.append)
+        with pytest.raises(HardwareFault, match="trip") as ended:
+            robot.wait(5.0)
+        assert robot.fault == str(ended.value)
+        assert faults == [ended.value]
+        with pytest.raises(HardwareFault, match="trip"):
+            robot.go_home()
+    assert load_imperfections("like_ur5e") is not None
+
+
+def test_the_log_has_each_state_since_record(robot):
+    with pytest.raises(ConfigError, match="empty"), Robot.simulated("ur5") as other:
+        other.log()
+    robot.record()
+    robot.wait(0.5)
+    log = robot.log()
+    assert len(log) == 25
+    np.testing.assert_allclose(np.diff(log.t), 0.02, rtol=0.0, atol=1e-9)
+    assert log.joints == load_robot("ur5").joints
+
+
+def test_in_real_time_it_goes_on_by_itself_and_keeps_pace():
+    with Robot.simulated("ur5", real_time=True) as robot:
+        start, began = robot.time, time.monotonic()
+        robot.wait(0.5)
+        assert time.monotonic() - began > 0.4
+        before = robot.time
+        time.sleep(0.3)
+        assert robot.time > before > start
+        done = threading.Event()
+        robot.on_stop(lambda state: (robot.hold(), done.set()))  # in a thread of its own: it may call the robot
+        robot.move_to(above(robot, 0.01))
+        assert done.wait(10.0)
+
+
+@pytest.mark.parametrize("real_time", [False, True])
+def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(real_time):
+    with Robot.simulated("ur5", real_time=real_time) as robot:
+        begun = []
+
+        def interrupt():
+            begun.append(time.monotonic())
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        goal = above(robot, 0.3)
+        robot.move_to(goal, wait=False)
+        robot.wait(0.1)
+        threading.Timer(0.2, interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            robot.wait_until(lambda state: False)
+        assert time.monotonic() - begun[0] < 1.0
+        robot.wait_until(lambda state: not state.moving, timeout=2.0)
+
+
+def test_all_its_errors_are_of_the_package():
+    for error in (NotReached, HardwareFault, ConfigError):
+        assert issubclass(error, RobotControlError)
+    assert issubclass(NotReached, TimeoutError)
