@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robot_control_ros.control.contact.contact_reaction import BACK, PATH, PUSH, PUSHED, ContactReaction
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.reactions.contact_reaction import BACK, PATH, PUSH, PUSHED, ContactReaction
 from robot_control_ros.control.safety import STOPPING, Safety
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState

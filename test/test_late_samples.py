@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
-from robot_control_ros.control.late_samples import LateSamples
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.reactions.late_samples import LateSamples
 from robot_control_ros.core.types import RobotState
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot

@@ -5,7 +5,7 @@ import pytest
 
 from robot_control_ros import Push, simulate
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.ringing_reaction import AGAIN, STEP, ringing_settings
+from robot_control_ros.control.reactions.ringing_reaction import AGAIN, STEP, ringing_settings
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.core.types import CommandMode, RobotState

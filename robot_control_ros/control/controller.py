@@ -20,7 +20,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.contact_detector import DetectedContact
 from ..sensing.payload import AT_REST
-from .contact.contact_monitor import ContactReport
+from .reactions.contact_monitor import ContactReport
 from .wrench_supply import estimate
 
 
@@ -37,9 +37,9 @@ class LoopReport:
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
         spring_load: force of the spring without its bound, over the bound; 0 where there is none.
-        contact: see :class:`~.contact.contact_monitor.ContactReport`.
+        contact: see :class:`~.reactions.contact_monitor.ContactReport`.
         ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
-        ringing_scale: of the stiffness, that ringing has left; see :class:`~.ringing_reaction.RingingReaction`.
+        ringing_scale: of the stiffness, what ringing has left; see `scale` of RingingReaction.
         moving: whether the reference moves.
     """
 
@@ -94,7 +94,7 @@ class WrenchInput(Protocol):
 
 
 class ContactInput(Protocol):
-    """Detection of contacts and what it does; see :class:`~.contact.contact_monitor.ContactMonitor`."""
+    """Detection of contacts and what it does; see :class:`~.reactions.contact_monitor.ContactMonitor`."""
 
     settings: ParameterSet
     found: DetectedContact | None
@@ -106,7 +106,7 @@ class ContactInput(Protocol):
 
 
 class RingingControl(Protocol):
-    """What is done about ringing; see :class:`~.ringing_reaction.RingingReaction`."""
+    """What is done about ringing; see :class:`~.reactions.ringing_reaction.RingingReaction`."""
 
     settings: ParameterSet
 

@@ -19,12 +19,12 @@ from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.wrench import WrenchPipeline
-from .contact.contact_monitor import ContactMonitor
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
-from .late_samples import LateSamples
 from .motion_commands import MotionCommands
-from .ringing_reaction import RingingReaction
+from .reactions.contact_monitor import ContactMonitor
+from .reactions.late_samples import LateSamples
+from .reactions.ringing_reaction import RingingReaction
 from .safety import Safety
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits

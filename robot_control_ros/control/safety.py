@@ -12,7 +12,7 @@ from ..core.types import Array, Command, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .following import FollowingMonitor
-from .late_samples import max_rate
+from .reactions.late_samples import max_rate
 from .soft_limits import SoftLimits
 
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..control.loop import ControlLoop
 from ..control.plant import Plant
-from ..control.ringing_reaction import SOFTEN
+from ..control.reactions.ringing_reaction import SOFTEN
 from ..core.errors import refused
 from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
@@ -95,7 +95,7 @@ def simulate(
         q0, urdf: (n,) joint angles to start from [rad], by default the scene's or home; another description's text.
         scene, imperfections: what is around the robot, and wrong with it: name, path of a YAML file, or the object.
         joint_law, joint_law_gains, physics_step: see :class:`MujocoPlant`; with a joint law, `law` commands positions.
-        ringing_reaction: warn, soften or stop, see :class:`~..control.ringing_reaction.RingingReaction`.
+        ringing_reaction: warn, soften or stop, see :class:`~..control.reactions.ringing_reaction.RingingReaction`.
 
     Returns: the log, one sample per control cycle. What went wrong is its `trouble`, and a TroubleWarning.
 

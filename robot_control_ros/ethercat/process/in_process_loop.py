@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ...control.contact.contact_monitor import ContactReport
 from ...control.controller import LoopReport, settings_of
 from ...control.loop import ControlLoop
+from ...control.reactions.contact_monitor import ContactReport
 from ...core.errors import ConfigError, RobotControlError, refused, unknown
 from ...core.gains import ParameterSet
 from ...core.types import Command, Reference, RobotState, Wrench

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from ...control.controller import LoopReport, check_takeover, known_state, settings_of, tip_error
-from ...control.ringing_reaction import ringing_settings
+from ...control.reactions.ringing_reaction import ringing_settings
 from ...core.errors import ConfigError, HardwareFault, RobotControlError, StaleStateError
 from ...core.gains import ParameterSet
 from ...core.types import Array, Command, Reference, RobotState, Wrench
@@ -149,7 +149,7 @@ class RemoteWrench:
 
 
 class RemoteContact:
-    """Contact detection of the loop over there; see :class:`~...control.contact.contact_monitor.ContactMonitor`.
+    """Contact detection of the loop over there; see :class:`~...control.reactions.contact_monitor.ContactMonitor`.
 
     Attributes:
         settings: are sent with the next tick.
@@ -173,7 +173,7 @@ class RemoteContact:
 
 
 class RemoteRinging:
-    """What the loop over there does about ringing; see :class:`~...control.ringing_reaction.RingingReaction`.
+    """What the loop over there does about ringing; see :class:`~...control.reactions.ringing_reaction.RingingReaction`.
 
     Attributes:
         settings: are sent with the next tick.

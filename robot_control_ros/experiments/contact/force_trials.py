@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...control.loop import ControlLoop
-from ...control.ringing_reaction import WARN
+from ...control.reactions.ringing_reaction import WARN
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...control.ringing_reaction import WARN
+from ...control.reactions.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, Reference
 from ...robot.configuration import RobotConfig, load_robot

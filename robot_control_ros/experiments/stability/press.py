@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...control.loop import ControlLoop
-from ...control.ringing_reaction import WARN
+from ...control.reactions.ringing_reaction import WARN
 from ...core.types import Array, Reference, RobotState
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel

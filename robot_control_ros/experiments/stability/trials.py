@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...control.loop import ControlLoop
-from ...control.ringing_reaction import WARN
+from ...control.reactions.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig

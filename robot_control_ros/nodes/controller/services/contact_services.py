@@ -6,8 +6,8 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ....control.contact.contact_monitor import SEPARATE
 from ....control.controller import Controller
+from ....control.reactions.contact_monitor import SEPARATE
 from ....core.errors import ConfigError, RobotControlError
 from ....sensing.contact_detector import UNITS, DetectedContact
 from ....sensing.contact_thresholds import LONGEST, SHORTEST

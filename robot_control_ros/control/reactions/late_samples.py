@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.types import Array, CommandMode, RobotState
-from ..laws.running_law import RunningLaw
-from ..laws.softening import softened, springs_and_dampers
-from ..robot.configuration import RobotConfig
-from ..robot.model import RobotDynamics
+from ...core.types import Array, CommandMode, RobotState
+from ...laws.running_law import RunningLaw
+from ...laws.softening import softened, springs_and_dampers
+from ...robot.configuration import RobotConfig
+from ...robot.model import RobotDynamics
 
 SPRING = 0.5 * 0.42  # K τ² / Λ with critical damping: half of what is stable, as docs/stability.md advises
 DAMPER = 2.0 * SPRING**0.5  # D τ / Λ there

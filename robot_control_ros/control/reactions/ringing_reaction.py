@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.gains import ParameterSet, choice, gain
-from ..core.types import CommandMode, RobotState
-from ..laws.running_law import RunningLaw
-from ..laws.softening import describe_softening, softened
-from ..robot.configuration import RobotConfig
-from ..robot.model import RobotModel
-from ..sensing.ringing import FLOOR, Ringing, RingingDetector
-from .safety import Safety
+from ...core.gains import ParameterSet, choice, gain
+from ...core.types import CommandMode, RobotState
+from ...laws.running_law import RunningLaw
+from ...laws.softening import describe_softening, softened
+from ...robot.configuration import RobotConfig
+from ...robot.model import RobotModel
+from ...sensing.ringing import FLOOR, Ringing, RingingDetector
+from ..safety import Safety
 
 STEP = 0.25  # of the stiffness, that is left at an alarm
 SOFTEST = STEP**2  # of the stiffness; an arm that still rings gets the safe output
@@ -46,7 +46,7 @@ class RingingReaction:
     """Softens the gains of a ringing arm by a factor beside them, in steps, or has the safe output sent.
 
     At an alarm of :class:`RingingDetector` the law gets a quarter of the stiffness and half of the damping at once, see
-    :func:`~..laws.softening.softened`: a late law is stable up to K ~ Λ / τ². An admittance gets twice the damping.
+    :func:`~...laws.softening.softened`: a late law is stable up to K ~ Λ / τ². An admittance gets twice the damping.
     The safe output is sent where that doesn't help:
 
     - at an alarm while every torque is at a limit, of effort or of its rate. Then torques are late by more than the

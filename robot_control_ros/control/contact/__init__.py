@@ -1,1 +1,0 @@
-"""What a control loop does about contacts."""
