@@ -259,8 +259,9 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
             return response
 
         def get_parameters(request, response):
-            if list(request.names) == ["law"]:
-                response.values = [Parameter("law", value="impedance").get_parameter_value()]
+            whole = {"law": "impedance", "robot": "ur5", "profile": "sim"}
+            if list(request.names) == list(whole):
+                response.values = [Parameter(key, value=text).get_parameter_value() for key, text in whole.items()]
                 return response
             change = Parameter(name, value=after).to_parameter_msg()
             events.publish(ParameterEvent(node="/controller", changed_parameters=[change]))

@@ -88,6 +88,7 @@ def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(robot, push
     assert np.linalg.norm(over_ros.pose[:3, 3] - over_ros.reference_pose[:3, 3]) < 1e-3
 
 
+@pytest.mark.long
 def test_the_cells_of_the_notebook_run_on_a_running_controller(robot, capsys):
     names = run_notebook(running=True)
     assert "stiffness[0] 30000.0 (0.0, 10000.0)" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from typing import Any
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.msg import Log, ParameterEvent, ParameterValue
+from rcl_interfaces.msg import Log, ParameterEvent
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
@@ -245,17 +245,18 @@ class ControllerClient:
         """The law, then its gains' names, descriptors and values."""
         clients, depth = self._clients, ListParameters.Request.DEPTH_RECURSIVE
         response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile"])
-        law, robot, profile = (str(value.string_value) for value in response.values or (ParameterValue(),) * 3)
-        if not law:
+        found = [str(value.string_value) for value in response.values]
+        if len(found) != 3 or not found[0]:
             return
+        law, robot, profile = found
         self.robot, self.profile = robot, profile
         prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
         response = yield clients["list_parameters"], ListParameters.Request(prefixes=prefixes, depth=depth)
         names = list(response.result.names)
         described = yield clients["describe_parameters"], DescribeParameters.Request(names=names)
-        found = yield clients["get_parameters"], GetParameters.Request(names=names)
-        if described.descriptors and len(found.values) == len(described.descriptors):
-            values = [plain(parameter_value_to_python(value)) for value in found.values]
+        gains = yield clients["get_parameters"], GetParameters.Request(names=names)
+        if described.descriptors and len(gains.values) == len(described.descriptors):
+            values = [plain(parameter_value_to_python(value)) for value in gains.values]
             self.law, self._known = law, True
             self.parameters = read_parameters(law, described.descriptors, values)
             self._take_values(self._newer)
