@@ -47,6 +47,7 @@ TOPICS = (
     ),
     Topic("controller", "~/target_reply", "out", "diagnostic_msgs/DiagnosticStatus", "whether a target was taken"),
     Topic("controller", "~/fault", "out", "std_msgs/String", "why the robot does not follow; empty if it does"),
+    Topic("controller", "~/identification", "out", "std_msgs/String", "steps of an identification, as JSON"),
     Topic("controller", "~/pose", "out", _POSE, "tip in the base frame"),
     Topic("controller", "~/reference_pose", "out", _POSE, "reference in the base frame"),
     Topic("controller", "~/twist", "out", _TWIST, "of the tip"),
