@@ -290,7 +290,10 @@ class TestDrives:
             "a diagnosis of the drive",
         )
         assert "0x7305 incremental sensor 1 fault" in status.message
-        refused = ros.trigger("/ethercat/enable")
+        refused = ros.until(  # at first they are still being stopped
+            lambda: (answer := ros.trigger("/ethercat/enable")) and "stopped" not in answer.message and answer,
+            "an answer of drives that stand",
+        )
         assert not refused.success
         assert "elbow_joint: fault; reset it first" in refused.message
         answer = ros.trigger("/ethercat/reset_fault")

@@ -325,7 +325,11 @@ def test_a_robot_that_there_is_not_is_refused(name, robot, words):
         ("icube", {"slave_config": "nowhere.yaml"}, "slave_config = '/.*/nowhere.yaml': no such file"),
         ("sim_ros2_control", {"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, "),
         ("sim_ros2_control", {"rate": "fast"}, "rate = 'fast': must be a number"),
-        ("ur", {"law": "impedance"}, "takes only: position, velocity. Use one of: admittance, joint_pid, pos"),
+        (
+            "ur",
+            {"law": "impedance"},
+            "takes only: position, velocity. Use one of: admittance, force_control, joint_pid, pos",
+        ),
         (
             "ur",
             {"ur_type": "ur5e", "law": "impedance", "use_mock_hardware": "true"},

@@ -94,7 +94,7 @@ def test_a_reaction_refuses_targets_until_it_is_cleared_and_diagnostics_say_so(t
 
     def told():
         touched.push(0.0)
-        level, message, values = touched.controller.diagnosis()
+        level, message, values = touched.controller.diagnosis() if touched.controller.diagnostics else (0, "", {})
         return level == 1 and "clear_contact" in message and values.get("contact link") == "forearm_link"
 
     ros.until(told, "the reaction in /diagnostics")

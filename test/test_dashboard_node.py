@@ -25,6 +25,7 @@ from robot_control_ros.bringup import SETUPS
 from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
+from robot_control_ros.dashboard.link import SETTINGS
 from robot_control_ros.nodes.common.ros_params import gain_descriptor
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
@@ -121,7 +122,7 @@ def test_settings_of_the_wrench_come_after_the_gains_and_are_changed_and_refused
     assert (low_pass.unit, low_pass.lower, low_pass.upper, low_pass.default) == ("Hz", 0.0, 1000.0, 0.0)
     assert link.parameters()["wrench.payload_center"].axes == ("x", "y", "z")
     names = list(link.parameters())
-    assert names == sorted(names, key=lambda name: name.startswith(("wrench.", "workspace.")))
+    assert names == sorted(names, key=lambda name: name.startswith(SETTINGS))
     assert active.answer(link.set_gains, settings).accepted
     assert {name: link.parameters()[name].value for name in settings} == settings
     assert active.ros.get("controller", "wrench.low_pass") == 20.0

@@ -267,7 +267,7 @@ def test_a_target_beyond_reach_is_told_when_the_arm_stands():
     pytest.importorskip("mujoco")
     outcome = trial("ur5", "impedance", targets=[(1.25, 0.0, 0.3)], pushes=0.0)
     assert outcome.warning
-    assert outcome.distance > 0.3  # m
+    assert outcome.distance > 0.19  # m: the governor lets the reference wait at 100 N / (500 N/m)
 
 
 # --- the arm in MuJoCo ---

@@ -148,7 +148,7 @@ def test_a_start_beyond_the_joint_limits_is_refused():
     ("arguments", "sentence"),
     [
         (["--law", BREAKS_DOWN], "the law gave values"),
-        (["--rate", "250", "--set", "damping=1500", "--push", "20", "0", "0"], "its command is at a limit"),
+        (["--rate", "250", "--set", "damping=1500", "--push", "20", "0", "0"], "rings at"),
         (["--law", "gravity_compensation", "--push", "500", "0", "0"], "left its velocity limit"),
     ],
 )

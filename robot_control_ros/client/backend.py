@@ -33,7 +33,7 @@ class RobotBackend(Protocol):
         """The name of the law that runs."""
 
     def parameters(self) -> Mapping[str, Value]:
-        """The gains of the law by name, and the settings ``wrench.…`` and ``workspace.…``."""
+        """The gains of the law by name, and the settings, such as ``wrench.…`` and ``workspace.…``."""
 
     def clock(self) -> float:
         """The time that time-outs count by [s]."""

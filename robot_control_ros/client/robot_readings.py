@@ -80,7 +80,7 @@ class RobotReadings:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings ``wrench.…`` and ``workspace.…`` by name."""
+        """The settings by name, such as ``wrench.…`` and ``workspace.…``."""
         return {name: value for name, value in self._plain().items() if name.startswith(SETTINGS)}
 
     @property

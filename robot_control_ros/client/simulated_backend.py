@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ..control.controller import zero_wrench
+from ..control.controller import settings_of, zero_wrench
 from ..control.loop import ControlLoop
 from ..control.motion_commands import JOG_LASTS
 from ..control.state_blocks import state_blocks
@@ -137,8 +137,8 @@ class SimulatedBackend:
         self.feed.fail(HardwareFault("the robot was closed"))
 
     def _tuned(self) -> dict[str, ParameterSet]:
-        loop = self._loop
-        return {"": loop.running.gains, "wrench.": loop.wrench.settings, "workspace.": loop.workspace.settings}
+        settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}
+        return {"": self._loop.running.gains, **settings}
 
     def _time(self) -> float:
         assert self._loop.state is not None

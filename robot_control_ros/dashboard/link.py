@@ -10,7 +10,8 @@ from ..core.types import Array
 from ..robot.configuration import RobotConfig
 
 LOST = 0.5  # s without joint states, after which the robot is lost
-SETTINGS = ("wrench.", "workspace.", "ringing.")  # prefixes of parameters that are no gains of the law
+# prefixes of parameters that are no gains of the law, see settings_of() of control/controller.py
+SETTINGS = ("wrench.", "workspace.", "stream.", "contact.", "ringing.")
 Value = bool | float | str | tuple[float, ...]
 
 

@@ -25,12 +25,12 @@ class Hold:
 
     Args:
         pose: (4, 4) tip in base.
-        q: (n,) joint angles that go with it.
+        q: (n,) joint angles that go with it; None where they aren't known.
     """
 
-    def __init__(self, pose: Array, q: Array) -> None:
-        still = np.zeros(6)
-        self._reference = Reference(pose, still, still, None, q, np.zeros_like(q), np.zeros_like(q))
+    def __init__(self, pose: Array, q: Array | None) -> None:
+        still, rest = np.zeros(6), None if q is None else np.zeros_like(q)
+        self._reference = Reference(pose, still, still, None, q, rest, rest)
 
     def sample(self, t: float) -> Reference:
         return self._reference

@@ -23,6 +23,8 @@ UNTOUCHED = 2.0  # s after which the controls may be replaced
 FOLDERS = {
     "wrench.": "Measured wrench",
     "workspace.": "Workspace of targets",
+    "stream.": "Stream of poses",
+    "contact.": "Contacts",
     "ringing.": "Ringing",
 }  # by the prefix of settings
 FIRST = 2  # gains that are always visible; the others are in a folder
