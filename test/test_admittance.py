@@ -443,6 +443,7 @@ def test_a_pushed_arm_gives_way_by_force_over_stiffness_and_its_servo_besides(ro
     assert np.ptp(log.pose_error[-200:, :3], axis=0).max() < 5e-5
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_gen3_without_a_sensor_gives_way_to_what_its_joint_torques_tell():
     robot = load_robot("gen3")

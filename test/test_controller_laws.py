@@ -157,6 +157,7 @@ def test_the_law_is_switched_and_its_gains_are_there_at_once(arm):
     assert ros.set("controller", joint_impedance__stiffness=50.0)[0].successful
 
 
+@pytest.mark.long
 def test_a_switched_law_has_the_gains_that_were_set_while_it_did_not_run(arm):
     assert arm.law("joint_impedance").successful
     arm.cycles(2)

@@ -808,6 +808,7 @@ def test_the_workspace_is_a_parameter(arm):
     arm.run(lambda: abs(arm.reference()[2, 3] - outside[2, 3]) < 1e-6, "the target")
 
 
+@pytest.mark.long
 def test_an_arm_that_rings_is_softened_until_a_service_ends_it(arm):
     arm.stay_off()
     assert arm.telemetry()[1]["ringing_scale"] == 1.0
@@ -913,6 +914,7 @@ def test_a_controller_that_ends_leaves_the_robot_safe(new_ros, model, signals):
     arm.is_held()
 
 
+@pytest.mark.long
 def test_all_its_threads_have_real_time_priority_where_that_is_permitted(new_ros, model):
     arm = make_arm(new_ros, model, realtime_priority=-1)
     arm.begin()
@@ -1014,6 +1016,7 @@ def test_a_joint_goal_moves_the_robot_there(system):
     system.lead(np.array(ROBOT.home) + [0.3, -0.2, 0.2, 0.1, 0.2, -0.4])
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_joint_trajectory_moves_the_robot_along(system):
     system.steady(lambda blocks: np.linalg.norm(blocks["twist"]) < 1e-3, "rest")
@@ -1040,6 +1043,7 @@ def test_a_joint_trajectory_moves_the_robot_along(system):
     system.steady(lambda blocks: np.abs(blocks["position"] - last).max() < 2e-3, "rest there")
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_simulation_that_is_reset_is_held_where_it_begins_anew(system):
     away = np.array(ROBOT.home) + [-0.3, -0.2, 0.2, 0.0, 0.0, 0.0]
@@ -1048,6 +1052,7 @@ def test_a_simulation_that_is_reset_is_held_where_it_begins_anew(system):
     system.steady(lambda blocks: np.abs(blocks["position"] - ROBOT.home).max() < 2e-3, "home is held")
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_simulator_that_dies_and_comes_again_is_held_without_a_restart_of_the_controller(system):
     away = np.array(ROBOT.home) + [0.4, -0.2, 0.2, 0.0, 0.0, 0.0]
@@ -1066,6 +1071,7 @@ def test_a_simulator_that_dies_and_comes_again_is_held_without_a_restart_of_the_
 # --- joint states that come late and seldom ---
 
 
+@pytest.mark.long
 def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_they_come_too_late(arm):
     """Some 75 Hz where 500 Hz are nominal, under stamps that are ever older; the arm is off its reference."""
     oldest = 0.001

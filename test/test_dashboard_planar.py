@@ -57,6 +57,7 @@ def test_in_kinematics_mode_the_joints_are_dragged_and_the_target_follows(browse
     np.testing.assert_allclose(node(page, "/BE").wxyz, [np.cos(half), 0.0, 0.0, np.sin(half)], atol=1e-6)
 
 
+@pytest.mark.long
 def test_in_pd_mode_the_arm_follows_the_dragged_target(browser, page):
     choose_pd(browser, page)
     until(lambda: "Impedance: drag the target" in text(page), "its text")
@@ -117,6 +118,7 @@ def test_sliders_and_choices_are_the_settings(browser, page):
     assert settings.link_inertia == 1.0 / 12.0
 
 
+@pytest.mark.long
 def test_the_two_laws_are_switched_with_their_gains_and_words(browser, page):
     choose_pd(browser, page)
     until(lambda: browser.handle("Kp [N/m]").visible and not browser.handle("Kp [N/m]").disabled, "the tip's gains")

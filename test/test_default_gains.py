@@ -34,6 +34,7 @@ def test_the_table_has_a_line_for_each_law_and_arm_and_fails_where_nothing_was_t
     assert [line.split()[:3] for line in lines] == expected
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_spring_gives_way_and_presses_as_its_stiffness_says():
     """500 N/m: 20 N are 40 mm, and a reference 20 mm in the wall is 10 N."""

@@ -164,6 +164,7 @@ def test_the_demonstration_tells_its_figures_and_draws_them(result):
         np.testing.assert_allclose(told, result.figures(float(row["feedforward"]), row["where"]), rtol=2e-3)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.sim
 def test_a_demonstration_that_is_interrupted_leaves_no_process(tmp_path):

@@ -562,6 +562,7 @@ def seen(scenario: str = "program") -> dict:
     return result_of([sys.executable, __file__, scenario])
 
 
+@pytest.mark.long
 def test_the_program_says_that_it_listens():
     assert seen()["line"] == f"emulating ur5: 6 drives on {SLAVES}; faults on {seen()['socket']}\n"
 

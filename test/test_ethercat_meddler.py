@@ -226,6 +226,7 @@ def run_in_virtual_time(plant, seconds: float) -> None:
     assert max(watch.steps) <= 1.0
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_no_torque_jumps_when_replies_are_changed(plant):
     run_in_virtual_time(plant, 10.0)

@@ -17,7 +17,8 @@ LIMIT = 280.0  # s
 TESTS = Path(__file__).with_name("ethercat_oddity_tests.py")
 
 
-@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("which", ["not long", "long"])
 def test_odd_slaves_are_read_used_or_refused_in_words(which):
     pytest.importorskip("pysoem")
     if why_not := why_no_namespace():

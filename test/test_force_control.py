@@ -242,6 +242,7 @@ def test_a_ur5e_wipes_a_stiff_wavy_surface_with_10_newtons():
     assert [row for row in rows_of("ur5e", torques(1e5, 0.004)) if not row.holds] == []
 
 
+@pytest.mark.long
 def test_a_ur5_with_positions_at_125_hz_wipes_a_wavy_surface_with_10_newtons():
     assert [row for row in rows_of("ur5", positions(1e4, 0.004)) if not row.holds] == []
 

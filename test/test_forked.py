@@ -13,6 +13,7 @@ import pytest
 TESTS = Path(__file__).parent
 
 
+@pytest.mark.long
 def test_no_node_outlives_tests_that_are_killed(tmp_path):
     (tmp_path / "sleeper.py").write_text("import time\n\n\ndef main():\n    time.sleep(300)\n")
     (tmp_path / "said").touch()

@@ -197,6 +197,7 @@ def test_the_error_of_stiction_shrinks_and_a_push_still_moves_the_arm():
     assert without.pushed < 0.5 * with_sensor.pushed
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_push_back_moves_the_arm_by_what_two_errors_leave():
     """Friction's rest holds on one side, then on the other: 20 N over 200 N/m, less twice the error; without, nothing.

@@ -145,6 +145,7 @@ def identified_by_positions():
     return arm, plan, *identify_plan(ROBOT, arm, plan, "position")
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_an_arm_that_takes_positions_tells_its_lag_noise_and_friction(tmp_path):
     arm, _, found, recording = identified_by_positions()

@@ -90,6 +90,7 @@ def ros(tmp_path):
         yield made
 
 
+@pytest.mark.long
 def test_ctrl_c_half_way_leaves_law_gains_and_an_arm_that_holds(ros):
     system = System(ros, real_time_factor=0.4)  # so that a busy machine keeps up
     process = system.started("--joints", "elbow_joint")
@@ -114,6 +115,7 @@ def test_a_controller_that_is_stopped_half_way_has_law_and_gains_as_before(ros):
     assert system.is_as_before()
 
 
+@pytest.mark.long
 def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
     ros.environment["XDG_STATE_HOME"] = str(tmp_path)
     system = System(ros, real_time_factor=0.4)

@@ -25,6 +25,7 @@ def python(*arguments):
     return subprocess.run(line, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_the_line_that_it_prints_runs_the_law_and_its_test_passes(folder, capsys):
     pytest.importorskip("mujoco")

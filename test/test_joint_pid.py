@@ -392,6 +392,7 @@ def test_the_servo_lag_on_a_ramp_is_as_the_docstring_says(ur5, ur5_model):
     assert reference.q[0] - log.q[k, 0] == pytest.approx(0.05 * log.v[k, 0], rel=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_the_integral_takes_away_what_a_constant_push_leaves(ur5):
     """Without I the offset is Jᵀ f / P."""

@@ -228,6 +228,7 @@ def test_a_law_that_takes_over_in_mid_motion_keeps_to_the_path(robot, variant):
     assert speed < 1e-2
 
 
+@pytest.mark.long
 def test_switches_in_every_cycle_are_no_harder():
     rng = np.random.default_rng(8)
     rig = Rig("gen3", VARIANTS[0])

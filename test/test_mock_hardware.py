@@ -218,6 +218,7 @@ def test_activation_says_what_is_missing_until_all_is_there(ros):
     ros.until(lambda: len(hardware.path) > 10, "joint states and commands")
 
 
+@pytest.mark.long
 def test_a_second_controller_is_noticed_by_both(ros):
     robot = load_robot("ur5", "mock")
     MockHardware(ros, robot).start()

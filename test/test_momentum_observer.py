@@ -53,6 +53,7 @@ def motion(model, t):
     return 0.3 * np.sin(w * t), 0.3 * w * np.cos(w * t), -0.3 * w * w * np.sin(w * t)
 
 
+@pytest.mark.long
 def test_it_is_the_observer_of_the_source(rng):
     """r = K [p - p(0) - ∫ (tau + Cᵀ v - g - friction + r) dt], integrated as written with a hundredth of the step."""
     model = random_arm(3, 6, friction=True).model()

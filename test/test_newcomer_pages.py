@@ -28,6 +28,7 @@ def read(name):
 # --- python.md ---
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
     """In a process of its own: the page registers a law."""

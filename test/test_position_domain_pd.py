@@ -206,6 +206,7 @@ def test_slaves_are_not_sent_back_to_before_a_turn_of_the_master(domain):
             assert command.values[0] >= (0.0 if domain == "position" else -0.005 * np.exp(-(t - 1.0) / 0.05))
 
 
+@pytest.mark.long
 def test_a_master_held_fast_gives_finite_torques_and_the_time_domain_once_the_reference_rests():
     def stopping(t):
         q, v, a = path(min(t, 1.0))

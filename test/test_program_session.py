@@ -69,6 +69,7 @@ def test_a_signal_reaches_all_of_them(start, number, tmp_path):
     assert (tmp_path / "numbers.told").exists()  # it was asked to end, not killed
 
 
+@pytest.mark.long
 def test_one_that_ignores_the_signal_is_killed_within_what_launch_waits(start):
     process, numbers = start("signal.pause()", "stubborn")
     began = time.monotonic()

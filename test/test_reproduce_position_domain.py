@@ -107,6 +107,7 @@ def test_the_joints_way_is_the_contour_s(name):
         assert a == pytest.approx((way(t + step)[1] - way(t - step)[1]) / (2.0 * step), abs=0.02)
 
 
+@pytest.mark.long
 def test_lag_matching_changes_masters_without_a_step_of_the_torque():
     runs = {domain: drive(CASES["diamond"], domain) for domain in DOMAINS}
     assert {run.switches for run in runs.values()} == {runs["time"].switches}

@@ -153,6 +153,7 @@ def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
     assert np.abs(state.blocks["reference_position"] - far).max() > 0.01
 
 
+@pytest.mark.long
 def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     def run(*arguments, status=0):
         command = [sys.executable, "-m", "robot_control_ros.cli", *arguments]
@@ -184,6 +185,7 @@ def test_a_soak_of_gains_and_moves_leaves_nothing_behind(robot):
     soak(robot, changes=10_000, moves=1_000)
 
 
+@pytest.mark.long
 def test_a_short_soak_of_gains_and_moves_leaves_nothing_behind(robot):
     soak(robot, changes=60, moves=4)
 

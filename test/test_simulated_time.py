@@ -132,6 +132,7 @@ def test_where_joint_states_end_the_message_says_what_to_start_again(profile, re
     assert ("reset" in advice) == reset
 
 
+@pytest.mark.long
 def test_a_fault_that_lasts_is_not_logged_each_second(ros):
     """Admittance without a wrench."""
     robot = FakeRobot(ros, load_robot("ur5"), "position")

@@ -300,6 +300,7 @@ def quintic(share):
     return s**3 * (10.0 + s * (6.0 * s - 15.0)), 30.0 * s**2 * (1.0 - s) ** 2
 
 
+@pytest.mark.long
 def test_ros2_control_moves_the_arm_along_a_trajectory_through_its_topic_based_interface(new_ros):
     """As fast as wall time allows; how closely it follows is tested in lockstep."""
     ros, way = new_ros, np.array([0.2, -0.1, 0.1, 0.15, -0.2, 0.2])
@@ -329,6 +330,7 @@ def test_ros2_control_moves_the_arm_along_a_trajectory_through_its_topic_based_i
     assert "refused" not in child.err
 
 
+@pytest.mark.long
 def test_velocities_that_go_with_positions_make_the_arm_follow_without_lag(new_ros):
     """Without them the servos, critically damped at 150 rad/s, would be behind by 2/150 s of the way: 1e-2 rad."""
     simulator = make_simulator(new_ros, pacing="lockstep", clock_rate=500.0)
@@ -573,6 +575,7 @@ def lockstep_run(ros, cycles):
     return found
 
 
+@pytest.mark.long
 def test_lockstep_gives_one_joint_state_per_command_and_the_same_ones_each_time(tmp_path):
     runs = []
     for name in ("first", "second"):

@@ -249,6 +249,7 @@ class Inline:
         return [cell for cell in CELLS if (cell.robot, cell.rate, cell.delay) in wanted]
 
 
+@pytest.mark.long
 def test_the_command_prints_and_writes_every_cell(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("robot_control_ros.experiments.stability.ProcessPoolExecutor", Inline)

@@ -47,6 +47,7 @@ def test_the_real_one_takes_positions_only_and_says_the_way_out():
         ControlLoop(robot, "impedance")
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_the_elbow_comes_to_rest_where_it_was_pushed_to():
     pytest.importorskip("mujoco")
