@@ -225,6 +225,7 @@ def process(port):
         child.stdout.close()
 
 
+@pytest.mark.long
 @in_browser
 def test_a_killed_server_is_told_within_a_second_and_a_new_one_found(tmp_path):
     port = free_port()
@@ -292,7 +293,7 @@ def drag(viewer, x, begin=True):
 @in_browser
 @pytest.mark.skipif(AXE is None, reason="needs axe-core: the extra `test`, or AXE_CORE=…/axe.min.js of the npm package")
 @pytest.mark.parametrize(
-    "kind", [Page, *(pytest.param(each, marks=pytest.mark.long) for each in (JointPage, PlanarPage))]
+    "kind", [JointPage, *(pytest.param(each, marks=pytest.mark.long) for each in (Page, PlanarPage))]
 )
 def test_axe_finds_nothing_serious(kind):
     made = kind(*([FakeLink()] if kind is Page else []), port=free_port())

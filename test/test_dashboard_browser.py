@@ -149,6 +149,7 @@ def test_a_browser_finds_a_page_that_was_started_again(home):
     system.ros.until(lambda: system.stiffness()[0] == 100.0, "a soft arm")
 
 
+@pytest.mark.long
 def test_a_second_browser_sees_what_the_first_does_and_dies_while_dragging(home):
     system, first = home
     with system.open() as second:

@@ -49,6 +49,7 @@ def run_on_the_wire(seconds: float) -> None:
     assert seen["recovered"]
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.sim
 def test_the_bus_process_goes_on_through_changed_replies_and_enables_nothing_by_itself():

@@ -307,7 +307,9 @@ def test_a_watchdog_that_ends_leaves_a_living_controller_alone(system):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("law", ["joint_impedance", "admittance", pytest.param("joint_pid", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "law", ["joint_impedance", *(pytest.param(each, marks=pytest.mark.long) for each in ("admittance", "joint_pid"))]
+)
 def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controller(ros, law):
     system = make_system(ros, law)
     system.move()
