@@ -377,8 +377,12 @@ def test_a_law_that_can_not_be_used_is_refused_with_the_reason(model, name, word
 def test_a_law_of_an_installed_plug_in_is_found_by_its_entry_point(monkeypatch):
     entry = SimpleNamespace(name="theirs", load=lambda: Faulty)
     monkeypatch.setattr(law, "entry_points", lambda group: [entry] if group == "robot_control_ros.laws" else [])
-    assert law_class("theirs") is Faulty
-    assert "theirs" in law_names()
+    law.plugin_laws.cache_clear()
+    try:
+        assert law_class("theirs") is Faulty
+        assert "theirs" in law_names()
+    finally:
+        law.plugin_laws.cache_clear()
 
 
 def test_an_effort_law_on_the_real_ur5_is_refused():

@@ -8,8 +8,9 @@ call and never kept.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from ..core.errors import ConfigError, refused, unknown
@@ -73,8 +74,13 @@ def register(name: str) -> Callable[[_Law], _Law]:
 
 def law_names(plugins: bool = True) -> list[str]:
     """Names of all laws: the package's own and, with `plugins`, those of installed plug-ins."""
-    found = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)} if plugins else set()
-    return sorted(set(_registry) | found)
+    return sorted(set(_registry) | (set(plugin_laws()) if plugins else set()))
+
+
+@lru_cache(maxsize=1)
+def plugin_laws() -> dict[str, EntryPoint]:
+    """The laws of installed plug-ins by name; looked for once, for that takes longer than many control cycles."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def command_mode(law: Any, gains: Any) -> CommandMode:
@@ -94,7 +100,7 @@ def law_class(name: str) -> type[Any]:
     """
     if name in _registry:
         return _registry[name]
-    plugin = next((entry for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.name == name), None)
+    plugin = plugin_laws().get(name)
     module, colon, attribute = name.partition(":")
     if plugin is None and not colon:
         raise unknown("law", name, law_names(), hint=", or package.module:Class")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,13 +74,20 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
     else:
         raise unknown(kind, name, known, hint=", or a path ending in .yaml")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = path.stat()
+        data = deepcopy(_content(path, found.st_mtime_ns, found.st_size))
     except Exception as error:  # PyYAML passes on what int(), float() and date() raise
         raise ConfigError(f"{path}: not valid YAML: {error or type(error).__name__}") from error
     with errors_at(str(path)):
         if sum(1 for _ in islice(_values(data), _MAX_VALUES + 1)) > _MAX_VALUES:
             raise ConfigError(f"more than {_MAX_VALUES} entries", bound=_MAX_VALUES)
     return path, data
+
+
+@lru_cache(maxsize=32)
+def _content(path: Path, changed: int, size: int) -> Any:
+    """What is in a YAML file; it is read anew where the time of its last change or its size differ."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def _file(kind: str, name: str, beside: Path | None) -> Path:
