@@ -121,7 +121,7 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         "joint states: all 6 joints",
         "joint states: stamps of simulated time don't go back",
         "joint states: 500 Hz",
-        "joint efforts hold the weight",
+        "effort looks like torques with gravity",
         "wrench: in frame ft_frame",
         "wrench: 0.0 N",
     ):
