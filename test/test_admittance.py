@@ -100,6 +100,7 @@ def test_it_comes_to_rest_at_wrench_over_stiffness(axis):
     np.testing.assert_allclose(body.deflection(), wrench / stiffness, rtol=0, atol=1e-9)
 
 
+@pytest.mark.long
 def test_no_step_mass_damping_or_stiffness_makes_it_unstable(rng):
     """It never has more energy than it began with; up to the curvature of rotations, step by step."""
     for _ in range(300):

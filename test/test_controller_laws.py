@@ -403,6 +403,7 @@ def test_a_matrix_that_cannot_be_is_refused(arm, value, words):
     assert arm.ros.get("controller", "task_space_pd.stiffness") == before
 
 
+@pytest.mark.long
 def test_a_matrix_acts_with_its_off_diagonals(arm):
     assert arm.law("task_space_pd").successful
     values = {"task_space_pd__stiffness": FULL.ravel().tolist(), "task_space_pd__damping": 0.0}

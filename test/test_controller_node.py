@@ -1011,6 +1011,7 @@ def test_a_push_moves_the_tip_as_the_stiffness_says_and_lets_it_return(system):
     system.steady(lambda blocks: still(tip(blocks) - start) < 0.0005, "the way back")
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_joint_goal_moves_the_robot_there(system):
     system.lead(np.array(ROBOT.home) + [0.3, -0.2, 0.2, 0.1, 0.2, -0.4])

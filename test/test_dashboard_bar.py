@@ -178,6 +178,7 @@ def test_a_browser_that_only_looks_on_stops_the_robot_and_ends_a_drag(page, link
     assert link.asked == ["stop", "stop"]
 
 
+@pytest.mark.long
 @in_browser
 def test_the_joint_page_shows_its_plots_in_a_small_window():
     made = JointPage(port=free_port())
@@ -250,6 +251,7 @@ def test_a_killed_server_is_told_within_a_second_and_a_new_one_found(tmp_path):
             assert again.stdout.read() == ""  # one STOP alone
 
 
+@pytest.mark.long
 def test_what_a_browser_sent_while_the_server_stood_still_is_no_command():
     port = free_port()
     address = Access.of_user().address("127.0.0.1", port)

@@ -147,6 +147,7 @@ def test_ranges_are_the_sources(browser, label, lower, upper, step, start):
     assert (slider.min, slider.max, slider.step, slider.value) == (lower, upper, step, start)
 
 
+@pytest.mark.long
 def test_the_wall_shows_and_its_force_is_an_arrow(browser, page):
     browser.set("Wall", True)
     until(lambda: node(page, "/wall").visible, "the wall")

@@ -97,6 +97,7 @@ def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path, n
     assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
 
 
+@pytest.mark.long
 @pytest.mark.ros
 @pytest.mark.sim
 def test_the_nodes_of_a_demonstration_that_is_killed_end_too(demo, tmp_path):

@@ -67,6 +67,7 @@ def test_the_pause_of_real_time_threads_is_what_the_kernel_says(tmp_path, period
     assert real_time_pause(tmp_path) == pytest.approx(pause)
 
 
+@pytest.mark.long
 def test_before_nothing_the_domain_is_named_and_what_to_start(tmp_path):
     variables = ros_environment()
     child = Child(["robot_control_ros.cli", "doctor", "--seconds", "4"], tmp_path, variables)

@@ -511,6 +511,7 @@ def test_a_refusal_tells_what_the_abort_code_means():
         assert f"abort {code} " in err
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_jitter_with_a_law_on_an_emulated_bus(tmp_path):
     need_namespace()

@@ -543,6 +543,7 @@ def test_what_the_kernel_forbids_is_told_with_the_way_out(tmp_path, monkeypatch)
         enter_namespace()
 
 
+@pytest.mark.long
 def test_ros_nodes_in_a_namespace_find_each_other():
     if importlib.util.find_spec("rclpy") is None:
         pytest.skip("needs rclpy")

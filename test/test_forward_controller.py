@@ -167,6 +167,7 @@ def test_a_manager_that_is_started_again_finds_a_law_that_rests(setup):
     setup.check(begin)
 
 
+@pytest.mark.long
 def test_a_killed_controller_gives_the_robot_to_the_fallback_controller_and_the_watchdog_says_so(tmp_path, monkeypatch):
     with Ros(tmp_path) as ros:
         use_stand_in(ros, monkeypatch)

@@ -164,7 +164,9 @@ def test_what_cannot_be_identified_is_refused_and_nothing_moves(system, options,
     assert system.is_as_before()
 
 
-@pytest.mark.parametrize(("answer", "status"), [("n\n", 1), (signal.SIGINT, 130), (signal.SIGTERM, 130)])
+@pytest.mark.parametrize(
+    ("answer", "status"), [("n\n", 1), (signal.SIGINT, 130), pytest.param(signal.SIGTERM, 130, marks=pytest.mark.long)]
+)
 def test_who_does_not_agree_moves_nothing(system, answer, status):
     process = system.ask()
     asked = ""

@@ -245,6 +245,7 @@ def test_switches_in_every_cycle_are_no_harder():
 # --- to itself ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("variant", usual(VARIANTS))
 def test_a_law_that_takes_over_from_itself_gives_no_bump(robot, variant):
@@ -287,6 +288,7 @@ def test_each_mode_starts_from_what_holds_the_robot(robot):
     assert settle_on(rig, start)[0] < 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("robot", USUAL)
 @pytest.mark.parametrize("law", sorted({law for law, word in VARIANTS if word is not None}))
 def test_what_a_law_commands_may_be_changed_while_it_runs(robot, law):

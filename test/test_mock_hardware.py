@@ -140,6 +140,7 @@ def test_a_controller_that_was_to_start_by_itself_then_ends(ros):
     assert [len(sent[mode]) for mode in MODES] == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_a_switch_to_an_effort_law_is_refused_and_the_arm_goes_on(ros):
     robot = load_robot("ur5", "mock")
     hardware, sent = MockHardware(ros, robot).start(), listen(ros)
@@ -231,6 +232,7 @@ def test_a_second_controller_is_noticed_by_both(ros):
         ros.until(lambda child=child: words in child.err, "words")
 
 
+@pytest.mark.long
 def test_a_controller_waits_in_words_for_its_robot_and_then_starts(ros):
     robot = load_robot("ur5", "mock")
     controller = make_controller(ros, robot, "admittance")

@@ -171,6 +171,7 @@ def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     assert (tmp_path / "record.csv").read_text().startswith("t,q.shoulder_pan_joint")
 
 
+@pytest.mark.long
 def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
     with pytest.raises(ConfigError, match="controls 'ur5'") as refused:
         Robot("ur5e", timeout=SLOW)

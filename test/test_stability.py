@@ -193,6 +193,7 @@ class TestArm:
         robot, q = home
         assert not turns((replace(robot, rotor_inertia=(0.0,) * 6), q), 0.8 * rotation)
 
+    @pytest.mark.long
     def test_from_a_period_on_more_delay_allows_less(self, home, rotation):
         limits = [
             largest_stable(lambda k, d=delay: turns(home, k, delay=d), ROTATION.lowest, ROTATION.highest)

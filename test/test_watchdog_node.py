@@ -269,6 +269,7 @@ def test_a_simulation_that_pauses_is_no_silence(system):
     assert len(system.of(by_watchdog=False)) > 50
 
 
+@pytest.mark.long
 @pytest.mark.sim
 def test_a_controller_that_stands_still_gets_its_robot_back(system):
     controller, delays = system.children["controller"].process, []
