@@ -1,6 +1,7 @@
 """Fixtures shared by the tests."""
 
 import faulthandler
+import os
 import sys
 
 import numpy as np
@@ -33,8 +34,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_unconfigure():
-    """An end that doesn't come within a minute is an error, and every thread says where it stands."""
-    faulthandler.dump_traceback_later(60.0, exit=True, file=sys.__stderr__)
+    """An end that doesn't come within a minute is an error, and every thread says where it stands.
+
+    Not so in a worker: when its own tests are done it waits for the other ones, however long they take.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        faulthandler.dump_traceback_later(60.0, exit=True, file=sys.__stderr__)
 
 
 @pytest.fixture
