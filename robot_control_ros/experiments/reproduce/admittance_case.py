@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control.reactions.ringing_reaction import WARN
 from ...core.types import Array
 from ...laws.spring.virtual_body import VirtualBody
 from ...robot.configuration import load_robot
@@ -93,6 +94,7 @@ def arm(
             plant.move_object("ball", BALL_FROM + min(fraction, 1.0) * way)
 
     settings = {"scene": "ball", "rate": 1.0 / DT, "physics_step": step, "joint_law": joint_law, **settings}
+    settings["ringing_reaction"] = WARN  # the literal form rings, and shall
     return simulate(robot, law, gains, duration=duration, push=push, intervene=lead, **settings)
 
 
