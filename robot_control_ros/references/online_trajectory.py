@@ -9,8 +9,7 @@ overshoot.
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,16 +19,16 @@ from ..core.spatial import make_pose, rotation_exp, rotation_log
 from ..core.types import Array, Reference
 from ..robot.model import RobotModel
 from .joint import joint_reference
+from .stepped_trajectory import SteppedTrajectory
 from .trajectory import beginning
 
 GAIN = 8.0  # 1/s, from distance to speed near the target: a moving target is followed 1/8 s behind
 RESPONSE = 4.0 * GAIN  # 1/s, from speed error to acceleration: near the target critically damped, poles at -16/s
 BRAKING = 0.6  # fraction of the acceleration limit that braking is planned with; the rest is for following the plan
-STEP = 0.005  # s, longest step of integration
 ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
 
-class _OnlineTrajectory(ABC):
+class _OnlineTrajectory(SteppedTrajectory):
     """What has m parts of d coordinates each goes after a target, step by step."""
 
     def __init__(self, at: Array, target: Array, time: float, rate: Array, speed: Array, acceleration: Array) -> None:
@@ -45,16 +44,6 @@ class _OnlineTrajectory(ABC):
     def arrived(self) -> bool:
         """Whether it rests at the target."""
         return self._reached is self.target
-
-    def sample(self, t: float) -> Reference:
-        left = t - self._time
-        if left > 0.0 and not self.arrived:
-            steps = math.ceil(left / STEP)
-            for _ in range(steps):
-                self._advance(left / steps)
-            self._now = self._reference()
-        self._time = max(t, self._time)
-        return self._now
 
     def _advance(self, dt: float) -> None:
         away = self._away()
@@ -83,10 +72,6 @@ class _OnlineTrajectory(ABC):
     @abstractmethod
     def _move(self, step: Array) -> None:
         """Go a small way (m, d)."""
-
-    @abstractmethod
-    def _reference(self) -> Reference:
-        """The present one."""
 
 
 class OnlineTrajectory(_OnlineTrajectory):

@@ -13,9 +13,9 @@ from ..core.gains import ParameterSet, gain
 from ..core.spatial import make_pose, rotation_exp, rotation_log
 from ..core.types import Array, Reference
 from .pose_chunk import PoseChunk
+from .stepped_trajectory import SteppedTrajectory
 from .trajectory import beginning
 
-STEP = 0.005  # s, longest step of integration
 ARRIVED = 1e-7  # m and rad, and the same per second
 BEHIND = 0.01, 0.03  # m, rad: a reference further behind is reported
 JOINED = 0.5  # s between two chunks, or two single poses, up to which one motion is made of them
@@ -33,7 +33,7 @@ class StreamSettings:
     bandwidth: float = gain(25.0, unit="rad/s", lower=1.0, upper=100.0, doc="Of the filter that keeps the limits.")
 
 
-class TipStream:
+class TipStream(SteppedTrajectory):
     """Follows chunks of poses within limits of velocity, acceleration and jerk; a newer chunk may come at any time.
 
     The poses at t - `delay` are due at t. A newer chunk counts from its first pose on. Within `blend` it takes the
@@ -56,9 +56,6 @@ class TipStream:
         time: of the start [s].
         speed, acceleration, jerk: limits (linear [m/s], angular [rad/s]), and the same per second and second squared.
         settings: of StreamSettings.
-
-    Attributes:
-        arrived: whether it rests at the last pose.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class TipStream:
         self._rate = twist.reshape(2, 3).copy()
         self._change = _bounded(change.reshape(2, 3), self._limits[1])
         self._chunks = [(PoseChunk(np.array((time,)), pose[None]), -math.inf)]  # each with the time it counts from
-        self.arrived = True
+        self._arrived = True
         self._now = self._reference()
 
     def add(self, now: float, times: Array, poses: Array) -> None:
@@ -107,7 +104,12 @@ class TipStream:
         if 0.0 < chunk.begin - last.end <= JOINED:
             since, chunk = last.end, last.followed_by(chunk)
         self._chunks.append((chunk, max(since, self._target_time)))
-        self.arrived = False
+        self._arrived = False
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it rests at the last pose."""
+        return self._arrived
 
     @property
     def heading(self) -> Array:
@@ -126,16 +128,6 @@ class TipStream:
             f"{behind[1]:.2f} rad behind"
         )
 
-    def sample(self, t: float) -> Reference:
-        left = t - self._time
-        if left > 0.0 and not self.arrived:
-            steps = math.ceil(left / STEP)
-            for _ in range(steps):
-                self._advance(left / steps)
-            self._now = self._reference()
-        self._time = max(t, self._time)
-        return self._now
-
     def _advance(self, dt: float) -> None:
         self._time += dt
         speed, acceleration, jerk = self._limits
@@ -143,7 +135,7 @@ class TipStream:
         way = self._way(self._target_time)
         is_over = len(self._chunks) == 1 and self._chunks[0][0].end <= self._target_time
         if is_over and max(np.abs(each).max() for each in (way, self._rate, self._change)) < ARRIVED:
-            self._rate, self._change, self.arrived = np.zeros((2, 3)), np.zeros((2, 3)), True
+            self._rate, self._change, self._arrived = np.zeros((2, 3)), np.zeros((2, 3)), True
             return
         distance = np.sqrt((way * way).sum(axis=1))
         wanted = _bounded(bandwidth / 3.0 * way, np.minimum(speed, np.sqrt(acceleration * distance)))
