@@ -334,6 +334,8 @@ def _add_doctor(commands: Any) -> None:
     add("--robot", **ROBOT)
     add("--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)")
     add("--profile", default="sim", help="what is in front of the robot (default: sim)")
+    add("--namespace", default="", help="of the robot's nodes (default: that of an arm of a work cell)")
+    add("--prefix", default="", help="of joints and frames (default: the robot's)")
     add("--seconds", type=POSITIVE, default=5.0, help="of listening, 4 at least (default: 5)")
 
 
@@ -341,7 +343,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from .doctor import doctor
 
     _need_ros("doctor")
-    return doctor(options.robot, options.profile, options.law, options.seconds)
+    return doctor(options.robot, options.profile, options.law, options.seconds, options.namespace, options.prefix)
 
 
 def _add_docs(commands: Any) -> None:

@@ -58,7 +58,8 @@ class RosBackend:
         self._ros.start()
         try:
             self._connect(timeout)
-            self.config = config = load_robot(self._controller.robot, self._controller.profile)
+            known = self._controller
+            self.config = config = load_robot(known.robot, known.profile, known.prefix)
             self.model = RobotModel.of(config)
             if robot and load_robot(robot).name != config.name:
                 raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)

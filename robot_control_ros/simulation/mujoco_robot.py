@@ -5,6 +5,7 @@ The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import cross, make_pose
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from .mujoco_scene import LOCK_PREFIX, is_link
+from .mujoco_scene import LOCK_PREFIX, wrench_sensors
 
 
 class MujocoRobot:
@@ -22,16 +23,18 @@ class MujocoRobot:
     Attributes:
         model, data: MuJoCo's.
         q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
+        wrench_index: (6,) places of the force-torque sensor in MuJoCo's sensor data.
     """
 
-    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig) -> None:
+    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
         self._mujoco, self.model, self.data, self._config = mujoco, model, data, robot
         ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
         self.q_index = np.array([model.jnt_qposadr[i] for i in ids])
         self.v_index = np.array([model.jnt_dofadr[i] for i in ids])
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
+        self.wrench_index = np.concatenate([model.sensor(name).adr + np.arange(3) for name in wrench_sensors(robot)])
         names = [model.body(i).name for i in range(model.nbody)]
-        self._bodies = {name: i for i, name in enumerate(names) if is_link(name)}
+        self._bodies = {name: i for i, name in enumerate(names) if name in links}
         self._mass = np.zeros((model.nv, model.nv))
         self._chosen = np.ix_(self.v_index, self.v_index)
         self.release()

@@ -13,6 +13,7 @@ from rclpy.node import Node
 from ...control.controller import Controller
 from ...control.cycle_times import TimeRing
 from ...laws.softening import describe_softening
+from ..common.entities import full_name
 from .state_input import MAX_AGE
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
@@ -100,7 +101,7 @@ class LoopMonitor:
         rate = (self._latencies.count - self._counted) / passed
         self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
         level, text = self._judge(rate, now, warning)
-        status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: control loop", message=text)
+        status = DiagnosticStatus(level=level, name=f"{full_name(self._node)}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
         values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]

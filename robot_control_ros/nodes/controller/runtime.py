@@ -164,7 +164,7 @@ class ControllerRuntime:
         if compensated := " and ".join(robot.profile.compensated_by_robot):
             notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
         mode, name = self._loop.running.mode, robot.description or robot.name
-        topic = robot.profile.command_topic(mode)
+        topic = self._node.resolve_topic_name(robot.profile.command_topic(mode))
         runs = f"law {self._loop.running.name}: {mode.value} commands on {topic}, {robot.profile.rate:g} Hz nominal"
         return [runs, *(f"{name} (profile {robot.profile_name}): {note}" for note in notes)]
 

@@ -43,7 +43,7 @@ class KeyOperator(Operator):
         self._pose: Array | None = None  # of what is led
         if self._object is not None:
             self._pose = self._object.shape.pose
-            self._object_target = self._entities.publisher(PointStamped, f"/simulator/{self.leads}/target")
+            self._object_target = self._entities.publisher(PointStamped, f"simulator/{self.leads}/target")
 
     @property
     def plan(self) -> str:

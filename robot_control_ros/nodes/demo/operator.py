@@ -37,8 +37,8 @@ class Operator(Spectator):
         self._robot = robot
         self._circle: Circle | None = None
         self._was_pushing = False
-        self._target = self._entities.publisher(PoseStamped, "/controller/target_pose")
-        self._push = self._entities.publisher(WrenchStamped, "/simulator/push")
+        self._target = self._entities.publisher(PoseStamped, "controller/target_pose")
+        self._push = self._entities.publisher(WrenchStamped, "simulator/push")
         self._entities.timer(PERIOD, self._act)
 
     @property

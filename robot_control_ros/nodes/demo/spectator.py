@@ -36,9 +36,9 @@ class Spectator(Node):
         self.latest: dict[str, Array] | None = None
         self._began: float | None = None
         self._entities = entities = Entities(self)
-        self._zero = entities.client(Trigger, "/controller/zero_wrench")
+        self._zero = entities.client(Trigger, "controller/zero_wrench")
         self._taring: Any = None
-        entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
+        entities.subscription(Float64MultiArray, "controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
 
     @property
