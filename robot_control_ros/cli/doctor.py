@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import textwrap
+from pathlib import PurePosixPath
 
 from ..bringup import environment
 from ..core.errors import ConfigError
@@ -63,12 +64,8 @@ def doctor(robot: str, profile: str, law: str, seconds: float, namespace: str = 
 
 
 def _print_profile(profile: HardwareProfile, namespace: str) -> None:
-    topics = {mode.value: profile.command_topic(mode) for mode in profile.commands}
-    full = {
-        mode: topic if topic.startswith("/") else f"{namespace and f'/{namespace}'}/{topic}"
-        for mode, topic in topics.items()
-    }
-    commands = ", ".join(f"{mode} on {topic}" for mode, topic in full.items())
+    topics = {mode.value: PurePosixPath("/", namespace, profile.command_topic(mode)) for mode in profile.commands}
+    commands = ", ".join(f"{mode} on {topic}" for mode, topic in topics.items())
     print()
     for note in (
         f"It takes {commands}.",

@@ -199,10 +199,9 @@ def _add_prefix(values: dict[str, Any], prefix: str) -> None:
     values["joints"] = tuple(prefixed(joint, prefix) for joint in values["joints"])
     for frame in ("base", "tip", "wrench_frame"):
         values[frame] = prefixed(values[frame], prefix)
-    frames = {
-        prefixed(name, prefix): prefixed(frame, prefix) for name, frame in values["profile"].wrench_frames.items()
-    }
-    values["profile"] = replace(values["profile"], wrench_frames=frames)
+    profile = values["profile"]
+    frames = {prefixed(name, prefix): prefixed(frame, prefix) for name, frame in profile.wrench_frames.items()}
+    values["profile"] = replace(profile, wrench_frames=frames)
 
 
 def _found(urdf: Path, folders: list[Path]) -> Path:

@@ -29,8 +29,8 @@ class Workcell:
     description: str = entry("", doc="The work cell, for people.")
     arms: Mapping[str, Mapping[str, Any]] = entry(
         convert=_named,
-        doc="By namespace, entries of a robot: `extends` names the robot, `mount` says where it stands. `prefix` is the "
-        "namespace and `_` where it is left out.",
+        doc="By namespace, entries of a robot: `extends` names the robot, `mount` says where it stands. `prefix` is "
+        "the namespace and `_` where it is left out.",
     )
 
 

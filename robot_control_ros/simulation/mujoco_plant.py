@@ -15,9 +15,8 @@ from ..robot.model import RobotModel
 from .imperfect_arm import servo_bandwidth
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
-from .mujoco_robot import MujocoRobot
+from .mujoco_robot import MujocoRobot, MujocoWorld
 from .mujoco_scene import SceneState
-from .mujoco_world import MujocoWorld
 from .scene import Contact, Scene
 
 PHYSICS_STEP = 0.001  # s

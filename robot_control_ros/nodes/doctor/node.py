@@ -136,9 +136,8 @@ class Doctor(Node):
         samples = Samples([arrival for arrival, _ in heard], [seconds(message.header.stamp) for _, message in heard])
         force = np.mean([vector(message.wrench.force) for _, message in heard], axis=0)
         zero = f"ros2 service call {in_namespace(self, CONTROLLER)}/zero_wrench std_srvs/srv/Trigger"
-        clock = examination.judge_clock(
-            "wrench", samples, simulated, f"ros2 topic info -v {self.resolve_topic_name(self._wrench_topic)}"
-        )
+        publishers = f"ros2 topic info -v {self.resolve_topic_name(self._wrench_topic)}"
+        clock = examination.judge_clock("wrench", samples, simulated, publishers)
         found = [examination.judge_wrench_frame(self._robot, self._model, heard[-1][1].header.frame_id), clock]
         if clock.level is not Level.ERROR:
             found.append(examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
@@ -174,13 +173,10 @@ class Doctor(Node):
     def _diagnosis(self, name: str) -> Finding:
         """What a node says of itself on /diagnostics, once a second; nothing, where a controller isn't configured."""
         heard = [status for _, message in self._diagnostics for status in message.status]
-        own = [status for status in heard if status.name.partition(":")[0] == in_namespace(self, name).lstrip("/")]
+        full = in_namespace(self, name)
+        own = [status for status in heard if status.name.partition(":")[0] == full.lstrip("/")]
         if not own:
-            remedy = (
-                ("Configure it", f"ros2 lifecycle set {in_namespace(self, name)} configure")
-                if name == CONTROLLER
-                else ()
-            )
+            remedy = ("Configure it", f"ros2 lifecycle set {full} configure") if name == CONTROLLER else ()
             return warning(f"{name} says nothing on /diagnostics", *remedy)
         status = own[-1]
         values = {pair.key: pair.value for pair in status.values}
@@ -188,11 +184,8 @@ class Doctor(Node):
         running = status.hardware_id or asked[0], values.get("profile", asked[1])
         if running != asked:
             text = f"{name} runs for {running[0]} under profile {running[1]}, not for {asked[0]} under {asked[1]}"
-            return error(
-                text,
-                "Examine that",
-                f"robot_control doctor --robot {running[0]} --profile {running[1]}{self._options()}",
-            )
+            command = f"robot_control doctor --robot {running[0]} --profile {running[1]}{self._options()}"
+            return error(text, "Examine that", command)
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
 
