@@ -83,14 +83,14 @@ class SimulatorNode(Node):
         self._stamps = LaggingClock(self._period, chosen["repeated_stamps"])
         self._paused = bool(chosen["paused"])
         self._begun_anew = False  # nothing published since the reset: a command still answers what was before
-        self._clock_every = max(1, math.ceil(1.0 / (self._period * chosen["clock_rate"])))
+        self._clock_every = max(1, math.ceil(self._rate / chosen["clock_rate"]))
         self._published = 0
         self._clocks = self._entities.publisher(Clock, "/clock")
         self._make_services()
         self._restart_pacing()
         take_priority(self, chosen["realtime_priority"])
         robots = chosen["workcell"] or chosen["robot"]
-        self.get_logger().debug(f"simulating {robots} at {1.0 / self._period:g} Hz, {pacing}")
+        self.get_logger().debug(f"simulating {robots} at {self._rate:g} Hz, {pacing}")
 
     def close(self) -> None:
         """Nothing is left moving in a simulation that ends."""
@@ -107,17 +107,17 @@ class SimulatorNode(Node):
         }
         if not chosen["workcell"]:
             robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(chosen["rate"])
-            self._period, made = robot.period, [arm_and_plant(robot, chosen["imperfections"] or None, **settings)]
-            robots = {"": robot}
+            robots, made = {"": robot}, [arm_and_plant(robot, chosen["imperfections"] or None, **settings)]
+        elif chosen["imperfections"]:
+            raise refused("imperfections", chosen["imperfections"], "must be empty: a work cell's arms have none")
         else:
-            if chosen["imperfections"]:
-                raise refused("imperfections", chosen["imperfections"], "must be empty: a work cell's arms have none")
-            cell = chosen["workcell"]
-            arms = load_workcell(cell).arms
-            robots = {name: load_robot(f"{cell}{MARK}{name}", chosen["profile"]) for name in arms}
-            rate = chosen["rate"] or None
-            made = [(arm, arm) for arm in arms_in_one_world(list(robots.values()), rate=rate, **settings)]
-            self._period = 1.0 / (rate or next(iter(robots.values())).profile.rate)
+            cell, profile, rate = chosen["workcell"], chosen["profile"], chosen["rate"]
+            robots = {
+                name: load_robot(f"{cell}{MARK}{name}", profile).at_rate(rate) for name in load_workcell(cell).arms
+            }
+            made = [(arm, arm) for arm in arms_in_one_world(list(robots.values()), **settings)]
+        self._rate = next(iter(robots.values())).profile.rate
+        self._period = 1.0 / self._rate
         return [
             SimulatedArm(self._entities, robot, *plants, namespace, self._report_errors, self._take)
             for (namespace, robot), plants in zip(robots.items(), made, strict=True)
