@@ -25,7 +25,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 
-WRENCH = "/force_torque_sensor_broadcaster/wrench"
+WRENCH = "force_torque_sensor_broadcaster/wrench"
 SHARE = share_directory()
 REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
 REQUIRED["ethercat"] = {"interface": "eth1"}

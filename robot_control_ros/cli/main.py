@@ -30,6 +30,7 @@ from .options import (
     ROBOT,
     SCENE,
     VALUES,
+    WORKCELL,
     CommandParser,
     add_command,
     gain_value,
@@ -100,6 +101,7 @@ def _add_demo(commands: Any) -> None:
     add("--gains", default="", metavar="FILE", help="ROS parameter file")
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
+    add("--workcell", **WORKCELL)
     text = "instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
@@ -121,6 +123,7 @@ def _demo(options: argparse.Namespace) -> int:
         output=options.output,
         scene=options.scene,
         imperfections=options.imperfections,
+        workcell=options.workcell,
         browser=not options.no_page,
         page_parameters={"host": options.host, "port": options.port, "open_browser": options.open},
     )
@@ -349,7 +352,11 @@ def _doctor(options: argparse.Namespace) -> int:
 def _add_docs(commands: Any) -> None:
     add = add_command(commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs)
     add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
-    add("--entries", metavar="KIND", help="entries of a robot, profile, scene, imperfections, drive or topology")
+    add(
+        "--entries",
+        metavar="KIND",
+        help="entries of a robot, workcell, profile, scene, imperfections, drive or topology",
+    )
     add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 

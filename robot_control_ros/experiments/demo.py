@@ -6,17 +6,20 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..bringup import SETUPS, environment, page
+from ..bringup import SETUPS, NodeSpec, environment, page
 from ..bringup.processes import Processes
-from ..core.errors import ConfigError, HardwareFault, missing_extra
+from ..bringup.workcell_system import FIRST_PORT
+from ..core.errors import ConfigError, HardwareFault, missing_extra, refused
 from ..dashboard.access import check_host
 from ..robot.configuration import RobotConfig, load_robot
+from ..robot.workcell import MARK, load_workcell
 from ..simulation.log import Log
 from ..simulation.scene import load_scene
 
@@ -34,6 +37,7 @@ def demo(
     output: str = ".",
     scene: str = "",
     imperfections: str = "",
+    workcell: str = "",
     browser: bool = True,
     page_parameters: Mapping[str, Any] | None = None,
 ) -> int:
@@ -41,6 +45,7 @@ def demo(
 
     Args:
         robot, law, gains, scene, imperfections: see :data:`robot_control_ros.bringup.SETUPS`.
+        workcell: several arms in place of `robot`, each with a page; what is shown is of the first arm.
         live: show the live line.
         seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
         output: folder for the plot and the CSV file that are written without the page.
@@ -55,15 +60,24 @@ def demo(
     page_parameters = page_parameters or {}
     _check_options(seconds, browser, page_parameters)
     os.environ.update(environment())
+    given = {"law": law, "gains": gains, "scene": scene}
+    if workcell:
+        if imperfections:
+            raise refused("imperfections", imperfections, "must be empty: a work cell's arms have none")
+        robots = {arm: f"{workcell}{MARK}{arm}" for arm in load_workcell(workcell).arms}
+        specs = SETUPS["two_arms"].make(workcell=workcell, **given).nodes()
+    else:
+        robots = {"": robot}
+        specs = SETUPS["sim"].make(robot=robot, imperfections=imperfections, **given).nodes()
+    namespace, robot = next(iter(robots.items()))
     config = load_robot(robot)
-    specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene, imperfections=imperfections).nodes()
     from ..nodes.common.running import spinning
 
     _print_start(config, law)
     with (
         Processes(specs) as processes,
-        Processes([page(robot, "sim", **page_parameters)] if browser else []),
-        spinning(lambda: _operator(config, law, scene, browser)) as (operator, spin),
+        Processes(_pages(robots, page_parameters) if browser else []),
+        spinning(lambda: _operator(config, law, scene, browser, namespace)) as (operator, spin),
     ):
         print(operator.plan)
         try:
@@ -74,6 +88,13 @@ def demo(
     if not browser and operator.samples:
         _report(operator, _title(config.name, law, scene, imperfections), Path(output))
     return 0
+
+
+def _pages(robots: Mapping[str, str], parameters: Mapping[str, Any]) -> list[NodeSpec]:
+    """The pages of robots by their namespaces, on ports one after the other."""
+    first = parameters.get("port", FIRST_PORT)
+    pages = (page(robot, "sim", **{**parameters, "port": first + index}) for index, robot in enumerate(robots.values()))
+    return [replace(spec, namespace=namespace) for namespace, spec in zip(robots, pages, strict=True)]
 
 
 def _title(robot: str, law: str, scene: str, imperfections: str) -> str:
@@ -94,15 +115,17 @@ def _check_options(seconds: float | None, browser: bool, page_parameters: Mappin
         raise missing_extra("the page (--no-page does without)", "viser", "dashboard")
 
 
-def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
+def _operator(config: RobotConfig, law: str, scene: str, browser: bool, namespace: str) -> Any:
     from ..nodes.demo.key_operator import KeyOperator
     from ..nodes.demo.keyboard import Keyboard
     from ..nodes.demo.operator import Operator
     from ..nodes.demo.spectator import Spectator
 
     if browser:
-        return Spectator()
-    return KeyOperator(config, law, load_scene(scene), Keyboard()) if scene else Operator(config, law)
+        return Spectator(namespace)
+    if scene:
+        return KeyOperator(config, law, load_scene(scene), Keyboard(), namespace)
+    return Operator(config, law, namespace)
 
 
 def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:

@@ -33,8 +33,8 @@ class KeyOperator(Operator):
         leads: what is led.
     """
 
-    def __init__(self, robot: RobotConfig, law: str, scene: Scene, keyboard: Keyboard) -> None:
-        super().__init__(robot, law)
+    def __init__(self, robot: RobotConfig, law: str, scene: Scene, keyboard: Keyboard, namespace: str = "") -> None:
+        super().__init__(robot, law, namespace)
         self.keyboard: Keyboard = keyboard
         if keyboard.usable:
             self.length = 0.0

@@ -30,8 +30,8 @@ class Operator(Spectator):
 
     length = 20.0
 
-    def __init__(self, robot: RobotConfig, law: str) -> None:
-        super().__init__()
+    def __init__(self, robot: RobotConfig, law: str, namespace: str = "") -> None:
+        super().__init__(namespace)
         self.samples: list[LogSample] = []
         self._mode = law_class(law).mode
         self._robot = robot
