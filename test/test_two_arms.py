@@ -53,8 +53,8 @@ def ros(tmp_path_factory):
 @pytest.fixture(scope="module")
 def robots(ros):
     with (
-        Robot("ur5e", namespace="/left", timeout=SLOW, lost_after=SLOW) as left,
-        Robot(namespace="right", timeout=SLOW, lost_after=SLOW) as right,
+        Robot("two_ur5e#left", timeout=SLOW, lost_after=SLOW) as left,
+        Robot("ur5e", namespace="/right", timeout=SLOW, lost_after=SLOW) as right,
     ):
         yield left, right
 

@@ -21,6 +21,7 @@ from ..nodes.common.controller_client import ControllerClient
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
+from ..robot.workcell import MARK
 from .backend import Value
 from .controller_watch import ControllerWatch
 from .ros_thread import RosThread
@@ -44,7 +45,8 @@ class RosBackend:
         self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
     ) -> None:
         self.feed = feed = StateFeed()
-        self._name = name = "/" + "/".join(filter(None, (namespace.strip("/"), controller.strip("/"))))
+        parts = namespace.strip("/") or robot.partition(MARK)[2], controller.strip("/")
+        self._name = name = "/" + "/".join(filter(None, parts))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
         self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
         entities = self._ros.entities
