@@ -8,7 +8,7 @@ from ..robot.workcell import MARK, load_workcell
 from ..simulation.scene import load_scene
 from .package_nodes import CONTROL, RATE, control, page
 from .parameter_files import number, portable
-from .system import Argument, Given, NodeSpec, Setup, System, stages
+from .system import Argument, Given, NodeSpec, Setup, System, Value, Xacro, stages
 
 FIRST_PORT = 8080  # of the first arm's page; the next arms have the next ports
 
@@ -26,7 +26,12 @@ def workcell(given: Given) -> System:
     if profile == "sim":
         if given["scene"]:
             load_scene(given["scene"])
-        world = {"workcell": cell, "rate": rate, "scene": portable(given["scene"]), "pacing": given["pacing"]}
+        world: dict[str, Value | Xacro] = {
+            "workcell": cell,
+            "rate": rate,
+            "scene": portable(given["scene"]),
+            "pacing": given["pacing"],
+        }
         specs.append(NodeSpec("simulator", "simulator", world))
     for index, arm in enumerate(load_workcell(given["workcell"]).arms):
         own = {**given, "robot": f"{cell}{MARK}{arm}", "namespace": arm, "dashboard": "false"}

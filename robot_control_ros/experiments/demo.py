@@ -60,15 +60,7 @@ def demo(
     page_parameters = page_parameters or {}
     _check_options(seconds, browser, page_parameters)
     os.environ.update(environment())
-    given = {"law": law, "gains": gains, "scene": scene}
-    if workcell:
-        if imperfections:
-            raise refused("imperfections", imperfections, "must be empty: a work cell's arms have none")
-        robots = {arm: f"{workcell}{MARK}{arm}" for arm in load_workcell(workcell).arms}
-        specs = SETUPS["two_arms"].make(workcell=workcell, **given).nodes()
-    else:
-        robots = {"": robot}
-        specs = SETUPS["sim"].make(robot=robot, imperfections=imperfections, **given).nodes()
+    specs, robots = _system(robot, workcell, imperfections, law=law, gains=gains, scene=scene)
     namespace, robot = next(iter(robots.items()))
     config = load_robot(robot)
     from ..nodes.common.running import spinning
@@ -88,6 +80,16 @@ def demo(
     if not browser and operator.samples:
         _report(operator, _title(config.name, law, scene, imperfections), Path(output))
     return 0
+
+
+def _system(robot: str, workcell: str, imperfections: str, **given: str) -> tuple[list[NodeSpec], dict[str, str]]:
+    """The nodes, and the robots by their namespaces."""
+    if not workcell:
+        return SETUPS["sim"].make(robot=robot, imperfections=imperfections, **given).nodes(), {"": robot}
+    if imperfections:
+        raise refused("imperfections", imperfections, "must be empty: a work cell's arms have none")
+    robots = {arm: f"{workcell}{MARK}{arm}" for arm in load_workcell(workcell).arms}
+    return SETUPS["two_arms"].make(workcell=workcell, **given).nodes(), robots
 
 
 def _pages(robots: Mapping[str, str], parameters: Mapping[str, Any]) -> list[NodeSpec]:
