@@ -57,15 +57,12 @@ def demo(
         ConfigError: an argument that can't be used, or the page's library is missing.
         HardwareFault: a process ended, or no telemetry came.
     """
-    page_parameters = page_parameters or {}
-    _check_options(seconds, browser, page_parameters)
-    os.environ.update(environment())
+    page_parameters = _checked(seconds, browser, page_parameters or {})
     specs, robots = _system(robot, workcell, imperfections, law=law, gains=gains, scene=scene)
-    namespace, robot = next(iter(robots.items()))
-    config = load_robot(robot)
+    namespace, config = next((name, load_robot(each)) for name, each in robots.items())
     from ..nodes.common.running import spinning
 
-    _print_start(config, law)
+    _enter_domain(config, law)
     with (
         Processes(specs) as processes,
         Processes(_pages(robots, page_parameters) if browser else []),
@@ -103,18 +100,22 @@ def _title(robot: str, law: str, scene: str, imperfections: str) -> str:
     return ", ".join(filter(None, (f"{robot} under {law}", scene and f"scene {scene}", imperfections)))
 
 
-def _print_start(config: RobotConfig, law: str) -> None:
+def _enter_domain(config: RobotConfig, law: str) -> None:
+    """Take the ROS domain of the demonstration, and print how to join it."""
+    os.environ.update(environment())
     print(f"{config.description or config.name} under {law}")
     settings = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
     print(f"To join from another terminal: export {settings}")
 
 
-def _check_options(seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]) -> None:
+def _checked(seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters of the page, where they and the other options can be used."""
     check_host(page_parameters.get("host", "127.0.0.1"))
     if seconds is not None and not seconds >= 0.0:
         raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
     if browser and find_spec("viser") is None:
         raise missing_extra("the page (--no-page does without)", "viser", "dashboard")
+    return page_parameters
 
 
 def _operator(config: RobotConfig, law: str, scene: str, browser: bool, namespace: str) -> Any:
