@@ -11,6 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ...core.errors import refused
 from ...robot.configuration import RobotConfig
+from ...robot.description import prefixed
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Scene, Shape
 from ..common.entities import Entities
@@ -96,7 +97,9 @@ class SceneTopics:
         tool = self._scene.tool
         if tool is None:
             return []
-        marker = _make_marker("tool", 1, self._scene.tool_link or self._robot.tip, tool, _COLOURS["fixed"])
+        robot, link = self._robot, self._scene.tool_link
+        frame = prefixed(link, robot.prefix) if link else robot.tip
+        marker = _make_marker("tool", 1, frame, tool, _COLOURS["fixed"])
         marker.frame_locked = True
         fill_pose(marker.pose, tool.pose)
         return [marker]
