@@ -216,6 +216,7 @@ def test_killing_one_controller_changes_no_bit_of_the_others_commands(tmp_path):
     count = min(len(both), len(alone))
     assert count > 2200
     np.testing.assert_array_equal(both[:count], alone[:count])
+    print(f"{count} commands of the right arm are the same to the bit")
 
 
 # --- two arms at full rate ---

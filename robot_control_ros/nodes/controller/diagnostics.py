@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Mapping
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
@@ -154,11 +153,12 @@ class LoopMonitor:
             values |= _margins(self._loop)
         if self._refusal:
             values["last refusal"] = self._refusal
-        newest = (self._latencies.count - 1) % RING_SIZE
-        for name, times in zip(("response", "state age"), self._latencies.samples(), strict=True):
-            if times.size and abs(times[newest]) < MAX_AGE:
-                p50, p99 = np.percentile(times, (50, 99))
-                values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
+        if self._latencies.count:
+            newest = self._latencies.samples()[:, (self._latencies.count - 1) % RING_SIZE]
+            percentiles = self._latencies.percentiles((50.0, 99.0))
+            for name, last, (p50, p99) in zip(("response", "state age"), newest, percentiles, strict=True):
+                if abs(last) < MAX_AGE:
+                    values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
         for name, value in self._loop.timing().items():
             label = _COUNTERS.get(name)
             values[label or f"{name} [us]"] = f"{value if label else value * 1e6:.0f}"
