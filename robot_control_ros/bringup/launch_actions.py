@@ -105,13 +105,13 @@ def _action(spec: Part) -> Any:
         executable=spec.executable,
         # It would name all nodes of the process: Humble's controller manager has its controllers' nodes in it, too.
         name=spec.name if spec.package == PACKAGE else None,
-        namespace=spec.namespace,
         exec_name=spec.full_name.replace("/", "_"),
         parameters=[*spec.parameter_files, *([parameters] if parameters else [])],
         remappings=list(spec.remappings.items()),
         arguments=list(spec.arguments),
         output="screen",
         emulate_tty=True,
+        **({"namespace": spec.namespace} if spec.namespace else {}),
     )
 
 
