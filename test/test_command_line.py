@@ -14,6 +14,7 @@ from robot_control_ros.cli.main import command_parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
 FREE = {
+    "--prefix": "any text",
     "--browser": "a program",
     "--browsers": "only with --page",
     "--controller": "asked for by name",
@@ -34,7 +35,17 @@ NEEDED = {
     "ethercat icube": ["--output", "made"],
 }
 NAMES = ("--robot", "--law", "--scene", "--topology", "--profile", "--entries", "--interface", "--host", "--callback")
-NAMES += ("--gains", "--set", "--base", "--tip", "--measured", "--imperfections", "--simulated", "--joints")
+NAMES += (
+    "--gains",
+    "--set",
+    "--base",
+    "--tip",
+    "--measured",
+    "--imperfections",
+    "--simulated",
+    "--joints",
+    "--workcell",
+)
 FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults")
 UNUSABLE = "nonsense.invalid"
 
