@@ -1,8 +1,9 @@
-"""Teleoperation: a gamepad, a SpaceMouse, a tracked hand or another arm leads the tip; see docs/teleop.md."""
+"""Teleoperation: a gamepad, a SpaceMouse, a hand, another arm or a program leads the arm; see docs/teleop.md."""
 
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import Joy
 
-from ...core.errors import RobotControlError, refused, unknown
+from ...core.errors import ConfigError, RobotControlError, refused, unknown
 from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
 from ...laws.spring.bounded_spring import BoundedSpring
@@ -22,15 +23,17 @@ from ..common.running import run
 from .coupling import ArmCoupling
 from .feedback import Feedback
 from .hand_input import DEVICES, Clutch, Device, HeldButton, scale_deflection
+from .joint_jog import JointJogInput
 from .leader import LeaderArm
+from .motion_update import MotionUpdateInput
 
-INPUTS = ("joy", "twist", "twist_stamped", "pose", "leader")
+INPUTS = ("joy", "twist", "twist_stamped", "pose", "leader", "joint_jog", "motion_update")
 ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
 LOOK_PERIOD = 0.05  # s between two looks whether the hand's pose still comes
 
 _PARAMETERS = {
     "controller": ("controller", "Name of the controller node."),
-    "input": ("joy", "What leads: joy, twist, twist_stamped, pose or leader."),
+    "input": ("joy", "What leads: {inputs}."),
     "leader": ("leader", "Name of the controller node of the arm that leads."),
     "device": ("game_controller", "How joy is read: {devices}."),
     "button": (-2, "Button of joy that must be held; -1 for none, -2 for the device's own."),
@@ -40,6 +43,7 @@ _PARAMETERS = {
 _NUMBERS = {
     "linear_scale": (0.1, 0.0, 2.0, "Velocity at full deflection [m/s]."),
     "angular_scale": (0.5, 0.0, 5.0, "Angular velocity at full deflection [rad/s]."),
+    "joint_scale": (0.5, 0.0, 10.0, "Velocity of a joint at full deflection [rad/s], for joint_jog."),
     "dead_band": (0.05, 0.0, 0.9, "Deflection that counts as none."),
     "pose_scale": (1.0, 0.01, 10.0, "Displacement of the tip over that of the hand."),
     "timeout": (0.2, 0.02, 5.0, "Time without a pose of the hand or an arm after which it must grip anew [s]."),
@@ -57,13 +61,15 @@ class TeleopNode(Node):
 
     def __init__(self) -> None:
         super().__init__("teleop")
-        chosen = declare(self, _PARAMETERS, _NUMBERS, {"devices": ", ".join(DEVICES)})
+        chosen = declare(self, _PARAMETERS, _NUMBERS, {"devices": ", ".join(DEVICES), "inputs": ", ".join(INPUTS)})
         self._chosen, self._kind = chosen, chosen["input"]
         if self._kind not in INPUTS:
             raise unknown("input", self._kind, INPUTS)
         self._device = self._choose_device()
         usual = -1 if self._kind == "leader" else self._device.button
         button = usual if chosen["button"] == -2 else chosen["button"]
+        if self._kind == "motion_update" and not chosen["frame"]:
+            raise refused("frame", "", "must be the tip's name in the description, such as tool0")
         if self._kind == "pose" and button < 0:
             raise refused("button", button, "must be 0 or more: with poses a held button is the grip", 0)
         self._button = HeldButton(button if self._kind in ("joy", "pose", "leader") else -1)
@@ -90,8 +96,7 @@ class TeleopNode(Node):
         return DEVICES[device]
 
     def _make_entities(self, axes: Array) -> None:
-        entities, chosen = self._entities, self._chosen
-        controller = chosen["controller"]
+        entities, chosen, controller = self._entities, self._chosen, self._chosen["controller"]
         self._twists = entities.publisher(TwistStamped, f"{controller}/target_twist")
         self._poses = entities.publisher(PoseStamped, f"{controller}/target_pose")
         self._feedback = Feedback(entities, controller, chosen["full_force"], chosen["force_scale"], axes)
@@ -107,12 +112,16 @@ class TeleopNode(Node):
             entities.timer(LOOK_PERIOD, self._look)
         if self._kind == "leader":
             self._leader = self._make_leader(axes)
+        if self._kind == "joint_jog":
+            kind = message_type("control_msgs", "JointJog")
+            self._jog = JointJogInput(entities, kind, controller, chosen["joint_scale"], chosen["timeout"])
+        if self._kind == "motion_update":
+            kind = message_type("aic_control_interfaces", "MotionUpdate")
+            self._updates = MotionUpdateInput(entities, kind, controller, chosen["frame"])
 
     def _make_leader(self, axes: Array) -> LeaderArm:
-        chosen, stiffness = (
-            self._chosen,
-            np.repeat((self._chosen["stiffness"], self._chosen["rotational_stiffness"]), 3),
-        )
+        chosen = self._chosen
+        stiffness = np.repeat((chosen["stiffness"], chosen["rotational_stiffness"]), 3)
         spring = BoundedSpring(np.diag(stiffness), chosen["max_force"], chosen["max_torque"])
         coupling = ArmCoupling(axes, chosen["pose_scale"], chosen["force_scale"], spring)
         arms = chosen["leader"], chosen["controller"]
@@ -188,6 +197,19 @@ class TeleopNode(Node):
             self._clutch.release()
             self._button.release()
             self.get_logger().warning("no pose of the hand: the tip stays at the last one; grip anew")
+
+
+def message_type(package: str, name: str) -> type:
+    """The class of a message of a package that isn't installed everywhere.
+
+    Raises:
+        ConfigError: it isn't installed here.
+    """
+    try:
+        found: type = getattr(import_module(f"{package}.msg"), name)
+    except ImportError as error:
+        raise ConfigError(f"this input needs the messages of {package}: install it first", name=package) from error
+    return found
 
 
 def _deflection(message: Any) -> Array:
