@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .guarded_server import STALL
 from .identification_panel import IdentificationPanel
+from .jog_panel import JogPanel
 from .link import RobotLink
 from .markup import AMBER, note
 from .numbers.goal_panel import GoalPanel
@@ -92,6 +94,7 @@ class Page(WebPage):
     def _stop(self) -> None:
         """Runs in the server's thread, so that a page that is busy still stops."""
         self._link.stop(self.thread.reply())
+        self._jog.stop()
         self.thread.post(self.target.stop)
 
     # --- the view ---
@@ -149,6 +152,9 @@ class Page(WebPage):
         self._actions = self._add_requests(
             "Robot", ACTIONS, "Set the target to the present pose; move home; tare; end a reaction."
         )
+        with gui.add_folder("Move with keys", expand_by_default=False):
+            self._jog = JogPanel(gui, link)
+            self.bar.on_jog = self._jog.take
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)
@@ -219,8 +225,12 @@ class Page(WebPage):
         before, self._drawn_at = self._drawn_at, time.monotonic()
         if self._drawn_at - before > STALL:
             self.target.stop()  # what was dragged then is an old command
+            self._jog.stop()
         lost = "" if self._paused.value and health.answers else health.lost
-        self.bar.show(summarize(health, self._link.law(), lost, self._state.refusal))
+        if self._jog.draw(health.commands and not lost):
+            self.target.release()
+        state = summarize(health, self._link.law(), lost, self._state.refusal)
+        self.bar.show(replace(state, jogs=self._jog.on))
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
             self._gains.draw(health.answers)
