@@ -10,7 +10,7 @@ import numpy as np
 
 from ..control.loop import ControlLoop
 from ..core.errors import ConfigError
-from ..core.types import Array, Command, RobotState
+from ..core.types import Array, Command
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics
 from ..simulation.in_process import lockstep
@@ -48,7 +48,6 @@ def rows(poses: int, delay: float, lasting: float = LASTING) -> list[ContactRow]
     ]
     steps = np.abs(np.diff([each.torque for each in cycles], axis=0)) * RATE / np.array(robot.effort_rate)
     found.append(at_most(head + "largest torque rate over its limit", float(steps.max()), 1.0 + ROUNDING))
-    found.append(at_most(head + "refused chunks of those that came, %", 100.0 * cycles[-1].refused, 5.0))
     for name, speeds in (("reference", [each.reference for each in cycles]), ("tip", [each.tip for each in cycles])):
         slowest = 100.0 * float(np.array(speeds)[_judged(len(cycles), delay)].min()) / SPEED
         found.append(
@@ -65,13 +64,12 @@ def first_torque(cycle: int = 25) -> ContactRow:
 
 
 class PolicyCycle(NamedTuple):
-    """What is judged of a cycle: reference's acceleration (6,), torque (n,), speeds along the line, share refused."""
+    """What is judged of a cycle: reference's acceleration (6,), torque (n,), speeds along the line."""
 
     acceleration: Array
     torque: Array
     reference: float
     tip: float
-    refused: float
 
 
 def _arm(robot: RobotConfig) -> tuple[MujocoPlant, ControlLoop]:
@@ -114,29 +112,27 @@ def _follow(robot: RobotConfig, poses: int, delay: float, lasting: float) -> Ite
     plant, loop = _arm(robot)
     loop.motion.stream.set({"delay": delay})
     loop.motion.stream.finish()
-    start, came, refused = loop.model.at(np.array(robot.home)).pose, 0, 0
+    start = loop.model.at(np.array(robot.home)).pose
     waiting = _chunks(start, poses, lasting)
     due: list[tuple[float, float]] = []
     for state, kin, command in lockstep(plant, loop, round(lasting * RATE)):
-        yield _cycle(loop, state, kin, command, refused / max(came, 1))
+        yield _cycle(loop, kin, command)
         while waiting and waiting[0].arrival <= state.time:
             chunk = waiting.pop(0)
-            came += 1
             try:
                 loop.motion.follow_tip(chunk.times - state.time, chunk.poses)
             except ConfigError:  # it came after a newer one
-                refused += 1
                 continue
             due.append((float(chunk.times[0]) + delay, chunk.stiffness))
         while due and due[0][0] <= state.time:
             loop.running.gains.set({"stiffness": [due.pop(0)[1]] * 3 + [50.0] * 3})
 
 
-def _cycle(loop: ControlLoop, state: RobotState, kin: RobotDynamics, command: Command, refused: float) -> PolicyCycle:
+def _cycle(loop: ControlLoop, kin: RobotDynamics, command: Command) -> PolicyCycle:
     reference, rest = loop.reference, np.zeros(6)
     acceleration = rest if reference.acceleration is None else reference.acceleration
     twist = rest if reference.twist is None else reference.twist
-    return PolicyCycle(acceleration.copy(), command.values.copy(), abs(twist[1]), abs(kin.twist[1]), refused)
+    return PolicyCycle(acceleration.copy(), command.values.copy(), abs(twist[1]), abs(kin.twist[1]))
 
 
 def _norms(values: Array) -> Array:
@@ -147,8 +143,8 @@ def _norms(values: Array) -> Array:
 def _judged(count: int, delay: float) -> Array:
     """Which cycles are away from the turns of the line."""
     t = np.arange(count) / RATE - delay
-    turn, half = LENGTH / SPEED, LENGTH / SPEED / 2.0
-    return np.asarray((t > AWAY) & (np.abs((t - half + turn / 2.0) % turn - turn / 2.0) > AWAY))
+    turn = LENGTH / SPEED
+    return np.asarray((t > AWAY) & (np.abs(t % turn - turn / 2.0) > AWAY))
 
 
 def main() -> int:
