@@ -11,7 +11,9 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from ros_support import Ros
 
-from robot_control_ros.nodes.common.messages import read_pose, vector
+from robot_control_ros.nodes.common.messages import fill_vector, read_pose, vector
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.long]
 
@@ -22,6 +24,7 @@ DAMPER = {
     "impedance.damping": [80.0] * 3 + [8.0] * 3,
 }
 PUSH = 12.0  # N
+HOME = RobotModel.of(load_robot("ur5")).at(np.array(load_robot("ur5").home)).pose
 
 
 def start_arm(ros, side, scene, **gains):
@@ -48,7 +51,7 @@ def test_a_pushed_leader_presses_the_follower_to_a_wall_and_feels_it_and_a_lost_
         ros.until(lambda: len(felt) and len(poses), "both arms")
         start, hand = read_pose(poses.last.pose)[:3, 3], WrenchStamped()
         hand.header.frame_id = "tool0"
-        hand.wrench.force.z = PUSH  # the leader's tool points where the wall is, too
+        fill_vector(hand.wrench.force, HOME[:3, :3].T @ (PUSH, 0.0, 0.0))  # the wall is along x
 
         def contact():
             return float(np.linalg.norm(vector(contacts.last.wrench.force))) if len(contacts) else 0.0
