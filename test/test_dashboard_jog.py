@@ -2,33 +2,18 @@
 
 import numpy as np
 import pytest
-from browser import Browser as Window
-from browser import chromium
-from dashboard_support import Browser, FakeLink, connect, free_port, until
-
-from robot_control_ros.dashboard.page import Page
+from browser import Browser, chromium
+from dashboard_support import connect, until
 
 SWITCH = "Keys and gamepad"
-
-
-@pytest.fixture
-def link():
-    return FakeLink()
-
-
-@pytest.fixture
-def page(link):
-    made = Page(link, port=free_port())
-    yield made
-    made.close()
 
 
 def bar(page, address=""):
     return connect((address or page.address).replace("/?", "/bar?"))
 
 
-def test_a_deflection_moves_the_tip_in_the_chosen_axes_until_it_ends(link, page):
-    browser, robot = Browser(page), link.robot
+def test_a_deflection_moves_the_tip_in_the_chosen_axes_until_it_ends(link, page, browser):
+    robot = link.robot
     with bar(page) as keys:
         keys.send("jog 1 0 0 0 0 0")  # not yet switched on
         browser.set(SWITCH, True)
@@ -46,8 +31,7 @@ def test_a_deflection_moves_the_tip_in_the_chosen_axes_until_it_ends(link, page)
         until(lambda: not link.twists[-1][0].any(), "a stop")
 
 
-def test_only_those_who_may_control_move_the_tip_and_nonsense_moves_nothing(link, page):
-    browser = Browser(page)
+def test_only_those_who_may_control_move_the_tip_and_nonsense_moves_nothing(link, page, browser):
     browser.set(SWITCH, True)
     with bar(page, page.look_address) as looking, bar(page) as keys:
         looking.send("jog 1 0 0 0 0 0")
@@ -58,8 +42,7 @@ def test_only_those_who_may_control_move_the_tip_and_nonsense_moves_nothing(link
     assert not any(twist[0] for twist, _ in link.twists)
 
 
-def test_after_stop_a_held_key_must_be_let_go_first(link, page):
-    browser = Browser(page)
+def test_after_stop_a_held_key_must_be_let_go_first(link, page, browser):
     browser.set(SWITCH, True)
     with bar(page) as keys:
         keys.send("jog 1 0 0 0 0 0")
@@ -94,7 +77,7 @@ def test_keys_and_gamepad_of_a_browser_move_the_tip_while_they_are_held(link, pa
     def stops():
         return not link.twists[-1][0].any()
 
-    with Window(page.address, 1000, 700) as window:
+    with Browser(page.address, 1000, 700) as window:
         window.wait(lambda: window.shows("Move with keys"), "the page")
         window.click("Move with keys")
         key("Down", "KeyW")
