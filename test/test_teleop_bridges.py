@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from robot_control_ros.nodes.teleop.joint_jog import LEAD, JointJogging
+from robot_control_ros.nodes.teleop.node import message_type
 
 MEASURED = {"shoulder": 0.3, "elbow": -1.0}
 
@@ -55,8 +56,7 @@ def ros(tmp_path, monkeypatch):
 @pytest.mark.ros
 @pytest.mark.long
 def test_joint_commands_of_servo_move_the_joints_targets(ros):
-    from control_msgs.msg import JointJog
-
+    JointJog = message_type("control_msgs", "JointJog")
     ros.start("teleop", {"input": "joint_jog"}, remappings={"joint_jog": "/servo_node/delta_joint_cmds"})
     states, jogs = ros.publisher(JointState, "joint_states"), ros.publisher(JointJog, "/servo_node/delta_joint_cmds")
     targets = ros.subscribe(JointState, "controller/target_joint")
@@ -75,8 +75,7 @@ def test_joint_commands_of_servo_move_the_joints_targets(ros):
 @pytest.mark.ros
 @pytest.mark.long
 def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros):
-    from aic_control_interfaces.msg import MotionUpdate, make
-
+    MotionUpdate, make = (message_type("aic_control_interfaces", name) for name in ("MotionUpdate", "make"))
     ros.start(
         "teleop", {"input": "motion_update", "frame": "tool0"}, remappings={"pose_commands": "/aic/pose_commands"}
     )
