@@ -46,7 +46,7 @@ class JogPanel:
 
     def stop(self) -> None:
         """What is held must be let go first."""
-        self._must_release = True
+        self._must_release = bool(self._deflection.any())
 
     def draw(self, commands: bool) -> bool:
         """Send the twist that is wanted, if the controller commands the robot; returns whether the tip is moved."""
