@@ -18,6 +18,7 @@ from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleSt
 from ..core.types import Array
 from ..dashboard.link import Parameter, RequestResult
 from ..nodes.common.controller_client import ControllerClient
+from ..nodes.common.gripper_commands import RosGripper
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
@@ -60,6 +61,7 @@ class RosBackend:
             self._connect(timeout)
             self.config = config = load_robot(self._controller.robot, self._controller.profile)
             self.model = RobotModel.of(config)
+            self.gripper = self._gripper(namespace)
             if robot and load_robot(robot).name != config.name:
                 raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)
         except BaseException:
@@ -177,6 +179,15 @@ class RosBackend:
             self._replies[key] = message
 
     # --- the beginning ---
+
+    def _gripper(self, namespace: str) -> RosGripper | None:
+        """What leads the robot's gripper, in the namespace of the controller."""
+        gripper, place = self.config.gripper, f"/{namespace.strip('/')}".rstrip("/")
+        if gripper is None:
+            return None
+        states = self.config.profile.joint_states
+        states = states if states.startswith("/") else f"{place}/{states}"
+        return RosGripper(self._ros.node, self._ros.entities, gripper, states, place)
 
     def _connect(self, timeout: float) -> None:
         end = time.monotonic() + timeout

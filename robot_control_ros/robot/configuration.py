@@ -165,6 +165,11 @@ def split_gripper(name: str) -> tuple[str, str]:
     return (robot, gripper) if plus and (robot in robot_names() or robot.endswith((".yaml", ".yml"))) else (name, "")
 
 
+def equipped(robot: str, gripper: str) -> str:
+    """The name of a robot with a gripper, for :func:`load_robot`; without one (empty) that of the robot."""
+    return f"{robot}+{gripper}" if gripper else robot
+
+
 def robot_names() -> list[str]:
     """Names of the robots of this package."""
     return config_names("robots")
@@ -204,4 +209,3 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
         robot = RobotConfig(**values)
         gripper = gripper or robot.gripper_name
         return robot if not gripper else robot.with_gripper(load_gripper(gripper))
-

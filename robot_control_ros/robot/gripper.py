@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
@@ -42,7 +43,7 @@ class GripperPayload(NamedTuple):
 
 
 def _falling(widths: tuple[float, ...]) -> tuple[float, ...]:
-    if len(widths) < 2 or not all(a > b for a, b in zip(widths, widths[1:], strict=False)):
+    if len(widths) < 2 or not all(a > b for a, b in pairwise(widths)):
         raise refused("widths", list(widths), "must be two or more, falling from open to closed")
     return widths
 
@@ -74,9 +75,7 @@ class GripperConfig:
     force: tuple[float, float] = entry(size=2, lower=0.0, unit="N", doc="Least and largest force of a finger.")
     default_force: float = entry(above=0.0, unit="N", doc="Force of a finger where a command names none.")
     speed: float = entry(above=0.0, unit="m/s", doc="Largest speed of the width.")
-    tolerance: float = entry(
-        above=0.0, unit="m", doc="Difference of the width up to which a target counts as reached."
-    )
+    tolerance: float = entry(above=0.0, unit="m", doc="Difference of the width up to which a target counts as reached.")
     controller: str = entry(doc="Takes the commands: its action `gripper_cmd`, or its topic `commands`.")
     action: str = entry(ACTIONS[0], choices=ACTIONS, doc="Type of the action, of control_msgs.")
     file: str = ""
@@ -202,6 +201,15 @@ class Grip(NamedTuple):
     holding: bool
 
 
+def describe_grip(grip: Grip | None) -> str:
+    """What the fingers do, for people."""
+    if grip is None:
+        return "no joint state yet"
+    force = "" if math.isnan(grip.force) else f", {max(grip.force, 0.0):.0f} N"
+    what = "holds something" if grip.holding else "at rest" if grip.rests else "moves"
+    return f"{1e3 * grip.width:.1f} mm{force}, {what}"
+
+
 class GripMonitor:
     """Makes a :class:`Grip` of each state of the driven joint.
 
@@ -232,6 +240,31 @@ class GripMonitor:
             presses = self._target is not None and width - gripper.width(self._target) > gripper.tolerance
         self.grip = Grip(width, force, rests, rests and presses)
         return self.grip
+
+
+class Fingers(Protocol):
+    """What leads the fingers of a gripper: in a simulation, or over ROS.
+
+    Attributes:
+        config: of the gripper.
+        ready: whether somebody takes commands.
+        grip: what the fingers do; None before the first joint state.
+        refusal: why the last command was refused; empty where it was not.
+    """
+
+    config: GripperConfig
+
+    @property
+    def ready(self) -> bool: ...
+
+    @property
+    def grip(self) -> Grip | None: ...
+
+    @property
+    def refusal(self) -> str: ...
+
+    def command(self, position: float, force: float) -> None:
+        """Send the driven joint to a position, with a force of each finger [N]; ConfigError out of range."""
 
 
 def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:

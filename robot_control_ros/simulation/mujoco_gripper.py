@@ -49,8 +49,11 @@ class MujocoGripper:
 
     Attributes:
         config: of the gripper.
-        grip: what the fingers do.
+        target: position that the driven joint was sent to [rad or m].
+        ready, refusal: see :class:`~..robot.gripper.Fingers`.
     """
+
+    ready, refusal = True, ""
 
     def __init__(self, model: Any, data: Any, gripper: GripperConfig) -> None:
         self.config, self._model, self._data = gripper, model, data
@@ -78,7 +81,7 @@ class MujocoGripper:
             ConfigError: one of them is out of range; the last command stays.
         """
         target, force = self.config.check_position(position), self.config.check_force(force)
-        self._target, self._force = target, force
+        self.target, self._force = target, force
         self._monitor.command(target)
 
     def reset(self) -> None:
@@ -96,7 +99,7 @@ class MujocoGripper:
         limit, most = self._force * lever, self.config.speed / lever * dt
         self._model.actuator_forcerange[self._actuator] = -limit, limit
         present = self._data.ctrl[self._actuator]
-        self._data.ctrl[self._actuator] = present + min(max(self._target - present, -most), most)
+        self._data.ctrl[self._actuator] = present + min(max(self.target - present, -most), most)
 
     def update(self) -> Grip:
         """Take the present state in, once a period."""
