@@ -120,12 +120,13 @@ def _add_gripper(commands: Any) -> None:
 
 
 def _gripper(robot: Any, options: argparse.Namespace) -> str:
-    from ..robot.gripper import describe_grip
+    from ..robot.gripper import REST_TIME, describe_grip
 
     gripper, chosen = robot.gripper, {"force": options.force, "timeout": options.seconds}
     if options.target in ("open", "close"):
         return describe_grip(getattr(gripper, options.target)(**chosen))
     if not options.target:
+        robot.wait(2.0 * REST_TIME)
         return describe_grip(gripper.state)
     try:
         width = float(options.target)

@@ -34,7 +34,7 @@ class Gripper:
 
     @property
     def state(self) -> Grip:
-        """Width, force, and whether it holds something.
+        """Width, force, and whether it holds something; to a client that has just come, fingers move for 0.3 s.
 
         Raises:
             StaleStateError: the joint states have not had the gripper's joint within 5 s.

@@ -1,0 +1,109 @@
+"""A gripper over DDS: commands by topic, the client, the shell; who is lost opens nothing."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+
+from ros_support import Ros
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_control_ros import ConfigError, Robot
+from robot_control_ros.nodes.common.entities import Entities
+from robot_control_ros.nodes.common.gripper_commands import RosGripper
+from robot_control_ros.robot.configuration import load_robot
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim]
+NAME = "ur5+robotiq_2f85"
+ROBOT = load_robot(NAME)
+GRIPPER = ROBOT.gripper
+OPEN, CLOSED = GRIPPER.positions
+SLOW = 60.0  # s, for a machine under load
+
+
+def driven(message):
+    return message.position[list(message.name).index(GRIPPER.joint)]
+
+
+def test_commands_move_the_fingers_and_stay_when_nobody_is_there_any_more(tmp_path):
+    with Ros(tmp_path) as ros:
+        ros.start("simulator", {"robot": NAME, "rate": 100.0})
+        states = ros.subscribe(JointState, "joint_states")
+        entities = Entities(ros.node)
+        gripper = RosGripper(ros.node, entities, GRIPPER, "joint_states")
+        ros.until(lambda: gripper.ready and gripper.grip, "the gripper")
+        assert list(states.last.name) == [*ROBOT.joints, GRIPPER.joint]
+        assert len(states.last.velocity) == len(states.last.effort) == len(states.last.name)
+        assert gripper.grip.width == pytest.approx(0.085, abs=1e-3)
+        with pytest.raises(ConfigError):
+            gripper.command(CLOSED, 500.0)
+        gripper.command(CLOSED, 50.0)
+        ros.until(lambda: gripper.grip and gripper.grip.rests, "the fingers rest")
+        assert driven(states.last) == pytest.approx(CLOSED, abs=1e-3)
+        assert not gripper.grip.holding
+        commands = ros.publisher(Float64MultiArray, f"{GRIPPER.controller}/commands")
+        ros.until(lambda: commands.get_subscription_count() > 0, "the simulator listens")
+        for wrong in ([CLOSED + 0.1, 50.0], [OPEN, 1.0], [math.nan, 50.0], [], [OPEN, 50.0, 1.0]):
+            commands.publish(Float64MultiArray(data=wrong))
+        entities.close()
+        ros.node.destroy_publisher(commands)
+        count = len(states)
+        ros.until(lambda: len(states) > count + 60, "longer than the time-out of the arm's commands")
+        assert driven(states.last) == pytest.approx(CLOSED, abs=1e-3)
+
+
+@pytest.mark.long
+def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens_nothing(tmp_path):
+    def run(*arguments, status=0):
+        command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
+        command += ["--lost-after", str(SLOW)]
+        done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    with Ros(tmp_path) as ros:
+        ros.start("simulator", {"robot": NAME, "scene": "pick"})
+        remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
+        given = {"robot": NAME, "autostart": True, "use_sim_time": True}
+        controller = ros.start("controller", given, remappings=remappings)
+        states = ros.subscribe(JointState, "joint_states")
+        with Robot("ur5", timeout=SLOW, lost_after=SLOW) as robot:
+            below = robot.state.reference_pose
+            below[2, 3] = 0.148
+            robot.move_to(below, timeout=SLOW)
+            grip = robot.gripper.close(force=40.0, timeout=SLOW)
+            assert grip.holding
+            assert grip.force == pytest.approx(40.0, abs=1.0)
+            below[2, 3] = 0.25
+            robot.move_to(below, timeout=SLOW)
+            assert robot.gripper.state.holding
+        assert "40 N, holds something" in run()
+        controller.process.kill()
+        ros.until(lambda: len(states) > 300, "longer than the time-out of the arm's commands")
+        assert GRIPPER.width(driven(states.last)) == pytest.approx(grip.width, abs=5e-4)
+
+
+@pytest.mark.long
+def test_the_shell_opens_closes_and_moves_the_fingers(tmp_path):
+    with Ros(tmp_path) as ros:
+        ros.start("simulator", {"robot": NAME, "pacing": "lockstep"})
+        ros.start("controller", {"robot": NAME, "autostart": True, "use_sim_time": True})
+
+        def run(*arguments, status=0):
+            command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
+            done = subprocess.run(
+                [*command, "--lost-after", str(SLOW)], env=ros.environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == status, done.stderr
+            return done.stdout + done.stderr
+
+        assert run("close").startswith("0.")
+        assert "at rest" in run("0.04", "--force", "30")
+        assert "85.0 mm" in run("open")
+        assert "width = 0.2 m: must be within [0, 0.085]" in run("0.2", status=2)
+        assert "must be open, close" in run("wide", status=2)
