@@ -27,7 +27,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 WINDOW, SMALL = (1280, 720), (960, 540)  # px
 CAMERA, NEAR = Camera((1.3, -1.2, 0.85), (0.27, 0.0, 0.3)), Camera((1.05, -1.3, 0.6), (0.1, -0.12, 0.22))
 ASIDE = Camera((0.75, -1.2, 0.5), (0.5, 0.0, 0.12))
-ABOVE = Camera((1.0, -0.55, 0.45), (0.45, 0.08, 0.22))
+ABOVE = Camera((0.9, -0.5, 0.33), (0.49, 0.1, 0.25))
 DRAG = 1.0  # s
 CHECKBOX = "input[type=checkbox]"
 BALL = (0.9, 0.0, 0.1)  # m, where the scene has it

@@ -244,3 +244,13 @@ def test_an_object_is_picked_up_under_impedance_and_its_weight_is_felt(shape, ar
         robot.wait(0.5)
         assert not robot.gripper.state.holding
         np.testing.assert_allclose(robot.wrench[:3], 0.0, atol=0.05)
+
+
+@pytest.mark.sim
+@pytest.mark.long
+def test_the_script_of_the_page_prints_what_stands_there(capsys):
+    pytest.importorskip("mujoco")
+    page = (GRIPPER.urdf_path.parents[2] / "docs/gripper.md").read_text(encoding="utf-8")
+    script, printed = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
+    exec(script, {})
+    assert capsys.readouterr().out == printed

@@ -60,7 +60,7 @@ def gen3(given: Given) -> System:
 def _on_driver(given: Given, robot: str) -> tuple[RobotConfig, dict[str, str]]:
     """The robot under the profile of the driver or of its mock hardware; the arguments with that robot and a law."""
     profile = "mock" if given["use_mock_hardware"] == "true" else "real"
-    robot = equipped(robot, given["gripper"])
+    robot = equipped(robot, given.get("gripper", ""))
     return load_robot(robot, profile), {**given, "robot": robot, "law": given["law"] or DEFAULT_LAWS[profile]}
 
 
@@ -131,7 +131,6 @@ UR = Setup(
 GEN3 = Setup(
     (
         Argument("robot_ip", None, "Address of the arm; any with mock hardware."),
-        GRIPPER,
         LAW,
         *CONTROL[1:],
         MOCK_HARDWARE,

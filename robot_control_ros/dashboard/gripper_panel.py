@@ -25,14 +25,18 @@ class GripperPanel:
         with gui.add_folder("Gripper"):
             buttons = gui.add_button_group("Gripper", (OPEN, CLOSE), hint="It keeps the last command.")
             low, high = 1e3 * config.widths[-1], 1e3 * config.widths[0]
-            self._width = gui.add_slider("Width (mm)", low, high, STEP, high, hint="Between the fingers.")
+            self._width = gui.add_slider("Width [mm]", low, high, STEP, high, hint="Between the fingers.")
             least, most = config.force
             hint = "Of each finger, at most; it goes with the next command."
-            self._force = gui.add_slider("Force (N)", least, most, STEP, config.default_force, hint=hint)
+            self._force = gui.add_slider("Force [N]", least, most, STEP, config.default_force, hint=hint)
             self._text = gui.add_html("")
         places = dict(zip((OPEN, CLOSE), config.positions, strict=True))
-        thread.connect(buttons, lambda label: self._command(places[label]))
+        thread.connect(buttons, lambda label: self._press(places[label]))
         thread.connect(self._width, lambda width: self._command(config.position(min(1e-3 * width, config.widths[0]))))
+
+    def _press(self, position: float) -> None:
+        self._width.value = 1e3 * self._fingers.config.width(position)
+        self._command(position)
 
     def _command(self, position: float) -> None:
         try:

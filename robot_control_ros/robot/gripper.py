@@ -108,8 +108,7 @@ class GripperConfig:
 
     def lever(self, position: float) -> float:
         """Effort of the driven joint per force of a finger [m, or 1]: the change of the width per position."""
-        slopes = np.gradient(self.widths, self._grid) / (self.positions[1] - self.positions[0])
-        return abs(float(np.interp(self._closed(position), self._grid, slopes)))
+        return float(np.interp(self._closed(position), self._grid, self._levers))
 
     def check_force(self, force: float | None) -> float:
         """The force of a command [N]; the default for None.
@@ -137,6 +136,10 @@ class GripperConfig:
     @cached_property
     def _grid(self) -> Array:
         return np.linspace(0.0, 1.0, len(self.widths))
+
+    @cached_property
+    def _levers(self) -> Array:
+        return np.asarray(np.abs(np.gradient(self.widths, self._grid) / (self.positions[1] - self.positions[0])))
 
     # --- description ---
 
