@@ -3,6 +3,9 @@
 import math
 import subprocess
 import sys
+from functools import partial
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -17,6 +20,7 @@ from robot_control_ros import ConfigError, Robot
 from robot_control_ros.nodes.common.entities import Entities
 from robot_control_ros.nodes.common.gripper_commands import RosGripper
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 NAME = "ur5+robotiq_2f85"
@@ -55,6 +59,95 @@ def test_commands_move_the_fingers_and_stay_when_nobody_is_there_any_more(tmp_pa
         count = len(states)
         ros.until(lambda: len(states) > count + 60, "longer than the time-out of the arm's commands")
         assert driven(states.last) == pytest.approx(CLOSED, abs=1e-3)
+
+
+class FakeServer:
+    """Of an action: keeps the callbacks that it is made with, and is one of those `made`."""
+
+    made: ClassVar[list] = []
+
+    def __init__(self, node, kind, name, **callbacks):
+        self.name, self.callbacks, self.destroy = name, callbacks, lambda: None
+        self.made.append(self)
+
+
+class FakeGoal:
+    """A goal's handle: runs what executes it until it waits, and again until the end."""
+
+    def __init__(self, position, force):
+        self.request = SimpleNamespace(command=SimpleNamespace(position=[position], effort=[force]))
+        self.is_cancel_requested, self.end = False, ""
+        self.succeed, self.canceled, self.abort = (
+            partial(self._ends, name) for name in ("done", "canceled", "aborted")
+        )
+
+    def _ends(self, how):
+        self.end = how
+
+    def execute(self, callback):
+        self._running = callback(self)
+        self.result = None
+        self.go_on()
+
+    def go_on(self):
+        try:
+            self._running.send(None)
+        except StopIteration as end:
+            self.result = end.value
+
+
+def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controllers_does(monkeypatch):
+    """Without its messages, which are on no index: with fields alone, and no DDS."""
+    from rclpy.action import server
+
+    from robot_control_ros.nodes.simulator import gripper_controller
+
+    kind = SimpleNamespace(Result=SimpleNamespace)
+    monkeypatch.setattr(gripper_controller, "action_type", lambda gripper: kind)
+    made = []
+    monkeypatch.setattr(
+        server, "ActionServer", lambda *given, **named: made.append(FakeServer(*given, **named)) or made[0]
+    )
+    node = SimpleNamespace(executor=None, get_logger=lambda: SimpleNamespace(error=lambda text: None))
+    entities = SimpleNamespace(node=node, subscription=lambda *given: None, on_close=lambda action: None)
+    plant = MujocoPlant(ROBOT, rate=100.0)
+    controller = gripper_controller.GripperController(entities, plant.gripper)
+    (action,) = made
+    assert action.name == "robotiq_gripper_controller/gripper_cmd"
+
+    def run(periods):
+        for _ in range(periods):
+            state = plant.read()
+            controller.beside(state.q, state.v, state.effort)
+
+    def send(position, force=50.0):
+        goal = FakeGoal(position, force)
+        assert action.callbacks["goal_callback"](goal.request) is server.GoalResponse.ACCEPT
+        action.callbacks["handle_accepted_callback"](goal)
+        return goal
+
+    assert action.callbacks["goal_callback"](FakeGoal(CLOSED, 1000.0).request) is server.GoalResponse.REJECT
+    first = send(CLOSED)
+    run(10)
+    assert first.result is None
+    second = send(0.4)
+    first.go_on()
+    assert first.end == "aborted"
+    run(100)
+    second.go_on()
+    assert second.end == "done"
+    assert (second.result.reached_goal, second.result.stalled) == (True, False)
+    assert second.result.state.position[0] == pytest.approx(0.4, abs=1e-3)
+    third = send(OPEN)
+    run(10)
+    third.is_cancel_requested = True
+    assert action.callbacks["cancel_callback"](third) is server.CancelResponse.ACCEPT
+    third.go_on()
+    assert third.end == "canceled"
+    stopped = plant.gripper.joint_state[0]
+    run(50)
+    assert plant.gripper.joint_state[0] == pytest.approx(stopped, abs=0.02)
+    assert action.callbacks["cancel_callback"](third) is server.CancelResponse.REJECT
 
 
 @pytest.mark.long

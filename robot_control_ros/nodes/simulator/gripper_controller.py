@@ -103,8 +103,7 @@ class GripperController:
 
     def _hold(self, handle: Any) -> bool:
         """Stop the fingers where they are, if it is this goal that moves them."""
-        running = self._running
-        if running is None or running[0].goal_id != handle.goal_id:
+        if self._running is None or self._running[0] is not handle:
             return False
         position, _, _ = self._gripper.joint_state
         low, high = sorted(self._gripper.config.positions)
