@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from dashboard_support import Browser, FakeLink, free_port, until
+from dashboard_support import FakeLink, until
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.dashboard.page import Page
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.gripper import Grip
 
@@ -38,15 +37,8 @@ def link():
     return made
 
 
-@pytest.fixture
-def page(link):
-    made = Page(link, port=free_port())
-    yield made
-    made.close()
-
-
-def test_buttons_and_sliders_make_commands_and_the_fingers_are_drawn(page, link):
-    browser, fingers = Browser(page), link.gripper
+def test_buttons_and_sliders_make_commands_and_the_fingers_are_drawn(browser, page, link):
+    fingers = link.gripper
 
     def drawn():
         nodes = page.server.scene._handle_from_node_name
