@@ -15,6 +15,7 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
 
 from robot_control_ros import ConfigError, Robot
 from robot_control_ros.nodes.common.entities import Entities
@@ -160,7 +161,7 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
         return done.stdout + done.stderr
 
     with Ros(tmp_path) as ros:
-        ros.start("simulator", {"robot": NAME, "scene": "pick"})
+        ros.start("simulator", {"robot": NAME, "scene": "pick", "pacing": "lockstep"})
         remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
         given = {"robot": NAME, "autostart": True, "use_sim_time": True}
         controller = ros.start("controller", given, remappings=remappings)
@@ -177,7 +178,10 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
             assert robot.gripper.state.holding
         assert "40 N, holds something" in run()
         controller.process.kill()
-        ros.until(lambda: len(states) > 300, "longer than the time-out of the arm's commands")
+        assert ros.call(SetBool, "/simulator/pause", data=True).success
+        for _ in range(150):  # 0.3 s, longer than the time-out of the arm's commands
+            assert ros.trigger("/simulator/step").success
+        ros.next(states, "a last step", lambda: ros.trigger("/simulator/step"))
         assert GRIPPER.width(driven(states.last)) == pytest.approx(grip.width, abs=5e-4)
 
 
