@@ -220,7 +220,8 @@ class RobotModel:
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
         x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
-        return self._per_joint(pin.rnea(self._model, self._aside, x, w, b))
+        torque = np.asarray(pin.rnea(self._model, self._aside, x, w, b))  # new, each time
+        return torque if self._order is None else torque[self._order]
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""

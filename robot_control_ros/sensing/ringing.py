@@ -86,17 +86,18 @@ class RingingDetector:
             return None
         found, keep = None, 1.0 / (1.0 + BAND * dt)
         passed, largest = self._passed, self._largest
-        for joint, (value, before, weight) in enumerate(zip(now, self._last, self._weights, strict=True)):
-            old = passed[joint]
-            new = passed[joint] = keep * (old + weight * (value - before))
+        joint = 0
+        for value, before, weight, old, size in zip(now, self._last, self._weights, passed, largest):  # noqa: B905 strict takes 0.2 us
+            passed[joint] = new = keep * (old + weight * (value - before))
             if old * new < 0.0:
-                if largest[joint] < self.floor:
+                if size < self.floor:
                     self._extrema[joint].clear()
                 else:
-                    found = self._judge(joint, largest[joint], time) or found
+                    found = self._judge(joint, size, time) or found
                 largest[joint] = abs(new)
-            elif abs(new) > largest[joint]:
+            elif abs(new) > size:
                 largest[joint] = abs(new)
+            joint += 1
         self._last = now
         if found is not None:
             for extrema in self._extrema:
