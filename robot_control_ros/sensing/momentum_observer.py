@@ -54,7 +54,7 @@ class MomentumObserver:
         self.time = None
 
     def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> list[float]:
-        """The n external joint torques [N·m]; `state.effort` is what acted since the last sample.
+        """The n external joint torques [N·m], until the next call; `state.effort` acted since the last sample.
 
         Args:
             state: finite, and not older than the last one.

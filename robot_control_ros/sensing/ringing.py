@@ -85,10 +85,10 @@ class RingingDetector:
             self._extrema: list[deque[tuple[float, float]]] = [deque(maxlen=EXTREMA) for _ in now]
             return None
         found, keep = None, 1.0 / (1.0 + BAND * dt)
-        passed, largest = self._passed, self._largest
-        joint = 0
-        for value, before, weight, old, size in zip(now, self._last, self._weights, passed, largest):  # noqa: B905 strict takes 0.2 us
-            passed[joint] = new = keep * (old + weight * (value - before))
+        passed, largest, last, weights = self._passed, self._largest, self._last, self._weights
+        for joint, value in enumerate(now):
+            old, size = passed[joint], largest[joint]
+            passed[joint] = new = keep * (old + weights[joint] * (value - last[joint]))
             if old * new < 0.0:
                 if size < self.floor:
                     self._extrema[joint].clear()
@@ -97,7 +97,6 @@ class RingingDetector:
                 largest[joint] = abs(new)
             elif abs(new) > size:
                 largest[joint] = abs(new)
-            joint += 1
         self._last = now
         if found is not None:
             for extrema in self._extrema:

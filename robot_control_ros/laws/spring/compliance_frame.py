@@ -113,7 +113,7 @@ class ComplianceFrame:
 
 
 def _couple(error: Array, pull: Array) -> Array:
-    """d × f + ρ × m (3,) of [d; ρ] and [f; m] (6,)."""
+    """Moment d × f + ρ × m (3,) of [d; ρ] and [f; m] (6,)."""
     (x, y, z, a, b, c), (fx, fy, fz, mx, my, mz) = error.tolist(), pull.tolist()
     about_x = (y * fz - z * fy) + (b * mz - c * my)
     about_y = (z * fx - x * fz) + (c * mx - a * mz)
