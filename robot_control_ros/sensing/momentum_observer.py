@@ -11,7 +11,6 @@ from ..core.types import Array, RobotState
 from ..robot.inverse_kinematics import ROTATION_LENGTH
 from ..robot.model import RobotDynamics, friction_torque
 
-HALF = np.array(0.5)  # numpy takes a third less time with it than with a float
 MIN_SINGULAR_VALUE = 0.03  # m, singular value below which the wrench is damped
 _SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
 
@@ -63,10 +62,16 @@ class MomentumObserver:
         """
         q, v = kin.q, state.v
         if self.time is None:
-            self._torque = [0.0] * v.size
+            self._torque, self._motion, self._divisors = [0.0] * v.size, np.empty((3, v.size)), np.full((3, v.size), 2.0)
+            self._rows = tuple(self._motion)
         elif state.time > self.time:
-            dt, model, middle = state.time - self.time, kin.model, HALF * (v + self._v)
-            external = model.inverse_dynamics(HALF * (q + self._q), middle, (v - self._v) / dt) - state.effort
+            dt, model, (position, middle, acceleration) = state.time - self.time, kin.model, self._rows
+            np.add(q, self._q, position)
+            np.add(v, self._v, middle)
+            np.subtract(v, self._v, acceleration)
+            self._divisors[2] = dt
+            np.divide(self._motion, self._divisors, self._motion)  # one division of all three takes the least time
+            external = model.inverse_dynamics(position, middle, acceleration) - state.effort
             if model.has_friction:
                 external += friction_torque(middle, model.viscous_friction, model.dry_friction)
             share, torque = -math.expm1(-gain * dt), self._torque
