@@ -129,6 +129,12 @@ class SimulatedBackend:
         with self._lock:
             return zero_wrench(self._loop)
 
+    def clear_contact(self) -> str:
+        with self._lock:
+            cleared = self._loop.contact.clear()
+            self._report()
+            return cleared
+
     def close(self) -> None:
         self._closed.set()
         if self.concurrent and threading.current_thread() is not self._thread:
@@ -155,12 +161,17 @@ class SimulatedBackend:
                 self._closed.set()
                 self.feed.fail(error)
                 return
-            self.feed.fail(HardwareFault(self._loop.fault) if self._loop.fault else None)
+            self._report()
             self._count += 1
             if self._count % self._every == 1 % self._every:
                 self.feed.put(
                     Snapshot.of({name: each.copy() for name, each in state_blocks(self._loop, command).items()})
                 )
+
+    def _report(self) -> None:
+        fault = self._loop.fault or self._loop.contact.message
+        self.feed.touch(self._loop.contact.found)
+        self.feed.fail(HardwareFault(fault) if fault else None)
 
     def _keep_pace(self) -> None:
         start = time.monotonic() - self._arm.time
