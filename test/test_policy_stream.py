@@ -21,5 +21,5 @@ def test_for_a_minute_all_limits_are_kept_and_the_arm_does_not_stop_and_go(capsy
 
 @pytest.mark.long
 def test_its_bounds_are_no_matter_of_course():
-    """Single poses without the longer delay do stop and go."""
-    assert not all(row.holds for row in rows(1, 0.12, 12.0))
+    """Single poses with a delay shorter than their jitter do stop and go."""
+    assert not all(row.holds for row in rows(1, 0.05, 5.0))
