@@ -11,12 +11,12 @@ import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
+from .bar.jog_panel import JogPanel
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .gripper_panel import GripperPanel
 from .guarded_server import STALL
 from .identification_panel import IdentificationPanel
-from .jog_panel import JogPanel
 from .link import RobotLink
 from .markup import AMBER, note
 from .numbers.goal_panel import GoalPanel

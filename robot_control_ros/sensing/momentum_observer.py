@@ -62,7 +62,11 @@ class MomentumObserver:
         """
         q, v = kin.q, state.v
         if self.time is None:
-            self._torque, self._motion, self._divisors = [0.0] * v.size, np.empty((3, v.size)), np.full((3, v.size), 2.0)
+            self._torque, self._motion, self._divisors = (
+                [0.0] * v.size,
+                np.empty((3, v.size)),
+                np.full((3, v.size), 2.0),
+            )
             self._rows = tuple(self._motion)
         elif state.time > self.time:
             dt, model, (position, middle, acceleration) = state.time - self.time, kin.model, self._rows

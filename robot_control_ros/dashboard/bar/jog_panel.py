@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.types import Array
-from .link import RobotLink
-from .markup import block
+from ...core.types import Array
+from ..link import RobotLink
+from ..markup import block
 
 FRESH = 0.25  # s after which what a browser has sent doesn't move the tip any more
 BASE, TIP = "base", "tip"
@@ -21,7 +21,7 @@ A window without focus stops the tip."""
 
 
 class JogPanel:
-    """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script, see bar/jog.js."""
+    """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script, see jog.js."""
 
     def __init__(self, gui: Any, link: RobotLink) -> None:
         self._link = link
