@@ -45,6 +45,7 @@ NAMES += (
     "--simulated",
     "--joints",
     "--workcell",
+    "--gripper",
 )
 FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults")
 UNUSABLE = "nonsense.invalid"

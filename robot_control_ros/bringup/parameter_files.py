@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from ..core.errors import refused
+from ..robot.configuration import equipped, split_gripper
 from ..robot.files import by_full_name
 from ..robot.workcell import MARK
 
@@ -61,7 +62,10 @@ def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
 
 
 def portable(name: str) -> str:
-    """A name as it is, a path made absolute, also in front of the name of an arm: nodes may run elsewhere."""
+    """A name as it is, a path made absolute: nodes may run elsewhere; so before an arm, and with robot and gripper."""
+    robot, gripper = split_gripper(name)
+    if gripper:
+        return equipped(portable(robot), portable(gripper))
     file, mark, arm = name.partition(MARK)
     return f"{Path(file).resolve()}{mark}{arm}" if file.endswith((".yaml", ".yml")) else name
 

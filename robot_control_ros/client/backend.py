@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from ..robot.gripper import Fingers
 from ..robot.model import RobotModel
 from .snapshot import Snapshot
 from .state_feed import StateFeed
@@ -27,6 +28,10 @@ class RobotBackend(Protocol):
     model: RobotModel
     feed: StateFeed
     concurrent: bool
+
+    @property
+    def gripper(self) -> Fingers | None:
+        """On the tip; None where there is none."""
 
     @property
     def law(self) -> str:

@@ -47,6 +47,7 @@ class SimulatedBackend:
         self.config, self.feed, self.concurrent = load_robot(robot), StateFeed(), real_time
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
+        self.gripper = self._arm.gripper
         self._loop = ControlLoop(self.config, law, gains)
         self.model = self._loop.model
         self._laws = {law: self._loop.running}

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from ..robot.gripper import Fingers
 
 LOST = 0.5  # s without joint states, after which the robot is lost
 # prefixes of parameters that are no gains of the law, see settings_of() of control/controller.py
@@ -120,6 +121,10 @@ class RobotLink(Protocol):
     robot: RobotConfig
     urdf: str
 
+    @property
+    def gripper(self) -> Fingers | None:
+        """Of the robot; None where it has none."""
+
     def telemetry(self) -> RobotTelemetry:
         """The newest."""
 
@@ -164,6 +169,9 @@ class RobotLink(Protocol):
 
     def set_target_joints(self, q: Array) -> None:
         """Make joint positions (n,) [rad, m] the target."""
+
+    def set_target_twist(self, twist: Array, frame: str) -> None:
+        """Move the tip with a twist (6,) [m/s, rad/s] in the axes of a frame, for 0.2 s; zeros stop it."""
 
     def set_target_wrench(self, wrench: Array) -> None:
         """Let the tip exert a wrench (6,) [N, N·m], base axes, tip origin, until the next; zeros end it."""

@@ -15,6 +15,7 @@ from ..robot.model import RobotModel
 from .imperfect_arm import servo_bandwidth
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
+from .mujoco_gripper import MujocoGripper
 from .mujoco_robot import MujocoRobot, MujocoWorld
 from .mujoco_scene import SceneState
 from .scene import Contact, Scene
@@ -54,6 +55,7 @@ class MujocoPlant:
 
     Attributes:
         scene: as given.
+        gripper: to command; None where the robot has none.
         start: joint angles (n,) that :meth:`reset` goes back to [rad].
         model, data: MuJoCo's own, to look at.
         substeps: physics steps of a period.
@@ -95,13 +97,14 @@ class MujocoPlant:
         law = None if joint_law is None else JointLaw(robot, model, joint_law, joint_law_gains, step)
         self._arm = MujocoRobot(mujoco, self.model, self.data, robot, model.frames)
         v_index = self._arm.v_index
+        self.gripper = None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
         if imperfections is not None and imperfections.stiffness:
             mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[v_index]
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[v_index] += (scene or _EMPTY).joints.damping
         self._objects = SceneState(mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames)
         self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law)
-        world.add(self._motors)
+        world.add(self._motors, self.gripper)
         self.reset()
 
     @property

@@ -22,6 +22,7 @@ from .scene import Scene
 
 if TYPE_CHECKING:
     from .joint_motors import JointMotors
+    from .mujoco_gripper import MujocoGripper
 
 
 class MujocoRobot:
@@ -157,10 +158,13 @@ class MujocoWorld:
         self._elastic = imperfections is not None and bool(imperfections.stiffness)
         self.data = mujoco.MjData(self.model)
         self._motors: list[JointMotors] = []
+        self._grippers: list[MujocoGripper] = []
 
-    def add(self, motors: JointMotors) -> None:
-        """Let motors drive the joints of an arm."""
+    def add(self, motors: JointMotors, gripper: MujocoGripper | None) -> None:
+        """Let motors drive the joints of an arm, and its gripper those of the fingers."""
         self._motors.append(motors)
+        if gripper is not None:
+            self._grippers.append(gripper)
 
     def reset(self) -> None:
         """Back to time 0: all arms at rest at their starts, held, objects in place."""
@@ -168,6 +172,8 @@ class MujocoWorld:
         mujoco.mj_resetData(model, data)
         for motors in self._motors:
             motors.place()
+        for gripper in self._grippers:
+            gripper.reset()
         mujoco.mj_forward(model, data)
         if self._elastic:
             settle(mujoco, model, data, self._robot)
@@ -183,12 +189,16 @@ class MujocoWorld:
         """
         mujoco, model, data = self._mujoco, self.model, self.data
         for _ in range(steps):
+            for gripper in self._grippers:
+                gripper.step(model.opt.timestep)
             mujoco.mj_step1(model, data)  # inertia and bias of the present state, for the motors
             for motors in self._motors:
                 motors.actuate()
             mujoco.mj_step2(model, data)
         for motors in self._motors:
             motors.end_period(steps)
+        for gripper in self._grippers:
+            gripper.update()
         self._check()
 
     def drive(self, motors: JointMotors, torque: Array, dt: float) -> None:

@@ -17,6 +17,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.description import link_names, merge_descriptions, prefixed
 from .imperfect_arm import STIFF, add_imperfections
 from .imperfections import Imperfections
+from .mujoco_gripper import add_gripper
 from .scene import Contact, Scene, SceneObject, Shape
 
 SOFTEST = 0.01  # impedance of a soft layer where it begins; MuJoCo's default is 0.9
@@ -48,9 +49,14 @@ def compile_model(
     at = urdf.rfind("</robot>")
     try:
         spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
+        grippers = [robot.gripper for robot in robots if robot.gripper is not None]
+        moving = {name for robot in robots for name in robot.joints}
+        moving |= {joint.name for gripper in grippers for joint in gripper.joints}
         for joint in spec.joints:
-            if not any(joint.name in robot.joints for robot in robots):
+            if joint.name not in moving:
                 spec.delete(joint)
+        for gripper in grippers:
+            add_gripper(mujoco, spec, gripper)
         for geom in spec.geoms:
             if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
                 spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand

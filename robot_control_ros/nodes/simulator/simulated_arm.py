@@ -17,6 +17,7 @@ from ...simulation.mujoco_plant import MujocoPlant
 from ..common.entities import Entities
 from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, vector
 from ..common.running import LATCHED_QOS
+from .gripper_controller import GripperController
 from .scene_topics import SceneTopics
 
 PUSH_DURATION = 0.2  # s of simulated time that a push acts without a newer one
@@ -66,7 +67,9 @@ class SimulatedArm:
 
     def _make_outputs(self, entities: Entities, at: str, report_errors: ReportErrors) -> None:
         robot, scene = self._robot, self._arm.scene
-        self._joint_state, self._wrench = JointState(name=list(robot.joints)), WrenchStamped()
+        self._gripper = None if self._arm.gripper is None else GripperController(entities, self._arm.gripper, at)
+        fingers = () if self._gripper is None else self._gripper.joints
+        self._joint_state, self._wrench = JointState(name=[*robot.joints, *fingers]), WrenchStamped()
         self._wrench.header.frame_id = robot.wrench_frame
         self._joint_states = entities.publisher(JointState, f"{at}joint_states")
         self._wrenches = entities.publisher(WrenchStamped, f"{at}force_torque_sensor_broadcaster/wrench")
@@ -80,7 +83,10 @@ class SimulatedArm:
         """Publish the present sample with a stamp [s]; the scene has the present time `now`, a message."""
         state = self.plant.sample()
         assert state.wrench is not None
-        fill_joint_state(self._joint_state, stamp, state.q, state.v, state.effort)
+        parts = (state.q, state.v, state.effort)
+        if self._gripper is not None:
+            parts = self._gripper.beside(*parts)
+        fill_joint_state(self._joint_state, stamp, *parts)
         self._wrench.header.stamp = self._joint_state.header.stamp
         fill_wrench(self._wrench.wrench, np.concatenate((state.wrench.force, state.wrench.torque)))
         self._wrenches.publish(self._wrench)
