@@ -52,16 +52,9 @@ def compile_model(
         grippers = [robot.gripper for robot in robots if robot.gripper is not None]
         moving = {name for robot in robots for name in robot.joints}
         moving |= {joint.name for gripper in grippers for joint in gripper.joints}
-        for joint in spec.joints:
-            if joint.name not in moving:
-                spec.delete(joint)
+        _delete_unused(mujoco, spec, moving)
         for gripper in grippers:
             add_gripper(mujoco, spec, gripper)
-        for geom in spec.geoms:
-            if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
-                spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
-        for mesh in spec.meshes:
-            spec.delete(mesh)
         for robot in robots:
             _add_locks(mujoco, spec, robot)
         own = {link: number for number, (_, text) in enumerate(arms) for link in link_names(text)}
@@ -83,6 +76,18 @@ def compile_model(
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
+
+
+def _delete_unused(mujoco: Any, spec: Any, moving: set[str]) -> None:
+    """Joints that don't move, and meshes: shapes move nothing here, and a vendor's files are rarely at hand."""
+    for joint in spec.joints:
+        if joint.name not in moving:
+            spec.delete(joint)
+    for geom in spec.geoms:
+        if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+            spec.delete(geom)
+    for mesh in spec.meshes:
+        spec.delete(mesh)
 
 
 def wrench_sensors(robot: RobotConfig) -> tuple[str, str]:
