@@ -49,7 +49,10 @@ ROSDEP_KEYS = {
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
 EXTRAS_WITHOUT_KEY = {
     "pysoem": "ethercat",
+    "gymnasium": "learning",
     "kickcat": "test",
+    "mcap": "learning",
+    "mcap_ros2": "test",
     "msgspec": "dashboard",
     "trimesh": "dashboard",
     "viser": "dashboard",

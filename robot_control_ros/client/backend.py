@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
+from .recording.mcap_recording import McapRecording
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -64,6 +66,9 @@ class RobotBackend(Protocol):
 
     def zero_wrench(self) -> str:
         """Make the present wrench zero; returns what was done."""
+
+    def record(self, path: str | Path) -> McapRecording:
+        """Record its states, and the topics that it has, until the record is closed."""
 
     def close(self) -> None:
         """Release everything; the robot stays as it is."""

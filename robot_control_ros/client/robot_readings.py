@@ -10,7 +10,7 @@ import numpy as np
 from ..core.types import Array
 from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
-from ..robot.model import JointLimits
+from ..robot.model import JointLimits, RobotModel
 from .backend import RobotBackend
 from .snapshot import Snapshot
 
@@ -25,6 +25,11 @@ class RobotReadings:
     def config(self) -> RobotConfig:
         """The robot's configuration: joints, frames, home."""
         return self._backend.config
+
+    @property
+    def model(self) -> RobotModel:
+        """Its kinematics and dynamics."""
+        return self._backend.model
 
     @property
     def state(self) -> Snapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from .backend import Value
 from .controller_watch import ControllerWatch
+from .recording.mcap_recording import McapRecording
+from .recording.state_channel import StateChannel
+from .recording.topic_recording import record_topics
 from .ros_thread import RosThread
 from .snapshot import Snapshot
 from .state_feed import StateFeed
@@ -113,6 +117,18 @@ class RosBackend:
 
     def zero_wrench(self) -> str:
         return self._trigger("zero_wrench")
+
+    def record(self, path: str | Path) -> McapRecording:
+        metadata = {"robot": self.config.name, "joints": self.config.joints, "controller": self._name}
+        recording = McapRecording(path, profile="ros2", metadata=metadata)
+        try:
+            StateChannel(recording, self.feed, self.config.joints)
+            stop = self._ros.call(lambda: record_topics(recording, self._ros.node, self._name))
+            recording.on_close.callback(self._ros.call, stop)
+        except BaseException:
+            recording.close()
+            raise
+        return recording
 
     def close(self) -> None:
         self._ros.close()

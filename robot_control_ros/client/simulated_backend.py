@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..control.controller import settings_of, zero_wrench
@@ -16,11 +17,14 @@ from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
+from ..robot.model import RobotModel
 from ..simulation.imperfect_plant import arm_and_plant
 from ..simulation.imperfections import Imperfections
 from ..simulation.in_process import Push, disturb
 from ..simulation.scene import Scene, load_scene
 from .backend import Value
+from .recording.mcap_recording import McapRecording
+from .recording.state_channel import StateChannel
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -47,14 +51,12 @@ class SimulatedBackend:
         self.config, self.feed, self.concurrent = load_robot(robot), StateFeed(), real_time
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
-        self._loop = ControlLoop(self.config, law, gains)
-        self.model = self._loop.model
-        self._laws = {law: self._loop.running}
-        self._push, self._count = push, 0
+        self.model = RobotModel.of(self.config)
+        self._law, self._gains, self._push = law, dict(gains or {}), push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._plant.open()
-        self._cycle()
+        self._begin()
         if real_time:
             self._thread = threading.Thread(target=self._keep_pace, name="simulated robot", daemon=True)
             self._thread.start()
@@ -129,12 +131,31 @@ class SimulatedBackend:
         with self._lock:
             return zero_wrench(self._loop)
 
+    def record(self, path: str | Path) -> McapRecording:
+        about = {"robot": self.config.name, "joints": self.config.joints}
+        recording = McapRecording(path, metadata=about, simulated=True)
+        StateChannel(recording, self.feed, self.config.joints)
+        return recording
+
+    def restart(self, q: Array | None = None) -> None:
+        """Begin anew at joint angles (n,) [rad], by default where it began: law, gains and time as in a new one."""
+        with self._lock:
+            self._closed.clear()
+            self._plant.reset(q)
+            self._begin()
+
     def close(self) -> None:
         self._closed.set()
         if self.concurrent and threading.current_thread() is not self._thread:
             self._thread.join()
         self._plant.close()
         self.feed.fail(HardwareFault("the robot was closed"))
+
+    def _begin(self) -> None:
+        """A new loop, and its first cycle."""
+        self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
+        self._laws, self._count = {self._law: self._loop.running}, 0
+        self._cycle()
 
     def _tuned(self) -> dict[str, ParameterSet]:
         settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}
