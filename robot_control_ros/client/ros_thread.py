@@ -60,12 +60,14 @@ class RosThread:
             HardwareFault: the thread has ended; else what the action raises.
         """
         done = threading.Event()
-        task = self._executor.create_task(action)
+        results: list[_T] = []
+        task = self._executor.create_task(lambda: results.append(action()))
         task.add_done_callback(lambda _: done.set())
         while not done.wait(0.1):
             if not self._thread.is_alive():
                 raise HardwareFault("the client has ended")
-        return task.result()  # type: ignore[no-any-return]
+        task.result()  # raises what the action raised
+        return results[0]
 
     def close(self) -> None:
         """End the thread first, then what it uses."""

@@ -41,7 +41,7 @@ class Observation:
             "goal": _symmetric(goal),
         }
         boxes = {name: Box(*(each.astype(np.float32) for each in bound)) for name, bound in bounds.items()}
-        self.space: Dict = Dict(boxes)
+        self.space: Dict = Dict({**boxes})
         self._bounds: Mapping[str, tuple[Any, Any]] = {name: (box.low, box.high) for name, box in boxes.items()}
 
     def read(self, state: Snapshot, target: Array, goal: Array) -> dict[str, Any]:
