@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ..core.types import Array
@@ -23,12 +22,16 @@ class RobotBackend(Protocol):
         config, model: of the robot.
         feed: its states and faults.
         concurrent: whether states come while nobody waits for them.
+        simulated: whether it is a simulation in this process.
+        record_topics: writes its topics to a record until that is closed; None where it has none.
     """
 
     config: RobotConfig
     model: RobotModel
     feed: StateFeed
     concurrent: bool
+    simulated: bool
+    record_topics: Callable[[McapRecording], None] | None
 
     @property
     def law(self) -> str:
@@ -66,9 +69,6 @@ class RobotBackend(Protocol):
 
     def zero_wrench(self) -> str:
         """Make the present wrench zero; returns what was done."""
-
-    def record(self, path: str | Path) -> McapRecording:
-        """Record its states, and the topics that it has, until the record is closed."""
 
     def close(self) -> None:
         """Release everything; the robot stays as it is."""

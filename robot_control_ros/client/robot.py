@@ -20,6 +20,7 @@ from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal
 from .recording.mcap_recording import McapRecording
+from .recording.state_channel import record_robot
 from .robot_readings import RobotReadings
 from .snapshot import Snapshot
 from .state_recording import StateRecording
@@ -246,7 +247,7 @@ class Robot(RobotReadings):
         if path is None:
             self._recording.restart(self.time)
             return None
-        recording = self._backend.record(path)
+        recording = record_robot(self._backend, path)
         self._files.append(recording)
         return recording
 

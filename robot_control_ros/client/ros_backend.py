@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,6 @@ from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
 from .backend import Value
 from .controller_watch import ControllerWatch
-from .recording.mcap_recording import McapRecording
-from .recording.state_channel import StateChannel
 from .recording.topic_recording import record_topics
 from .ros_thread import RosThread
 from .snapshot import Snapshot
@@ -41,7 +39,7 @@ UNANSWERED = 10.0  # s
 class RosBackend:
     """See :class:`~.backend.RobotBackend` and :class:`~.robot.Robot`."""
 
-    concurrent = True
+    concurrent, simulated = True, False
     clock = staticmethod(time.monotonic)
 
     def __init__(
@@ -51,6 +49,7 @@ class RosBackend:
         self._name = name = "/" + "/".join(filter(None, (namespace.strip("/"), controller.strip("/"))))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
         self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
+        self.record_topics = partial(record_topics, self._ros, name)
         entities = self._ros.entities
         self._controller = ControllerClient(self._ros.node, entities, name)
         self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after)
@@ -117,18 +116,6 @@ class RosBackend:
 
     def zero_wrench(self) -> str:
         return self._trigger("zero_wrench")
-
-    def record(self, path: str | Path) -> McapRecording:
-        metadata = {"robot": self.config.name, "joints": self.config.joints, "controller": self._name}
-        recording = McapRecording(path, profile="ros2", metadata=metadata)
-        try:
-            StateChannel(recording, self.feed, self.config.joints)
-            stop = self._ros.call(lambda: record_topics(recording, self._ros.node, self._name))
-            recording.on_close.callback(self._ros.call, stop)
-        except BaseException:
-            recording.close()
-            raise
-        return recording
 
     def close(self) -> None:
         self._ros.close()

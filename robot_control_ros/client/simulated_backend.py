@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ..control.controller import settings_of, zero_wrench
@@ -23,8 +22,6 @@ from ..simulation.imperfections import Imperfections
 from ..simulation.in_process import Push, disturb
 from ..simulation.scene import Scene, load_scene
 from .backend import Value
-from .recording.mcap_recording import McapRecording
-from .recording.state_channel import StateChannel
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -37,6 +34,9 @@ class SimulatedBackend:
 
     It simulates only while a call waits; in real time a thread does so all the time.
     """
+
+    simulated = True
+    record_topics = None
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SimulatedBackend:
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._plant.open()
-        self._begin()
+        self.restart()
         if real_time:
             self._thread = threading.Thread(target=self._keep_pace, name="simulated robot", daemon=True)
             self._thread.start()
@@ -131,18 +131,14 @@ class SimulatedBackend:
         with self._lock:
             return zero_wrench(self._loop)
 
-    def record(self, path: str | Path) -> McapRecording:
-        about = {"robot": self.config.name, "joints": self.config.joints}
-        recording = McapRecording(path, metadata=about, simulated=True)
-        StateChannel(recording, self.feed, self.config.joints)
-        return recording
-
     def restart(self, q: Array | None = None) -> None:
         """Begin anew at joint angles (n,) [rad], by default where it began: law, gains and time as in a new one."""
         with self._lock:
             self._closed.clear()
             self._plant.reset(q)
-            self._begin()
+            self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
+            self._laws, self._count = {self._law: self._loop.running}, 0
+            self._cycle()
 
     def close(self) -> None:
         self._closed.set()
@@ -150,12 +146,6 @@ class SimulatedBackend:
             self._thread.join()
         self._plant.close()
         self.feed.fail(HardwareFault("the robot was closed"))
-
-    def _begin(self) -> None:
-        """A new loop, and its first cycle."""
-        self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
-        self._laws, self._count = {self._law: self._loop.running}, 0
-        self._cycle()
 
     def _tuned(self) -> dict[str, ParameterSet]:
         settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}

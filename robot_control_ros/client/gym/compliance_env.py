@@ -16,7 +16,7 @@ from ...simulation.scene import load_scene
 from ..robot import Robot
 from ..simulated_backend import SimulatedBackend
 from ..snapshot import Snapshot
-from .policy_spaces import ROTATION_BOX, Action, Observation
+from .policy_spaces import ROTATION_BOX, PolicyAction, PolicyObservation
 from .tasks import TASKS, Progress
 
 FAILED = -100.0  # reward of what ends an episode by a fault or by too much force
@@ -92,8 +92,8 @@ class ComplianceEnv(gymnasium.Env[dict[str, Any], Any]):
         self._first = self._model.at(np.array(config.home)).pose
         if scene is not None and scene.start is not None:
             self._first = scene.start
-        self._observation = Observation(config, self._model, self.task.goal_bound)
-        self._action = Action(self.task.step, rotation, stiffness, chunk)
+        self._observation = PolicyObservation(config, self._model, self.task.goal_bound)
+        self._action = PolicyAction(self.task.step, rotation, stiffness, chunk)
         self.observation_space, self.action_space = self._observation.space, self._action.space
         self._box = np.array([*self.task.box, *[ROTATION_BOX] * 3])
         if stiffness and "stiffness" not in robot.gains:

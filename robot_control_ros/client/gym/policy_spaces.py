@@ -21,7 +21,7 @@ SOFTEST = np.array((50.0, 50.0, 50.0, 5.0, 5.0, 5.0))  # N/m, N·m/rad
 STIFFEST = np.array((2000.0, 2000.0, 2000.0, 100.0, 100.0, 100.0))
 
 
-class Observation:
+class PolicyObservation:
     """The observations of a robot: see :class:`~.compliance_env.ComplianceEnv`.
 
     Attributes:
@@ -61,7 +61,7 @@ class Observation:
         }
 
 
-class Action:
+class PolicyAction:
     """The actions: see :class:`~.compliance_env.ComplianceEnv`.
 
     Args:

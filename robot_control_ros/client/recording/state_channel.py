@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ...core.errors import RobotControlError
 from ...core.gains import AXES
 from ...core.types import Array
+from ..backend import RobotBackend
 from ..snapshot import Snapshot
 from ..state_feed import StateFeed
 from .mcap_recording import McapRecording
 
 STATE_TOPIC, FAULT_TOPIC = "/state", "/fault"
 OF_TIP = ("pose_error", "twist", "wrench", "target_wrench")  # blocks with linear and angular axes
+
+
+def record_robot(backend: RobotBackend, path: str | Path) -> McapRecording:
+    """Record a robot's states, and its topics where it has some, until the record is closed; see McapRecording."""
+    robot, topics = backend.config, backend.record_topics
+    about = {"robot": robot.name, "joints": robot.joints}
+    recording = McapRecording(path, profile="ros2" if topics else "", metadata=about, simulated=backend.simulated)
+    try:
+        StateChannel(recording, backend.feed, robot.joints)
+        if topics is not None:
+            topics(recording)
+    except BaseException:
+        recording.close()
+        raise
+    return recording
 
 
 class StateChannel:

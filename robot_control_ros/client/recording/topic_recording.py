@@ -13,6 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from ...core.errors import ConfigError
 from ...nodes.common.entities import Entities
+from ..ros_thread import RosThread
 from .mcap_recording import McapRecording
 from .message_schemas import message_schema
 
@@ -20,16 +21,20 @@ SKIPPED = ("/clock", "/parameter_events", "/rosout")
 DEPTH = 100
 
 
-def record_topics(recording: McapRecording, node: Node, controller: str) -> Callable[[], None]:
-    """Record each topic that a controller publishes or subscribes to; returns what ends it.
-
-    Call it, and its result, in the thread that spins the node.
+def record_topics(ros: RosThread, controller: str, recording: McapRecording) -> None:
+    """Record each topic that a controller publishes or subscribes to, until the record is closed.
 
     Args:
-        recording: to write to.
-        node: to subscribe with.
+        ros: to subscribe with.
         controller: full name of its node.
+        recording: to write to.
     """
+    stop = ros.call(lambda: _subscribe(ros.node, controller, recording))
+    recording.on_close.callback(ros.call, stop)
+
+
+def _subscribe(node: Node, controller: str, recording: McapRecording) -> Callable[[], None]:
+    """Subscribe, in the thread that spins the node; returns what ends it."""
     namespace, _, name = controller.rpartition("/")
     entities, found = Entities(node), {}
     for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
