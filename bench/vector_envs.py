@@ -23,7 +23,8 @@ def main() -> None:
     count = options.count
     print(f"steps per second      one  {count} sync  {count} async")
     for task in gym.TASKS.values():
-        rates = [_rate(task.id, *each, options.seconds) for each in ((1, "sync"), (count, "sync"), (count, "async"))]
+        kinds = (1, "sync"), (count, "sync"), (count, "async")
+        rates = [_rate(task.id, number, mode, options.seconds) for number, mode in kinds]
         print(f"{task.id:16} {rates[0]:8.0f} {rates[1]:7.0f} {rates[2]:8.0f}", flush=True)
 
 

@@ -23,7 +23,6 @@ class RobotBackend(Protocol):
         feed: its states and faults.
         concurrent: whether states come while nobody waits for them.
         simulated: whether it is a simulation in this process.
-        record_topics: writes its topics to a record until that is closed; None where it has none.
     """
 
     config: RobotConfig
@@ -31,7 +30,10 @@ class RobotBackend(Protocol):
     feed: StateFeed
     concurrent: bool
     simulated: bool
-    record_topics: Callable[[McapRecording], None] | None
+
+    @property
+    def record_topics(self) -> Callable[[McapRecording], None] | None:
+        """Writes its topics to a record until that is closed; None where it has none."""
 
     @property
     def law(self) -> str:
