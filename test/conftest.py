@@ -58,6 +58,26 @@ def ur5_model(ur5) -> RobotModel:
 
 
 @pytest.fixture
+def link():
+    """A robot that only the test knows, for its page."""
+    from dashboard_support import FakeLink
+
+    return FakeLink()
+
+
+@pytest.fixture
+def page(link):
+    """A page of that robot."""
+    from dashboard_support import free_port
+
+    from robot_control_ros.dashboard.page import Page
+
+    made = Page(link, port=free_port())
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def browser(page):
     """Somebody who looks at the test's page, over its websocket."""
     from dashboard_support import Browser

@@ -1,23 +1,8 @@
 """The page's panel of identification: bounds first, then a motion that can be stopped, then the figures."""
 
-import pytest
-from dashboard_support import Browser, FakeLink, free_port, until
-
-from robot_control_ros.dashboard.page import Page
+from dashboard_support import Browser, until
 
 PLAN, MOVE, STOP = "Identify this arm", "Move within these bounds", "Stop identification"
-
-
-@pytest.fixture
-def link():
-    return FakeLink()
-
-
-@pytest.fixture
-def page(link):
-    made = Page(link, port=free_port())
-    yield made
-    made.close()
 
 
 def test_the_buttons_follow_the_steps_and_request_them(page, link):

@@ -5,30 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dashboard_support import HOME, ROBOT, FakeLink, children, free_port, text, until
+from dashboard_support import HOME, ROBOT, children, text, until
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose, rotation_from_rpy, rotation_to_rpy
 from robot_control_ros.dashboard.link import DrawnObject, Health
 from robot_control_ros.dashboard.numbers.readings import Readings
 from robot_control_ros.dashboard.numbers.units import Units, read_row, write_row
-from robot_control_ros.dashboard.page import Page
 from robot_control_ros.robot.model import RobotModel
 
 POSE = make_pose(np.array([0.4, -0.1, 0.3]), rotation_from_rpy(0.1, -0.2, 0.3))
 RADIANS = ("rad",) * 6
-
-
-@pytest.fixture
-def link():
-    return FakeLink()
-
-
-@pytest.fixture
-def page(link):
-    made = Page(link, port=free_port())
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import trimesh
 import viser
 import yaml
-from dashboard_support import HOME, ROBOT, Browser, FakeLink, folder, free_port, press_stop, text, until
+from dashboard_support import HOME, ROBOT, Browser, folder, free_port, press_stop, text, until
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
@@ -20,18 +20,6 @@ from robot_control_ros.dashboard.view.placing import pose_of
 from robot_control_ros.dashboard.view.robot_view import GREEN, add_shape
 from robot_control_ros.dashboard.view.shapes import DrawnShape
 from robot_control_ros.robot.model import RobotModel
-
-
-@pytest.fixture
-def link():
-    return FakeLink()
-
-
-@pytest.fixture
-def page(link):
-    made = Page(link, port=free_port())
-    yield made
-    made.close()
 
 
 def node(page, name):

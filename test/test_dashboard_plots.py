@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, text, until, viser
+from dashboard_support import HOME, ROBOT, Browser, text, until, viser
 
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.dashboard import chart as charting
 from robot_control_ros.dashboard.link import Health
-from robot_control_ros.dashboard.page import Page
 from robot_control_ros.dashboard.plots import plots_panel
 from robot_control_ros.dashboard.plots.charts import (
     COMMAND,
@@ -307,18 +306,6 @@ def test_the_picture_has_every_curve(quantity, monkeypatch):
 
 
 # --- the panel ---
-
-
-@pytest.fixture
-def link():
-    return FakeLink()
-
-
-@pytest.fixture
-def page(link):
-    made = Page(link, port=free_port())
-    yield made
-    made.close()
 
 
 @pytest.fixture

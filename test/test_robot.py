@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -157,11 +158,31 @@ def test_a_move_that_takes_too_long_is_held(robot):
 
 def test_a_move_that_a_hold_on_contact_ends_is_not_reached():
     with Robot.simulated("ur5", push=Push((0.0, 15.0, 0.0), start=0.5, duration=0.5)) as robot:
-        robot.on_contact(lambda state: robot.hold())
+        robot.on_contact(lambda state: robot.hold(), force=10.0)
         with pytest.raises(NotReached) as ended:
             robot.move_to(above(robot, 0.25))
         assert 0.5 < robot.time < 1.0
         assert ended.value.value > 0.01
+
+
+def test_a_contact_that_the_controller_finds_is_called_and_its_reaction_ends_with_clear_contact():
+    """A blow of 60 N."""
+    contacts = []
+    with Robot.simulated("ur5", push=Push((0.0, 60.0, 0.0), start=0.5, duration=0.1)) as robot:
+        robot.set_gains({"contact.reaction": "hold"})
+        robot.on_contact(contacts.append)
+        assert robot.contact is None
+        with pytest.raises(HardwareFault, match="clear_contact"):
+            robot.wait(1.0)
+        assert robot.contact.start == pytest.approx(0.5, abs=0.05)
+        assert robot.contact.size > robot.contact.limit
+        assert [state.time for state in contacts] == pytest.approx([0.5], abs=0.05)
+        while robot.time < 1.5:  # it is pushed for some time yet, and let go
+            with suppress(HardwareFault):
+                robot.clear_contact()
+                robot.wait(0.1)
+        assert robot.contact is None
+        robot.move_to(above(robot, 0.02))
 
 
 def test_callbacks_come_once_for_each_contact_and_stop():

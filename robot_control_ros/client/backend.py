@@ -72,5 +72,8 @@ class RobotBackend(Protocol):
     def zero_wrench(self) -> str:
         """Make the present wrench zero; returns what was done."""
 
+    def clear_contact(self) -> str:
+        """End the reaction to a contact; returns what was cleared."""
+
     def close(self) -> None:
         """Release everything; the robot stays as it is."""

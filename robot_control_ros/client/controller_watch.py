@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64MultiArray, String
 
 from ..core.errors import HardwareFault, StaleStateError
+from ..nodes.common.contact_values import read_contact
 from ..nodes.common.controller_client import ControllerClient
 from ..nodes.common.entities import Entities
 from ..nodes.common.messages import read_blocks
@@ -20,7 +22,7 @@ _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class ControllerWatch:
-    """Feeds states and faults.
+    """Feeds states, faults and contacts.
 
     Args:
         entities: where the subscriptions belong.
@@ -42,6 +44,7 @@ class ControllerWatch:
         self._looked_at = self._stalled_at = time.monotonic()
         entities.subscription(Float64MultiArray, f"{name}/state", self._on_state)
         entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED)
+        entities.subscription(DiagnosticStatus, f"{name}/contact", self._on_contact, _LATCHED)
         entities.timer(CHECK_PERIOD, self._look)
 
     def _on_state(self, message: Float64MultiArray) -> None:
@@ -52,6 +55,9 @@ class ControllerWatch:
         self._fault = message.data
         if not self.lost:
             self._report_fault()
+
+    def _on_contact(self, message: DiagnosticStatus) -> None:
+        self._feed.touch(read_contact(message))
 
     def _look(self) -> None:
         """See whether it is there; a time in which this process was held up doesn't count."""

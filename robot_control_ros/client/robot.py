@@ -220,8 +220,18 @@ class Robot(RobotReadings):
         with held_on_interrupt(self._backend):
             return wait_for(self._backend, condition, timeout)
 
-    def on_contact(self, callback: Callable[[Snapshot], object], force: float = 10.0) -> None:
-        """Call with the state when the measured force rises above a bound [N]; not where there is no sensor."""
+    def clear_contact(self) -> str:
+        """End the reaction to a contact, so that the robot takes targets again; returns what was cleared."""
+        with held_on_interrupt(self._backend):
+            return self._backend.clear_contact()
+
+    def on_contact(self, callback: Callable[[Snapshot], object], force: float | None = None) -> None:
+        """Call with the state at each new contact; `contact` then says where and how hard.
+
+        Args:
+            callback: gets the newest state.
+            force: a bound of the measured force [N], in place of the controller's detection. It needs a wrist sensor.
+        """
         self._callbacks.on_contact(callback, force)
 
     def on_fault(self, callback: Callable[[RobotControlError], object]) -> None:

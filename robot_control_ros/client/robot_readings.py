@@ -11,6 +11,7 @@ from ..core.types import Array
 from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotModel
+from ..sensing.contact_detector import DetectedContact
 from .backend import RobotBackend
 from .snapshot import Snapshot
 
@@ -97,6 +98,11 @@ class RobotReadings:
     def fault(self) -> str:
         """Why the robot doesn't follow its targets; empty where it does."""
         return str(self._backend.feed.fault or "")
+
+    @property
+    def contact(self) -> DetectedContact | None:
+        """The last contact that the controller has found: where, how hard, when. None before, and after a clear."""
+        return self._backend.feed.contact
 
     def _plain(self) -> Mapping[str, Any]:
         values = self._backend.parameters()

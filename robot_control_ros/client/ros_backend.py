@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -34,6 +35,7 @@ CONNECT_POLL = 0.02  # s, while it connects
 ATTEMPTS = 5  # of a request whose answer was lost; each may be made twice
 RESEND = 0.2  # s after which a target is sent again
 UNANSWERED = 10.0  # s
+TRIGGERS = ("hold", "zero_wrench", "clear_contact")
 
 
 class RosBackend:
@@ -56,7 +58,7 @@ class RosBackend:
         self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
         self._joints = entities.publisher(JointState, f"{name}/target_joint")
         self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
-        self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in ("hold", "zero_wrench")}
+        self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
         entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
         self._ros.start()
         try:
@@ -116,6 +118,13 @@ class RosBackend:
 
     def zero_wrench(self) -> str:
         return self._trigger("zero_wrench")
+
+    def clear_contact(self) -> str:
+        cleared, before, end = self._trigger("clear_contact"), self.feed.newest, time.monotonic() + UNANSWERED
+        while (self.feed.contact or self.feed.newest is before) and time.monotonic() < end:
+            self._check_alive()  # the end of its fault comes before the next state
+            time.sleep(POLL)
+        return cleared
 
     def close(self) -> None:
         self._ros.close()
@@ -192,21 +201,22 @@ class RosBackend:
 
         while not ready():
             if time.monotonic() > end:
-                raise self._not_connected(timeout)
+                raise _not_connected(self._controller, self._name, self._ros.node, timeout)
             time.sleep(CONNECT_POLL)
 
-    def _not_connected(self, timeout: float) -> RobotControlError:
-        controller, name = self._controller, self._name
-        if controller.answers and controller.lifecycle != "active":
-            return ConfigError(f"controller {name} is {controller.lifecycle}: activate it first", name=name)
-        if controller.answers:
-            return StaleStateError(f"controller {name} sends no state: see robot_control doctor", name=name)
-        topics = (topic for topic, _ in self._ros.node.get_topic_names_and_types())
-        all_found = (topic.removesuffix("/target_pose") for topic in topics if topic.endswith("/target_pose"))
-        found = tuple(each for each in all_found if each != name)
-        others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
-        text = f"no controller {name} within {timeout:g} s; others: {others}"
-        return StaleStateError(text, name=name, bound=found)
+
+def _not_connected(controller: ControllerClient, name: str, node: Node, timeout: float) -> RobotControlError:
+    """Why there is no controller of a name; names the others."""
+    if controller.answers and controller.lifecycle != "active":
+        return ConfigError(f"controller {name} is {controller.lifecycle}: activate it first", name=name)
+    if controller.answers:
+        return StaleStateError(f"controller {name} sends no state: see robot_control doctor", name=name)
+    topics = (topic for topic, _ in node.get_topic_names_and_types())
+    all_found = (topic.removesuffix("/target_pose") for topic in topics if topic.endswith("/target_pose"))
+    found = tuple(each for each in all_found if each != name)
+    others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
+    text = f"no controller {name} within {timeout:g} s; others: {others}"
+    return StaleStateError(text, name=name, bound=found)
 
 
 def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:

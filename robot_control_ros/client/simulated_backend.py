@@ -88,12 +88,12 @@ class SimulatedBackend:
     def move_to(self, pose: Array) -> float:
         with self._lock:
             self._loop.motion.move_to(pose)
-            return self._time()
+            return _stamp(self._loop)
 
     def move_joints_to(self, q: Array) -> float:
         with self._lock:
             self._loop.motion.move_joints_to(q)
-            return self._time()
+            return _stamp(self._loop)
 
     def jog(self, twist: Array) -> None:
         with self._lock:
@@ -140,6 +140,12 @@ class SimulatedBackend:
             self._laws, self._count = {self._law: self._loop.running}, 0
             self._cycle()
 
+    def clear_contact(self) -> str:
+        with self._lock:
+            cleared = self._loop.contact.clear()
+            self._report()
+            return cleared
+
     def close(self) -> None:
         self._closed.set()
         if self.concurrent and threading.current_thread() is not self._thread:
@@ -150,10 +156,6 @@ class SimulatedBackend:
     def _tuned(self) -> dict[str, ParameterSet]:
         settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}
         return {"": self._loop.running.gains, **settings}
-
-    def _time(self) -> float:
-        assert self._loop.state is not None
-        return self._loop.state.time
 
     def _cycle(self) -> None:
         """One control cycle; its state is passed on where it is time to."""
@@ -166,12 +168,17 @@ class SimulatedBackend:
                 self._closed.set()
                 self.feed.fail(error)
                 return
-            self.feed.fail(HardwareFault(self._loop.fault) if self._loop.fault else None)
+            self._report()
             self._count += 1
             if self._count % self._every == 1 % self._every:
                 self.feed.put(
                     Snapshot.of({name: each.copy() for name, each in state_blocks(self._loop, command).items()})
                 )
+
+    def _report(self) -> None:
+        fault = self._loop.fault or self._loop.contact.message
+        self.feed.touch(self._loop.contact.found)
+        self.feed.fail(HardwareFault(fault) if fault else None)
 
     def _keep_pace(self) -> None:
         start = time.monotonic() - self._arm.time
@@ -180,3 +187,9 @@ class SimulatedBackend:
                 if behind > MAX_BEHIND:
                     start += behind
                 self._cycle()
+
+
+def _stamp(loop: ControlLoop) -> float:
+    """Of its last sample [s]."""
+    assert loop.state is not None
+    return loop.state.time

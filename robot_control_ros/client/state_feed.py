@@ -6,7 +6,10 @@ import threading
 from collections.abc import Callable
 
 from ..core.errors import RobotControlError
+from ..sensing.contact_detector import DetectedContact
 from .snapshot import Snapshot
+
+Event = Snapshot | RobotControlError | DetectedContact
 
 
 class StateFeed:
@@ -17,7 +20,8 @@ class StateFeed:
         fault: why the robot doesn't follow its targets; None where it does.
         faults: how many there have been: a short one counts, too.
         last_fault: the last of them.
-        listeners: are called with each state, and each fault, in the thread that brings it.
+        contact: the last one that the controller has found; None where there was none since the last clear.
+        listeners: are called with each state, fault and new contact, in the thread that brings it.
     """
 
     def __init__(self) -> None:
@@ -25,7 +29,8 @@ class StateFeed:
         self.fault: RobotControlError | None = None
         self.last_fault: RobotControlError | None = None
         self.faults = 0
-        self.listeners: list[Callable[[Snapshot | RobotControlError], None]] = []
+        self.contact: DetectedContact | None = None
+        self.listeners: list[Callable[[Event], None]] = []
         self._changed = threading.Condition()
 
     def put(self, snapshot: Snapshot) -> None:
@@ -48,6 +53,12 @@ class StateFeed:
         if fault is not None:
             self._tell(fault)
 
+    def touch(self, contact: DetectedContact | None) -> None:
+        """Take the controller's last contact; one that began later is new."""
+        before, self.contact = self.contact, contact
+        if contact is not None and (before is None or before.start != contact.start):
+            self._tell(contact)
+
     def wait(self, seen: Snapshot | None, limit: float) -> None:
         """Wait until there is another state than `seen`, or another fault; `limit` seconds at most."""
         with self._changed:
@@ -60,6 +71,6 @@ class StateFeed:
         if fault is not None:
             raise fault
 
-    def _tell(self, event: Snapshot | RobotControlError) -> None:
+    def _tell(self, event: Event) -> None:
         for listener in tuple(self.listeners):
             listener(event)

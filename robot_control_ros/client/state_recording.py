@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..core.errors import RobotControlError
 from ..simulation.log import LogSample
 from .snapshot import Snapshot
+from .state_feed import Event
 
 
 class StateRecording:
@@ -24,7 +24,7 @@ class StateRecording:
         """Keep the states from a time [s] on, and forget those of before."""
         self.samples, self._start = [], start
 
-    def take(self, event: Snapshot | RobotControlError) -> None:
-        """A state, or a fault, which isn't kept."""
+    def take(self, event: Event) -> None:
+        """A state; what else comes isn't kept."""
         if isinstance(event, Snapshot) and event.time >= self._start:
             self.samples.append(LogSample.of(event.time - self._start, event.blocks))

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import RobotControlError
+from ..sensing.contact_detector import DetectedContact
 from .snapshot import Snapshot
+from .state_feed import Event
 
 RELEASED = 0.5  # of the contact's force: below it the contact has ended
 
@@ -25,22 +27,30 @@ class Callbacks:
 
     def __init__(self, concurrent: bool) -> None:
         self._concurrent = concurrent
-        self._checks: list[Callable[[Snapshot | RobotControlError], None]] = []
+        self._checks: list[Callable[[Event], None]] = []
         self._due: queue.SimpleQueue[tuple[Callable[[Any], object], Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def take(self, event: Snapshot | RobotControlError) -> None:
-        """A state, or a fault."""
+    def take(self, event: Event) -> None:
+        """A state, a fault, or a new contact."""
         for check in tuple(self._checks):
             check(event)
 
-    def on_contact(self, callback: Callable[[Snapshot], object], force: float) -> None:
-        """Call when the measured force rises above a bound [N]; again after it has fallen below half of that."""
-        touching = False
+    def on_contact(self, callback: Callable[[Snapshot], object], force: float | None) -> None:
+        """Call at each contact that the controller finds, or when the measured force rises above a bound [N].
 
-        def check(event: Snapshot | RobotControlError) -> None:
-            nonlocal touching
-            if isinstance(event, Snapshot):
+        Such a force counts anew after it has fallen below half of the bound.
+        """
+        touching, newest = False, None
+
+        def check(event: Event) -> None:
+            nonlocal touching, newest
+            if isinstance(event, DetectedContact) and force is None and newest is not None:
+                self._call(callback, newest)
+            elif isinstance(event, Snapshot):
+                newest = event
+                if force is None:
+                    return
                 size = float(np.linalg.norm(event.wrench[:3]))
                 if size > force and not touching:
                     touching = True
@@ -53,7 +63,7 @@ class Callbacks:
     def on_fault(self, callback: Callable[[RobotControlError], object]) -> None:
         """Call with each fault."""
 
-        def check(event: Snapshot | RobotControlError) -> None:
+        def check(event: Event) -> None:
             if isinstance(event, RobotControlError):
                 self._call(callback, event)
 
@@ -63,7 +73,7 @@ class Callbacks:
         """Call when the reference comes to rest."""
         moved = False
 
-        def check(event: Snapshot | RobotControlError) -> None:
+        def check(event: Event) -> None:
             nonlocal moved
             if isinstance(event, Snapshot):
                 if moved and not event.moving:

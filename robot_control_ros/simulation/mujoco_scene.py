@@ -93,9 +93,7 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None
     for name in robot.joints:
         joint = spec.joint(name)
         joint.armature += scene.joints.rotor_inertia
-        if scene.joints.friction > 0.0:  # stiff: MuJoCo's default lets a joint creep that friction holds
-            joint.frictionloss += scene.joints.friction
-            joint.solref_friction, joint.solimp_friction = STIFF["solref"], STIFF["solimp"]
+        joint.frictionloss += scene.joints.friction
 
 
 def is_link(body: str) -> bool:

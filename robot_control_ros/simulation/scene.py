@@ -115,7 +115,12 @@ class JointLosses:
     """What the joints have besides what description and configuration say, the same for each."""
 
     damping: float = entry(0.0, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
-    friction: float = entry(0.0, lower=0.0, unit="N·m", doc="Dry friction.")
+    friction: float = entry(
+        0.0,
+        lower=0.0,
+        unit="N·m",
+        doc="Dry friction as MuJoCo has it: a joint creeps that it holds. For a stiff one see imperfections.",
+    )
     rotor_inertia: float = entry(0.0, lower=0.0, unit="kg·m²", doc="Inertia behind the gears.")
 
 

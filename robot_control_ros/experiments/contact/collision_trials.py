@@ -181,7 +181,7 @@ def _soft_rows(robot: str) -> Iterator[Row]:
         for reaction, left in REACTIONS.items():
             got = pressed_down(robot, stiffness, reaction, delay)
             head = f"tip on {stiffness:g} N/m, {reaction}, {1e3 * delay:g} ms: "
-            yield at_most(head + "found after, ms", 1e3 * got.found, 1e3 * soon)
+            yield at_most(head + "found after, ms", round(1e3 * got.found, 6), 1e3 * soon)
             if stiffness == min(SURFACES):
                 yield at_most(head + "peak, N", got.peak, PEAK)
             if left < np.inf:
@@ -192,7 +192,7 @@ def _rigid_rows(robot: str) -> Iterator[Row]:
     for place, (reaction, left), delay in product(POSTS, REACTIONS.items(), DELAYS):
         got = swept(robot, place, reaction, delay)
         head = f"{place} into a rigid post, {reaction}, {1e3 * delay:g} ms: "
-        yield at_most(head + "found after, ms", 1e3 * got.found, 2e3 / RATE)
+        yield at_most(head + "found after, ms", round(1e3 * got.found, 6), 2e3 / RATE)
         if left < np.inf:
             yield at_most(head + "force after 0.5 s, N", got.left, left)
 

@@ -19,7 +19,7 @@ from ...simulation.log import Log
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Shape, load_scene
 from . import literal_admittance
-from .case import Result, Row, panels
+from .case import Result, Row, light_ur5, panels
 from .literal_admittance import MASS, STIFFNESS, TOOL
 
 DT = 0.002  # s
@@ -83,9 +83,8 @@ def arm(
     Under the stiff PD the rotor inertia is the source's 0.01 kg·m², and the physics takes steps of 2 ms, too. Other
     settings are those of :func:`~robot_control_ros.simulation.in_process.simulate`.
     """
-    robot, joint_law, step = load_robot("ur5"), SERVOS[servo], 0.001
-    if joint_law is not None:
-        robot, step = replace(robot, rotor_inertia=(0.01,) * robot.n), DT
+    joint_law = SERVOS[servo]
+    robot, step = (light_ur5(), 0.001) if joint_law is None else (light_ur5(0.01), DT)
 
     def lead(plant: MujocoPlant) -> None:
         if ball_to is not None:

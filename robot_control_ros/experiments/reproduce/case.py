@@ -5,16 +5,26 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, SupportsFloat
 
 import numpy as np
 
 from ...core.types import Array
+from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.log import figure_class
 
 REPORTED = float(np.finfo(float).max)  # bound of a row without a threshold
+
+
+def light_ur5(rotor_inertia: float = 0.1) -> RobotConfig:
+    """The UR5 with rotors as light as in MuJoCo Menagerie's models [kg·m²], which these figures are for.
+
+    A real one's are up to 19 times as heavy, and so are the package's own.
+    """
+    robot = load_robot("ur5")
+    return replace(robot, rotor_inertia=(rotor_inertia,) * robot.n)
 
 
 @dataclass(frozen=True)

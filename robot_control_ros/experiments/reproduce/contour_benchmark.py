@@ -18,6 +18,7 @@ from ...references.joint import between
 from ...references.time_scaling import Chain, Trapezoid
 from ...simulation.in_process import simulate
 from ...simulation.two_link import TwoLink
+from .case import light_ur5
 
 DT, PLANT_STEPS = 1e-3, 4  # s of control; steps of the plant in it
 DWELL = 0.3  # s, after the contour
@@ -223,7 +224,7 @@ def drive_ur5(domain: str, feed: float, feedforward: float) -> ContourErrors:
         return ContourMove(contour, timing(contour), pose, 0.0)
 
     log = simulate(
-        "ur5",
+        light_ur5(),
         "position_domain_pd",
         {"domain": domain, "stiffness": UR5_STIFFNESS, "feedforward": feedforward},
         start,

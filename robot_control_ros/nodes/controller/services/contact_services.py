@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ....control.controller import Controller
 from ....control.reactions.contact_monitor import SEPARATE
 from ....core.errors import ConfigError, RobotControlError
-from ....sensing.contact_detector import UNITS, DetectedContact
+from ....sensing.contact_detector import DetectedContact
 from ....sensing.contact_thresholds import LONGEST, SHORTEST
+from ...common.contact_values import fill_contact
 from ...common.entities import Entities
 from ...common.running import LATCHED_QOS
 
@@ -56,18 +57,7 @@ class ContactServices:
         status.hardware_id = self._loop.robot.name
         if contact is not None:
             status.message = f"{contact}" if lasts else f"{FREE} now; the last: {contact}"
-            values = {
-                "link": contact.link,
-                "joint": contact.joint,
-                "detector": contact.detector,
-                "kind": "clamping" if contact.clamping else "collision",
-                f"size [{UNITS[contact.detector]}]": f"{contact.size:.4g}",
-                f"limit [{UNITS[contact.detector]}]": f"{contact.limit:.4g}",
-                "start [s]": f"{contact.start:.3f}",
-                "last [s]": f"{contact.last:.3f}",
-                "reaction": reaction,
-            }
-            status.values = [KeyValue(key=key, value=value) for key, value in values.items() if value]
+            fill_contact(status, contact, reaction)
         self._topic.publish(status)
 
     def values(self) -> dict[str, str]:
