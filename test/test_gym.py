@@ -1,9 +1,12 @@
 """The Gymnasium environments: Gymnasium's own check, episodes of a seed, what a simple policy reaches, and failures."""
 
 import hashlib
+import re
 import subprocess
 import sys
 import warnings
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from gymnasium.vector import AutoresetMode
 from robot_control_ros import ConfigError, Robot, gym
 
 pytestmark = pytest.mark.sim
+ROOT = Path(__file__).resolve().parents[1]
 FIRST_STIFFNESS = [500.0] * 3 + [50.0] * 3  # the default of the law
 IDS = {name: f"robot_control_ros/{task.id}-v0" for name, task in gym.TASKS.items()}
 
@@ -256,3 +260,41 @@ def test_without_gymnasium_the_error_names_the_extra():
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("gymnasium robot_control_ros.gym needs gymnasium: pip install '.[learning]'")
+
+
+@pytest.mark.long
+def test_the_first_block_of_the_page_prints_what_stands_under_it(capsys):
+    page = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
+    code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()
+    exec(code, {})
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.long
+def test_the_example_learns_and_draws(tmp_path):
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, ROOT / "examples" / "peg_policy.py", "--generations", "1", "--population", "2"]
+    ended = subprocess.run([*command, "--plot", tmp_path / "curve.png"], capture_output=True, text=True, check=True)
+    _, row, first, learnt = ended.stdout.splitlines()
+    assert len(row.split()) == 7
+    assert re.fullmatch(r"first mean in 10 new episodes: \d+ of 10 pegs in the hole", first)
+    assert learnt.startswith("learnt mean")
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.long
+def test_the_learnt_stiffness_of_the_page_finds_holes(monkeypatch):
+    """By the example's own policy, with the numbers of the page's last row."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    example = import_module("peg_policy")
+    page = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
+    row = re.findall(r"^ +5 .*$", page, re.MULTILINE)[-1].split()
+    lateral, vertical, push = (float(number) for number in row[-3:])
+    numbers = np.array([*(2.0 * np.log(each / 50.0) / np.log(40.0) - 1.0 for each in (lateral, vertical)), push / 50.0])
+    assert example.stiffness(numbers[0]) == pytest.approx(lateral)
+    settings = {"vector_kwargs": {"autoreset_mode": AutoresetMode.DISABLED}, "vectorization_mode": "sync"}
+    envs = gymnasium.make_vec(IDS["peg_in_hole"], num_envs=1, stiffness=True, **settings)
+    found = [example.evaluate(envs, numbers[None], seed)[1][0] for seed in range(200, 204)]
+    soft = [example.evaluate(envs, np.array([example.MEAN]), seed)[1][0] for seed in range(200, 204)]
+    envs.close()
+    assert sum(found) >= 3 > sum(soft)
