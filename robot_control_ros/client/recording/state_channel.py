@@ -12,10 +12,10 @@ from ...core.gains import AXES
 from ...core.types import Array
 from ..backend import RobotBackend
 from ..snapshot import Snapshot
-from ..state_feed import StateFeed
+from ..state_feed import Event, StateFeed
 from .mcap_recording import McapRecording
 
-STATE_TOPIC, FAULT_TOPIC = "/state", "/fault"
+STATE_TOPIC, EVENT_TOPIC = "/state", "/event"
 OF_TIP = ("pose_error", "twist", "wrench", "target_wrench")  # blocks with linear and angular axes
 
 
@@ -35,7 +35,7 @@ def record_robot(backend: RobotBackend, path: str | Path) -> McapRecording:
 
 
 class StateChannel:
-    """Writes each state and fault of a feed until the record is closed.
+    """Writes each state, fault and contact of a feed until the record is closed.
 
     Args:
         recording: to write to.
@@ -45,16 +45,16 @@ class StateChannel:
 
     def __init__(self, recording: McapRecording, feed: StateFeed, joints: Sequence[str]) -> None:
         self._recording, self._feed, self._joints = recording, feed, tuple(joints)
-        self._states, self._faults = recording.json_channel(STATE_TOPIC), recording.json_channel(FAULT_TOPIC)
+        self._states, self._events = recording.json_channel(STATE_TOPIC), recording.json_channel(EVENT_TOPIC)
         feed.listeners.append(self._take)
         recording.on_close.callback(feed.listeners.remove, self._take)
 
-    def _take(self, event: Snapshot | RobotControlError) -> None:
+    def _take(self, event: Event) -> None:
         if isinstance(event, Snapshot):
             self._recording.put_json(self._states, named_numbers(event, self._joints), event.time)
         else:
-            newest = self._feed.newest
-            self._recording.put_json(self._faults, {"fault": str(event)}, 0.0 if newest is None else newest.time)
+            newest, kind = self._feed.newest, "fault" if isinstance(event, RobotControlError) else "contact"
+            self._recording.put_json(self._events, {kind: str(event)}, 0.0 if newest is None else newest.time)
 
 
 def named_numbers(state: Snapshot, joints: tuple[str, ...]) -> dict[str, Any]:
