@@ -274,7 +274,7 @@ def test_one_name_maintainer_and_license_everywhere(manifest, installation):
 
 @pytest.mark.parametrize(("module", "extra"), EXTRAS_WITHOUT_KEY.items())
 def test_modules_without_rosdep_key_have_an_extra(installation, module, extra):
-    pattern = rf"{module}\b.*extra == ['\"]{extra}['\"]"
+    pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
     assert any(re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist"))
     assert f"pip install '.[{extra}]'" in (ROOT / "package.xml").read_text(encoding="utf-8")
 
