@@ -23,20 +23,21 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import RobotConfig, load_robot
+from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import simulate
 
 BATCH = 250  # calls timed together
 BATCHES = 60  # the median counts
+PLAIN = "plain spring"  # of the impedance: without bound, in base axes
 
 
 def bench(*, seconds: float = 30.0, json_path: str = "bench.json", ros: bool = True) -> int:
     """Run everything, print tables, write JSON; returns the exit status."""
     robot = load_robot("ur5")
     results: dict[str, Any] = {"machine": _machine(), "compute": _compute(robot), "simulate": _simulation()}
-    results["detection"] = _detection(robot)
+    results["impedance"] = _impedance(robot)
     _print_compute(results["compute"])
-    tick, detection = (results["detection"][name] for name in ("tick_us", "detection_us"))
-    print(f"\ncontact detection: {detection:.1f} us of a tick of {tick:.1f} us (impedance)")
+    _print_impedance(results["impedance"])
     print(f"\nsimulate(): {results['simulate']['times_real_time']:.1f} x real time at 1 kHz physics and control")
     if ros:
         results["dds"], results["memory_mb"] = _over_dds(robot, seconds)
@@ -135,23 +136,45 @@ def _law(robot: RobotConfig, law: str) -> dict[str, float]:
     }
 
 
-def _detection(robot: RobotConfig) -> dict[str, float]:
-    """A tick of the impedance with and without contact detection, in turns, on an arm that nothing touches [us]."""
-    loops = ControlLoop(robot, "impedance"), ControlLoop(robot, "impedance")
-    off = dict.fromkeys(robot.contact, 0.0)
-    loops[1].contact.settings.set(off)
+def _impedance(robot: RobotConfig) -> dict[str, dict[str, float]]:
+    """A tick of the impedance in its variants, in turns, on an arm that swings freely and pulls at its spring.
+
+    By variant: the time [us], what it is more than that of the plain spring [us], and the ratio of both.
+    """
+    free, tight = {"max_force": 0.0, "max_torque": 0.0}, {"max_force": 5.0, "max_torque": 0.5}
+    wide, link = {"max_force": 2000.0, "max_torque": 500.0}, RobotModel.of(robot).links[2]
+    gains: dict[str, dict[str, Any]] = {PLAIN: free, "without contact detection": free, "and without ringing": free}
+    for name, frame in (("base", "base"), ("tip", "tip"), (link, link)):
+        gains |= {f"bound, {name} axes": wide | {"frame": frame}, f"at it, {name} axes": tight | {"frame": frame}}
+    loops = {name: ControlLoop(robot, "impedance", values) for name, values in gains.items()}
+    silent = loops["and without ringing"].ringing
+    silent.soften = lambda running, gains, *others: gains  # type: ignore[method-assign]
+    for name in ("without contact detection", "and without ringing"):
+        loops[name].contact.settings.set(dict.fromkeys(robot.contact, 0.0))
+    states = _swing(robot, loops[PLAIN].model)
+    names, times = list(loops), np.empty((len(loops), BATCHES))
+    for turn in range(BATCHES):
+        for index in np.roll(range(len(names)), turn):  # who comes first finds the states in no cache: each in its turn
+            tick = loops[names[index]].tick
+            times[index, turn] = _time_us(lambda i, tick=tick: tick(states[i]), turn * BATCH)  # type: ignore[misc]
+    return {
+        name: {
+            "tick_us": float(np.median(each)),
+            "more_us": float(np.median(each - times[0])),
+            "ratio": float(np.median(each / times[0])),
+        }
+        for name, each in zip(loops, times, strict=True)
+    }
+
+
+def _swing(robot: RobotConfig, model: RobotModel) -> list[RobotState]:
+    """From home and back, with the torques of that motion: nothing touches the arm."""
     home, states = np.array(robot.home), []
     for i in range(BATCH * BATCHES):
         t = i * robot.period
-        q, v, a = home + 0.05 * math.sin(2.0 * t), np.full(robot.n, 0.1 * math.cos(2.0 * t)), -0.2 * math.sin(2.0 * t)
-        effort = loops[0].model.inverse_dynamics(q, v, np.full(robot.n, a))
-        states.append(RobotState(t, q, v, effort))
-    turns = (
-        [_time_us(lambda i, loop=loop: loop.tick(states[i]), first) for loop in loops]  # type: ignore[misc]
-        for first in range(0, BATCH * BATCHES, BATCH)
-    )
-    times = np.array(list(turns))
-    return {"tick_us": float(np.median(times[:, 0])), "detection_us": float(np.median(times[:, 0] - times[:, 1]))}
+        q, v = home + 0.05 * (1.0 - math.cos(2.0 * t)), np.full(robot.n, 0.1 * math.sin(2.0 * t))
+        states.append(RobotState(t, q, v, model.inverse_dynamics(q, v, np.full(robot.n, 0.2 * math.cos(2.0 * t)))))
+    return states
 
 
 def _simulation() -> dict[str, float]:
@@ -215,6 +238,15 @@ def _print_compute(results: dict[str, Any]) -> None:
             f"{law:<24}{row['pinocchio_us']:>11.2f}{row['compute_us']:>9.2f}{row['compute_per_pinocchio']:>7.2f}"
             f"{row['tick_us']:>8.2f}{row['tick_per_compute']:>7.2f}"
         )
+
+
+def _print_impedance(results: dict[str, dict[str, float]]) -> None:
+    print(f"\n{'us a tick of impedance':<31}{'tick':>8}{'more':>8}{'ratio':>7}")
+    for name, row in results.items():
+        print(f"{name:<31}{row['tick_us']:>8.2f}{row['more_us']:>8.2f}{row['ratio']:>7.2f}")
+    detection = -results["and without ringing"]["more_us"]
+    share = detection / results[PLAIN]["tick_us"]
+    print(f"contact detection and ringing: {detection:.1f} us, {share:.0%} of a tick with the plain spring")
 
 
 def _print_dds(results: dict[str, Any], memory: dict[str, float]) -> None:

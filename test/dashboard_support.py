@@ -41,7 +41,7 @@ class FakeLink:
     """A robot at home; it takes what it is given, but for what `refusal` says."""
 
     def __init__(self):
-        self.robot, self.urdf = ROBOT, ROBOT.urdf()
+        self.robot, self.urdf, self.gripper = ROBOT, ROBOT.urdf(), None
         self.refusal = ""
         self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them

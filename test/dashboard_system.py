@@ -14,6 +14,7 @@ from rcl_interfaces.srv import SetParameters
 from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.dashboard.access import Access
 from robot_control_ros.nodes.common.messages import read_pose
+from robot_control_ros.robot.configuration import equipped
 
 GRIP = 0.18  # m along the target's z axis, from its origin to the head of the arrow there
 ACTIVE, STOPPED, GONE = "● active", "the robot isn't commanded", "the controller doesn't answer"
@@ -37,7 +38,8 @@ class System:
     def __init__(self, ros, camera, width, height, **arguments):
         self.ros, self._camera, self._size = ros, camera, (width, height)
         self.children, self._newest = {}, {}
-        page = NodeSpec("dashboard", "dashboard", {"port": free_port()})
+        robot = equipped(ROBOT.name, arguments.get("gripper", ""))
+        page = NodeSpec("dashboard", "dashboard", {"port": free_port(), "robot": robot})
         nodes = SETUPS["sim"].make(robot=ROBOT.name, watchdog="false", **arguments).nodes()
         self._specs = {spec.name: spec for spec in (*nodes, page)}
         self.start_missing()

@@ -16,13 +16,18 @@ from browser import Box, Browser
 from camera import VIEW, Camera
 from dashboard_support import free_port
 from dashboard_system import SLIDER, System
+from geometry_msgs.msg import PoseStamped
 from PIL import Image
 from ros_support import Ros
+
+from robot_control_ros.core.spatial import make_pose
+from robot_control_ros.nodes.common.messages import fill_pose
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 WINDOW, SMALL = (1280, 720), (960, 540)  # px
 CAMERA, NEAR = Camera((1.3, -1.2, 0.85), (0.27, 0.0, 0.3)), Camera((1.05, -1.3, 0.6), (0.1, -0.12, 0.22))
 ASIDE = Camera((0.75, -1.2, 0.5), (0.5, 0.0, 0.12))
+ABOVE = Camera((0.9, -0.5, 0.33), (0.49, 0.1, 0.25))
 DRAG = 1.0  # s
 CHECKBOX = "input[type=checkbox]"
 BALL = (0.9, 0.0, 0.1)  # m, where the scene has it
@@ -83,6 +88,26 @@ def ball() -> None:
         drag(browser, *(ASIDE.pixel(np.add(BALL, [x, 0.0, 0.0]), browser) for x in (BALL_ARROW, BALL_ARROW - 0.13)))
         browser.rest(2.0)
         save(browser, "page_ball")
+
+
+def gripper() -> None:
+    """A ball between the fingers, lifted."""
+    with dashboard(ABOVE, *WINDOW, scene="pick", gripper="robotiq_2f85") as (system, browser):
+        lift(system, browser, 0.148)
+        browser.click("Close")
+        browser.rest(2.0)
+        lift(system, browser, 0.25)
+        save(browser, "page_gripper")
+
+
+def lift(system: System, browser: Browser, height: float) -> None:
+    """Move the tip to a height [m], pointing down."""
+    message = PoseStamped()
+    message.header.frame_id = "base_link"
+    fill_pose(message.pose, make_pose(np.array([0.5, 0.1, height]), np.diag([1.0, -1.0, -1.0])))
+    publisher = system.ros.publisher(PoseStamped, "/controller/target_pose")
+    system.ros.until(lambda: abs(system.tip()[2] - height) < 3e-3, "the height", lambda: publisher.publish(message))
+    browser.rest(1.0)
 
 
 def planar() -> None:
@@ -193,7 +218,7 @@ def write(picture: Image.Image, name: str, **options: object) -> None:
     print(f"{FOLDER / name}: {(FOLDER / name).stat().st_size / 1e3:.0f} kB", flush=True)
 
 
-PICTURES = {make.__name__: make for make in (arm, demo, ball, planar, joint)}
+PICTURES = {make.__name__: make for make in (arm, demo, ball, gripper, planar, joint)}
 
 
 if __name__ == "__main__":

@@ -34,7 +34,17 @@ NEEDED = {
     "ethercat icube": ["--output", "made"],
 }
 NAMES = ("--robot", "--law", "--scene", "--topology", "--profile", "--entries", "--interface", "--host", "--callback")
-NAMES += ("--gains", "--set", "--base", "--tip", "--measured", "--imperfections", "--simulated", "--joints")
+NAMES += (
+    "--gains",
+    "--set",
+    "--base",
+    "--tip",
+    "--measured",
+    "--imperfections",
+    "--simulated",
+    "--joints",
+    "--gripper",
+)
 FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults")
 UNUSABLE = "nonsense.invalid"
 

@@ -21,6 +21,7 @@ def listed(capsys, kind):
         ("robots", robot_names),
         ("laws", law_names),
         ("scenes", lambda: config_names("scenes")),
+        ("grippers", lambda: config_names("grippers")),
         ("imperfections", lambda: config_names("imperfections")),
     ],
 )

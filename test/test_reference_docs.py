@@ -56,7 +56,12 @@ def test_every_section_of_the_page_is_what_its_law_alone_gives():
 
 
 def test_the_tables_of_entries_are_up_to_date():
-    pages = {"robot": "adding_a_robot", "profile": "adding_a_robot", "imperfections": "imperfections"}
+    pages = {
+        "robot": "adding_a_robot",
+        "profile": "adding_a_robot",
+        "imperfections": "imperfections",
+        "gripper": "gripper",
+    }
     for kind, name in pages.items():
         page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         assert entries_table(kind) in page, f"run: robot_control docs --entries {kind}, and put it into {name}.md"
@@ -71,7 +76,7 @@ def test_the_schemas_are_up_to_date(tmp_path):
 
 def test_a_table_of_an_unknown_kind_lists_the_kinds(capsys):
     assert main(["docs", "--entries", "law"]) != 0
-    assert "must be one of: robot, scene, imperfections, drive, topology, profile" in capsys.readouterr().err
+    assert "must be one of: robot, gripper, scene, imperfections, drive, topology, profile" in capsys.readouterr().err
 
 
 def problems(schema, value, root, where=""):

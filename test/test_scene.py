@@ -75,12 +75,12 @@ def test_what_is_left_out_is_nothing_fixed_and_at_the_origin(load):
 
 
 def test_the_scenes_of_the_package_can_be_read_and_say_what_they_are():
-    assert scene_names() == ["ball", "block", "edge", "hole", "surface", "table", "wall"]
+    assert scene_names() == ["ball", "block", "edge", "hole", "pick", "surface", "table", "wall"]
     for name in scene_names():
         scene = load_scene(name)
         assert scene.name == name
         assert scene.description
-        assert scene.tool is not None
+        assert (scene.tool is None) == (name == "pick")  # the gripper is the tool
 
 
 def test_the_ball_of_the_package_would_overlap_the_tool_by_10_mm_at_its_reference_place():
@@ -161,7 +161,7 @@ def test_what_cannot_be_used_is_refused_by_its_name(load, text, name, value, bou
 
 
 def test_an_unknown_scene_is_refused_with_the_scenes_listed():
-    with refuses("scene", "moon", ("ball", "block", "edge", "hole", "surface", "table", "wall")):
+    with refuses("scene", "moon", ("ball", "block", "edge", "hole", "pick", "surface", "table", "wall")):
         load_scene("moon")
     with refuses("scene", "moon.yaml"):
         load_scene("moon.yaml")

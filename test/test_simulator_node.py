@@ -707,7 +707,10 @@ def test_the_rate_of_the_clock_can_be_chosen(new_ros):
         ({"robot": "nonsense"}, "unknown robot 'nonsense'; robots: "),
         ({"pacing": "nonsense"}, "pacing = 'nonsense': must be one of: realtime, lockstep"),
         ({"rate": -1.0}, "rate"),
-        ({"scene": "nonsense"}, "unknown scene 'nonsense'; scenes: ball, block, edge, hole, surface, table, wall"),
+        (
+            {"scene": "nonsense"},
+            "unknown scene 'nonsense'; scenes: ball, block, edge, hole, pick, surface, table, wall",
+        ),
         ({"imperfections": "nonsense"}, "unknown preset 'nonsense'; presets: like_gen3, like_ur5, like_ur5e"),
         ({"imperfections": "like_gen3"}, "imperfections like_gen3: "),
         ({"joint_law": "nonsense"}, "unknown law 'nonsense'; laws: "),

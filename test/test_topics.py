@@ -15,7 +15,13 @@ PAGES = {
     "ethercat": "ethercat.md",
 }
 OF_ROS = ("/controller/transition_event", "/rosout", "/parameter_events", "/tf", "/tf_static")
-SOMETIMES = {"robot_description", "<joint_commands>", "<running_topic>", "~/<object>/target"}  # by parameter or profile
+SOMETIMES = {
+    "robot_description",
+    "<joint_commands>",
+    "<running_topic>",
+    "~/<object>/target",
+    "<gripper_controller>/commands",
+}  # by parameter or profile
 
 
 def rows_of(page: str) -> list[str]:

@@ -9,9 +9,9 @@ from ..core.errors import ConfigError
 from ..core.types import CommandMode
 from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
-from ..robot.configuration import RobotConfig, load_robot
+from ..robot.configuration import RobotConfig, equipped, load_robot
 from ..robot.files import read_config, share_directory
-from .package_nodes import CONTROL, SWITCH, active, control, file_rate, running_law
+from .package_nodes import CONTROL, GRIPPER, SWITCH, active, control, file_rate, running_law
 from .parameter_files import node_parameters
 from .ros2_control import spawner
 from .system import Argument, Given, LaunchFile, Setup, System, stages
@@ -60,6 +60,7 @@ def gen3(given: Given) -> System:
 def _on_driver(given: Given, robot: str) -> tuple[RobotConfig, dict[str, str]]:
     """The robot under the profile of the driver or of its mock hardware; the arguments with that robot and a law."""
     profile = "mock" if given["use_mock_hardware"] == "true" else "real"
+    robot = equipped(robot, given.get("gripper", ""))
     return load_robot(robot, profile), {**given, "robot": robot, "law": given["law"] or DEFAULT_LAWS[profile]}
 
 
@@ -118,6 +119,7 @@ UR = Setup(
     (
         Argument("ur_type", None, "Type of the arm.", UR_TYPES),
         Argument("robot_ip", None, "Address of the control box; any with mock hardware."),
+        GRIPPER,
         LAW,
         *CONTROL[1:],
         MOCK_HARDWARE,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..control.wrench_supply import check_wrench_supply
 from ..core.errors import refused
 from ..laws.running_law import RunningLaw
-from ..robot.configuration import RobotConfig, load_robot
+from ..robot.configuration import RobotConfig, equipped, load_robot
 from ..simulation.imperfections import load_imperfections
 from ..simulation.scene import load_scene
 from .parameter_files import gain_parameters, number, parameter_file, portable
@@ -21,6 +21,7 @@ SCENE = Argument("scene", "", "What stands around the robot: a name, or the path
 IMPERFECTIONS = Argument(
     "imperfections", "", "Of the simulated arm: a name, or the path of a YAML file; empty for an ideal arm."
 )
+GRIPPER = Argument("gripper", "", "On the robot's tip: a name, or the path of a YAML file; empty for none.")
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
 CONTROL = (
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
@@ -96,6 +97,7 @@ def simulation(given: Given) -> System:
         ConfigError: unknown robot, law, scene, imperfections or file, or a law whose commands the simulator doesn't
             take.
     """
+    given = {**given, "robot": equipped(given["robot"], given["gripper"])}
     rate = number("rate", given["rate"])
     return stages([simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)])
 
@@ -124,6 +126,7 @@ def simulator(given: Given, remappings: Mapping[str, str] | None = None, **param
 SIMULATION = Setup(
     (
         ROBOT,
+        GRIPPER,
         *CONTROL,
         Argument("pacing", "realtime", "realtime, or lockstep: one period per command.", ("realtime", "lockstep")),
         RATE,

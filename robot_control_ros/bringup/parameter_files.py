@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from ..core.errors import refused
+from ..robot.configuration import equipped, split_gripper
 from ..robot.files import by_full_name
 
 
@@ -58,7 +59,10 @@ def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
 
 
 def portable(name: str) -> str:
-    """A name as it is, a path made absolute: nodes may run elsewhere."""
+    """A name as it is, a path made absolute: nodes may run elsewhere; so with both of robot and gripper."""
+    robot, gripper = split_gripper(name)
+    if gripper:
+        return equipped(portable(robot), portable(gripper))
     return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
 
 

@@ -46,5 +46,5 @@ def _names(option: str, robot: str) -> Iterable[str] | None:
 
     if option == "profile":
         return sorted(read_extended("robot", robot)[1]["profiles"])
-    folders = {"robot": "robots", "scene": "scenes", "imperfections": "imperfections"}
+    folders = {"robot": "robots", "gripper": "grippers", "scene": "scenes", "imperfections": "imperfections"}
     return config_names(folders[option]) if option in folders else None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ..core.errors import refused
 from .options import FINITE, NOT_NEGATIVE, OUTPUT_FILE, POSITIVE, VALUES, add_command, gain_value, whole
 
 Action = Callable[[Any, argparse.Namespace], str]  # what is done with a Robot; returns what is printed
@@ -111,6 +112,29 @@ def _move(robot: Any, options: argparse.Namespace) -> str:
     return f"{_text(state.pose[:3, 3])} m, error {np.linalg.norm(state.pose_error[:3]) * 1e3:.1f} mm"
 
 
+def _add_gripper(commands: Any) -> None:
+    add = _command("gripper", "open, close or move its fingers, or print what they do", _gripper)(commands)
+    add("target", nargs="?", default="", metavar="open|close|WIDTH", help="WIDTH in m; nothing prints the state only")
+    add("--force", type=POSITIVE, help="of each finger, at most, in N (default: the gripper's)")
+    add("--seconds", type=POSITIVE, default=10.0, help="for the motion (default: 10)")
+
+
+def _gripper(robot: Any, options: argparse.Namespace) -> str:
+    from ..robot.gripper import REST_TIME, describe_grip
+
+    gripper, chosen = robot.gripper, {"force": options.force, "timeout": options.seconds}
+    if options.target in ("open", "close"):
+        return describe_grip(getattr(gripper, options.target)(**chosen))
+    if not options.target:
+        robot.wait(2.0 * REST_TIME)
+        return describe_grip(gripper.state)
+    try:
+        width = float(options.target)
+    except ValueError as error:
+        raise refused("target", options.target, "must be open, close, or a width in m") from error
+    return describe_grip(gripper.move(width, **chosen))
+
+
 def _add_record(commands: Any) -> None:
     add = _command("record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record)(commands)
     add("file", type=OUTPUT_FILE, nargs="?", metavar="FILE.mcap", help="all topics of the controller, and its states")
@@ -148,5 +172,6 @@ LEADING: tuple[Callable[[Any], Any], ...] = (
     _command("hold", "hold it where it is", lambda robot, _: robot.hold()),
     _command("home", "move the joints home", lambda robot, _: _text(robot.go_home().q) + " rad"),
     _command("zero-wrench", "make the present wrench zero", lambda robot, _: str(robot.zero_wrench())),
+    _add_gripper,
     _add_record,
 )

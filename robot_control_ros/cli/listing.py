@@ -12,6 +12,7 @@ from ..laws import law_class, law_names
 from ..nodes.topics import TOPICS
 from ..robot.configuration import load_robot, robot_names
 from ..robot.files import config_names, read_extended
+from ..robot.gripper import load_gripper
 from ..simulation.imperfections import imperfection_names, load_imperfections
 from ..simulation.scene import load_scene
 
@@ -56,6 +57,7 @@ KINDS: dict[str, Callable[[], Rows]] = {
     "robots": _robots,
     "laws": _laws,
     "scenes": lambda: ((name, load_scene(name).description) for name in config_names("scenes")),
+    "grippers": lambda: ((name, load_gripper(name).description) for name in config_names("grippers")),
     "imperfections": lambda: ((name, load_imperfections(name).description) for name in imperfection_names()),
     "profiles": _profiles,
     "topics": lambda: ((f"{t.node} {t.name}", f"{t.direction}, {t.type}: {t.text}") for t in TOPICS),

@@ -21,6 +21,7 @@ from .identify import add_identify
 from .lead import LEADING
 from .options import (
     FINITE,
+    GRIPPER,
     IMPERFECTIONS,
     LAW,
     NOT_NEGATIVE,
@@ -96,6 +97,7 @@ def _add_demo(commands: Any) -> None:
     text = "simulator and controller over ROS 2, and the page to drag, push and tune"
     add = add_command(commands, "demo", text, _demo)
     add("--robot", **ROBOT)
+    add("--gripper", **GRIPPER)
     add("--law", **LAW)
     add("--gains", default="", metavar="FILE", help="ROS parameter file")
     add("--scene", **SCENE)
@@ -110,10 +112,11 @@ def _add_demo(commands: Any) -> None:
 
 def _demo(options: argparse.Namespace) -> int:
     from ..experiments.demo import demo
+    from ..robot.configuration import equipped
 
     _need_ros("demo")
     return demo(
-        options.robot,
+        equipped(options.robot, options.gripper),
         options.law,
         gains=options.gains,
         live=not options.headless,

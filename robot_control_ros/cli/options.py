@@ -15,6 +15,7 @@ from ..core.output_paths import writable_file, writable_folder
 ROBOT = {"default": "ur5", "help": "name, or path of a YAML file (default: ur5)"}
 LAW = {"default": "impedance", "help": "name, or package.module:Class (default: impedance)"}
 SCENE = {"default": "", "help": "what stands around the robot: name, or path of a YAML file"}
+GRIPPER = {"default": "", "metavar": "NAME", "help": "on the robot's tip: name, or path of a YAML file"}
 IMPERFECTIONS = {"default": "", "metavar": "NAME", "help": "of the simulated arm: name, or path of a YAML file"}
 TOPOLOGY = {"default": "", "help": "name, or path of a YAML file (default: the robot's)"}
 

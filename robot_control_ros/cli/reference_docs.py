@@ -14,6 +14,7 @@ from ..ethercat.driver.drives import DriveConfig
 from ..ethercat.driver.topology import Topology
 from ..laws import law_class, law_names
 from ..robot.configuration import RobotConfig
+from ..robot.gripper import GripperConfig
 from ..robot.json_schema import json_schema
 from ..robot.profile import HardwareProfile
 from ..robot.schema import REQUIRED, EntrySpec, file_entries
@@ -26,6 +27,7 @@ _SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: 
 
 FILES = {
     "robot": RobotConfig,
+    "gripper": GripperConfig,
     "scene": Scene,
     "imperfections": Imperfections,
     "drive": DriveConfig,

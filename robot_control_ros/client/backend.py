@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from ..robot.gripper import Fingers
 from ..robot.model import RobotModel
 from .recording.mcap_recording import McapRecording
 from .snapshot import Snapshot
@@ -34,6 +35,10 @@ class RobotBackend(Protocol):
     @property
     def record_topics(self) -> Callable[[McapRecording], None] | None:
         """Writes its topics to a record until that is closed; None where it has none."""
+
+    @property
+    def gripper(self) -> Fingers | None:
+        """On the tip; None where there is none."""
 
     @property
     def law(self) -> str:

@@ -16,6 +16,7 @@ from ..control.motion_commands import JOG_LASTS
 from ..core.errors import NotReached, RobotControlError, missing_extra, refused, unknown
 from ..core.types import CommandMode
 from ..laws import law_class
+from ..robot.configuration import equipped
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal
@@ -86,6 +87,7 @@ class Robot(RobotReadings):
         scene: Any = None,
         imperfections: Any = None,
         push: Any = None,
+        gripper: str = "",
         real_time: bool = False,
     ) -> Robot:
         """The same on a simulation in this process.
@@ -95,6 +97,7 @@ class Robot(RobotReadings):
 
         Args:
             name, law, gains, scene, imperfections, push: see :func:`~..simulation.in_process.simulate`.
+            gripper: on its tip: a name, or the path of a YAML file.
             real_time: whether simulated time follows the clock.
 
         Raises:
@@ -102,6 +105,7 @@ class Robot(RobotReadings):
         """
         from .simulated_backend import SimulatedBackend
 
+        name = equipped(name, gripper)
         return cls(backend=SimulatedBackend(name, law, gains, scene, imperfections, push, real_time))
 
     def __enter__(self) -> Robot:

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import ConfigError
 from ..core.types import Array
 from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
+from ..robot.files import config_names
 from ..robot.model import JointLimits, RobotModel
 from ..sensing.contact_detector import DetectedContact
 from .backend import RobotBackend
+from .robot_gripper import Gripper
 from .snapshot import Snapshot
 
 
@@ -93,6 +96,15 @@ class RobotReadings:
     def limits(self) -> JointLimits:
         """Of the joints; those of the tip are `config.tip_speed` and `config.tip_acceleration`."""
         return self._backend.model.limits
+
+    @property
+    def gripper(self) -> Gripper:
+        """The gripper on the tip; ConfigError where there is none."""
+        fingers, names = self._backend.gripper, config_names("grippers")
+        if fingers is None:
+            text = f"robot {self.config.name} has no gripper: start it with one; grippers: {', '.join(names)}"
+            raise ConfigError(text, name="gripper", bound=tuple(names))
+        return Gripper(self._backend, fingers)
 
     @property
     def fault(self) -> str:

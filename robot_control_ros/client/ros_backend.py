@@ -20,8 +20,9 @@ from ..core.errors import ConfigError, HardwareFault, RobotControlError, StaleSt
 from ..core.types import Array
 from ..dashboard.link import Parameter, RequestResult
 from ..nodes.common.controller_client import ControllerClient
+from ..nodes.common.gripper_commands import RosGripper
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
-from ..robot.configuration import load_robot
+from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
 from .backend import Value
 from .controller_watch import ControllerWatch
@@ -65,6 +66,7 @@ class RosBackend:
             self._connect(timeout)
             self.config = config = load_robot(self._controller.robot, self._controller.profile)
             self.model = RobotModel.of(config)
+            self.gripper = _gripper(self._ros, config, namespace)
             if robot and load_robot(robot).name != config.name:
                 raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)
         except BaseException:
@@ -217,6 +219,13 @@ def _not_connected(controller: ControllerClient, name: str, node: Node, timeout:
     others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
     text = f"no controller {name} within {timeout:g} s; others: {others}"
     return StaleStateError(text, name=name, bound=found)
+
+
+def _gripper(ros: RosThread, config: RobotConfig, namespace: str) -> RosGripper | None:
+    """What leads the robot's gripper, in the namespace of the controller."""
+    states, place = config.profile.joint_states, f"/{namespace.strip('/')}".rstrip("/")
+    states = states if states.startswith("/") else f"{place}/{states}"
+    return None if config.gripper is None else RosGripper(ros.node, ros.entities, config.gripper, states, place)
 
 
 def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:

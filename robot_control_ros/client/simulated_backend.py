@@ -51,7 +51,7 @@ class SimulatedBackend:
         self.config, self.feed, self.concurrent = load_robot(robot), StateFeed(), real_time
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
-        self.model = RobotModel.of(self.config)
+        self.model, self.gripper = RobotModel.of(self.config), self._arm.gripper
         self._law, self._gains, self._push = law, dict(gains or {}), push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()

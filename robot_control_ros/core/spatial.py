@@ -96,7 +96,7 @@ def rotation_error_euler_xyz(rotation: Array) -> Array:
 
 def pose_error(pose_ref: Array, pose: Array) -> Array:
     """Error (6,) [m, rad] = [p_ref - p; log(R_ref Rᵀ)], in base axes; both poses (4, 4) in the base."""
-    return pose_error_and_map(pose_ref, pose)[0]
+    return _pose_error(pose_ref, pose)[0]
 
 
 def pose_error_and_map(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
@@ -106,11 +106,17 @@ def pose_error_and_map(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
     A = Jr⁻¹(e_rot). Hence -diag(I, A) J is the exact derivative of e by the joint angles, and
     Jᵀ diag(I, A)ᵀ K e is the exact gradient of the potential eᵀ K e / 2.
     """
+    error, rotation = _pose_error(pose_ref, pose)
+    return error, pin.Jlog3(rotation)
+
+
+def _pose_error(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
+    """The error (6,) and R_ref Rᵀ (3, 3)."""
     error = np.empty(6)
     error[:3] = pose_ref[:3, 3] - pose[:3, 3]
     rotation = pose_ref[:3, :3].dot(pose[:3, :3].T)
     error[3:] = pin.log3(rotation)
-    return error, pin.Jlog3(rotation)
+    return error, rotation
 
 
 def wrench_at(wrench: Array, pose_from_in_to: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from ..robot.gripper import Fingers
 
 LOST = 0.5  # s without joint states, after which the robot is lost
 # prefixes of parameters that are no gains of the law, see settings_of() of control/controller.py
@@ -119,6 +120,10 @@ class RobotLink(Protocol):
 
     robot: RobotConfig
     urdf: str
+
+    @property
+    def gripper(self) -> Fingers | None:
+        """Of the robot; None where it has none."""
 
     def telemetry(self) -> RobotTelemetry:
         """The newest."""

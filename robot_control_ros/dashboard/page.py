@@ -12,6 +12,7 @@ from ..core.types import Array
 from ..robot.model import RobotModel
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
+from .gripper_panel import GripperPanel
 from .guarded_server import STALL
 from .identification_panel import IdentificationPanel
 from .link import RobotLink
@@ -153,6 +154,7 @@ class Page(WebPage):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)
             self._goals = GoalPanel(gui, link, thread, self._numbers, self.target.release, self._model)
+        self._gripper = None if link.gripper is None else GripperPanel(gui, link.gripper, thread, self.robot)
         self._gains = GainsPanel(gui, link, thread)
         self.response = ResponsePanel(gui, link, thread, self._model)
         self.plots = PlotsPanel(gui, link, thread, self._model.limits)
@@ -223,6 +225,8 @@ class Page(WebPage):
         self.bar.show(summarize(health, self._link.law(), lost, self._state.refusal))
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
+            if self._gripper is not None:
+                self._gripper.draw()
             self._gains.draw(health.answers)
             self._tab.show(f"{self._link.robot.name}: {self._link.law() or 'no law'}")
             self._numbers.draw(health)

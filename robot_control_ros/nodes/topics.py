@@ -62,6 +62,7 @@ TOPICS = (
     Topic("simulator", "~/push", "in", _WRENCH, "pushes the link `frame_id`"),
     Topic("simulator", "~/contact_wrench", "out", _WRENCH, "of objects, in a scene"),
     Topic("simulator", "~/objects", "out", "visualization_msgs/MarkerArray", "of the scene, and where they are"),
+    Topic("simulator", "<gripper_controller>/commands", "in", _EFFORTS, "position and force of the fingers"),
     Topic("simulator", "~/<object>/target", "in", "geometry_msgs/PointStamped", "where an object is pulled"),
     Topic("teleop", "joy", "in", "sensor_msgs/Joy", "of a gamepad or SpaceMouse"),
     Topic("teleop", "twist", "in", "geometry_msgs/Twist", "of a SpaceMouse, from -1 to 1"),

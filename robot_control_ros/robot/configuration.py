@@ -7,7 +7,6 @@ system in front of the robot offers.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Any
 from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT
 from ..core.types import CommandMode
-from .files import config_names, merge, read_extended, share_directory
+from .files import config_names, found_urdf, merge, read_extended
+from .gripper import GripperConfig, load_gripper
 from .profile import HardwareProfile, extended_profile
 from .schema import SOME, entry, errors_at, read_entries
 
@@ -41,6 +41,8 @@ class RobotConfig:
         profile_name: name of the profile.
         profile: the profile itself.
         file: path of the YAML file; empty where it isn't from one.
+        gripper: on the link `flange`; None for none. The description has it, and `tip` is between its fingers.
+        flange: the tip without the gripper.
     """
 
     name: str = entry(doc="Name of the robot.")
@@ -97,8 +99,13 @@ class RobotConfig:
         of=Mapping[str, HardwareProfile],
         doc="By name, what is in front of the robot; `sim` must be there to simulate it.",
     )
+    gripper_name: str = entry(
+        "", key="gripper", doc="The gripper on the tip: a name of config/grippers, or the path of a YAML file."
+    )
     profile_name: str
     file: str = ""
+    gripper: GripperConfig | None = None
+    flange: str = ""
 
     @property
     def n(self) -> int:
@@ -122,9 +129,23 @@ class RobotConfig:
     def urdf(self) -> str:
         """The text of the robot description."""
         try:
-            return self.urdf_path.read_text(encoding="utf-8")
+            text = self.urdf_path.read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"robot {self.name}: can't read urdf {self.urdf_path}: {error}") from error
+        return text if self.gripper is None else self.gripper.mounted(text, self.flange)
+
+    def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
+        """The same with a gripper on its tip.
+
+        The weight of the gripper is taken out of the wrench of a sensor. A robot that compensates gravity itself must
+        be told the payload; then its sensor's wrench is without it, too.
+        """
+        robot = replace(self, gripper=gripper, flange=self.tip, tip=gripper.tip)
+        if self.profile.gravity_by_robot or "payload_mass" in self.profile.wrench:
+            return robot
+        mass, center = gripper.payload(robot.urdf(), self.wrench_frame)
+        wrench = {**self.profile.wrench, "payload_mass": mass, "payload_center": center.tolist()}
+        return replace(robot, profile=replace(self.profile, wrench=wrench))
 
     def check_mode(self, mode: CommandMode, law: str) -> None:
         """Refuse a law whose commands this profile doesn't take.
@@ -138,6 +159,17 @@ class RobotConfig:
             raise ConfigError(text.rstrip(), name=law, value=mode, bound=self.profile.commands)
 
 
+def split_gripper(name: str) -> tuple[str, str]:
+    """The names of robot and gripper in ``robot+gripper``; the second is empty where there is none."""
+    robot, plus, gripper = name.rpartition("+")
+    return (robot, gripper) if plus and (robot in robot_names() or robot.endswith((".yaml", ".yml"))) else (name, "")
+
+
+def equipped(robot: str, gripper: str) -> str:
+    """The name of a robot with a gripper, for :func:`load_robot`; without one (empty) that of the robot."""
+    return f"{robot}+{gripper}" if gripper else robot
+
+
 def robot_names() -> list[str]:
     """Names of the robots of this package."""
     return config_names("robots")
@@ -147,12 +179,14 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     """Read a robot configuration.
 
     Args:
-        name: a robot of the package, or the path of a YAML file.
+        name: a robot of the package, or the path of a YAML file; ``+`` and a gripper's name may follow, as in
+            ``ur5+robotiq_2f85``.
         profile: one of the file's profiles.
 
     Raises:
         ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.
     """
+    name, gripper = split_gripper(name)
     paths, data = read_extended("robot", name)
     where, count = str(paths[0]), 0
     if isinstance(data, dict):
@@ -171,13 +205,7 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     if system.described_rotors:
         values["rotor_inertia"] = (0.0,) * count
     with errors_at(where):
-        values["urdf_path"] = _found(values["urdf_path"], [path.parent for path in paths])
-        return RobotConfig(**values)
-
-
-def _found(urdf: Path, folders: list[Path]) -> Path:
-    candidates = [folder / urdf for folder in (*folders, share_directory() / "urdf")]
-    for path in candidates:
-        if os.path.isfile(path):  # other than is_file() it takes names that are too long
-            return path
-    raise refused("urdf", str(urdf), f"no such file; tried: {', '.join(map(str, candidates))}", tuple(candidates))
+        values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent for path in paths])
+        robot = RobotConfig(**values)
+        gripper = gripper or robot.gripper_name
+        return robot if not gripper else robot.with_gripper(load_gripper(gripper))

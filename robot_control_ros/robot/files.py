@@ -112,6 +112,15 @@ def _values(data: Any, depth: int = 0) -> Iterator[Any]:
         yield from _values(each, depth + 1)
 
 
+def found_urdf(urdf: Path, folders: list[Path]) -> Path:
+    """A robot description in one of the folders, or in the package's urdf/; ConfigError where it is in none."""
+    candidates = [folder / urdf for folder in (*folders, share_directory() / "urdf")]
+    for path in candidates:
+        if os.path.isfile(path):  # other than is_file() it takes names that are too long
+            return path
+    raise refused("urdf", str(urdf), f"no such file; tried: {', '.join(map(str, candidates))}", tuple(candidates))
+
+
 def read_extended(kind: str, name: str) -> tuple[list[Path], Any]:
     """Paths and content of a YAML file that may extend others, see :func:`read_config` and :func:`extended`."""
     return extended(name, lambda other, path: read_config(kind, other, beside=path.parent if path else None))

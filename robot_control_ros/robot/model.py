@@ -157,6 +157,7 @@ class RobotModel:
             model.armature = self._velocity(np.asarray(rotor_inertia, dtype=float))
         self._data = model.createData()
         self._aside = model.createData()  # for questions about other states than the current one
+        self._updated: Array | None = None  # q of the current one
         self.limits = self._limits()
         self.viscous_friction = self._per_joint(model.damping)
         self.dry_friction = self._per_joint(model.upperDryFrictionLimit)
@@ -177,6 +178,7 @@ class RobotModel:
 
     def update(self, q: Array, v: Array) -> RobotDynamics:
         """RobotDynamics at the current state: joint angles q (n,) [rad] and velocities v (n,) [rad/s]."""
+        self._updated = q
         return self._kinematics(self._data, q, v)
 
     def at(self, q: Array, v: Array | None = None) -> RobotDynamics:
@@ -193,14 +195,19 @@ class RobotModel:
     def link(self, frame: str, q: Array) -> tuple[Array, Array]:
         """Pose (4, 4) of a frame at q (n,), and its Jacobian (6, n) in base axes about its origin.
 
+        The q of the last :meth:`update`, the same array, takes half the time.
+
         Raises:
             ModelError: the frame is unknown.
         """
         if frame not in self._frame_ids:
             raise unknown("frame", frame, self._frame_ids, ModelError)
-        pin.computeJointJacobians(self._model, self._aside, self._configuration(q))
-        placement = pin.updateFramePlacement(self._model, self._aside, self._frame_ids[frame])
-        jacobian = pin.getFrameJacobian(self._model, self._aside, self._frame_ids[frame], _AXES).reshape(6, self.n)
+        data = self._data
+        if q is not self._updated:
+            data = self._aside
+            pin.computeJointJacobians(self._model, data, self._configuration(q))
+        placement = pin.updateFramePlacement(self._model, data, self._frame_ids[frame])
+        jacobian = pin.getFrameJacobian(self._model, data, self._frame_ids[frame], _AXES).reshape(6, self.n)
         return placement.homogeneous, jacobian if self._order is None else jacobian[:, self._order]
 
     def wrap(self, angles: Array) -> Array:
@@ -220,7 +227,8 @@ class RobotModel:
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
         x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
-        return self._per_joint(pin.rnea(self._model, self._aside, x, w, b))
+        torque = np.asarray(pin.rnea(self._model, self._aside, x, w, b))  # new, each time
+        return torque if self._order is None else torque[self._order]
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """M(q)⁻¹ (tau - C(q, v) v - g(q)), (n,) [rad/s²]: the acceleration under torques, without friction."""

@@ -35,21 +35,25 @@ class MomentumObserver:
     DLR-III lightweight manipulator arm, IROS 2006.
 
     Attributes:
-        torque: (n,) r [N·m], exerted by the environment on the robot.
         time: of the last sample [s]; None before the first.
     """
 
     def __init__(self) -> None:
-        self.torque = np.zeros(0)
+        self._torque = list[float]()
         self.time: float | None = None
-        self._q = self._v = self.torque
+        self._q = self._v = np.zeros(0)
+
+    @property
+    def torque(self) -> Array:
+        """(n,) r [N·m], exerted by the environment on the robot."""
+        return np.array(self._torque)
 
     def reset(self) -> None:
         """Start anew at the next sample."""
         self.time = None
 
-    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> Array:
-        """The external joint torques (n,) [N·m]; `state.effort` is what acted since the last sample.
+    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> list[float]:
+        """The n external joint torques [N·m], until the next call; `state.effort` acted since the last sample.
 
         Args:
             state: finite, and not older than the last one.
@@ -58,19 +62,24 @@ class MomentumObserver:
         """
         q, v = kin.q, state.v
         if self.time is None:
-            self.torque = np.zeros(v.size)
+            self._torque, self._motion, self._divisors = [0.0] * v.size, np.empty((3, v.size)), np.full((3, v.size), 2.0)
+            self._rows = tuple(self._motion)
         elif state.time > self.time:
-            dt, model, middle = state.time - self.time, kin.model, 0.5 * (v + self._v)
-            external = model.inverse_dynamics(0.5 * (q + self._q), middle, (v - self._v) / dt)
-            external -= state.effort
+            dt, model, (position, middle, acceleration) = state.time - self.time, kin.model, self._rows
+            np.add(q, self._q, position)
+            np.add(v, self._v, middle)
+            np.subtract(v, self._v, acceleration)
+            self._divisors[2] = dt
+            np.divide(self._motion, self._divisors, self._motion)  # one division of all three takes the least time
+            external = model.inverse_dynamics(position, middle, acceleration) - state.effort
             if model.has_friction:
                 external += friction_torque(middle, model.viscous_friction, model.dry_friction)
-            external -= self.torque
-            external *= -math.expm1(-gain * dt)
-            external += self.torque
-            self.torque = external
+            share, torque = -math.expm1(-gain * dt), self._torque
+            for joint, new in enumerate(external.tolist()):  # plain numbers: numpy takes longer for so few
+                old = torque[joint]
+                torque[joint] = (new - old) * share + old
         self.time, self._q, self._v = state.time, q, v
-        return self.torque
+        return self._torque
 
 
 def wrench_from_torque(jacobian: Array, torque: Array) -> Array:

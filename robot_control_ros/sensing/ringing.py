@@ -85,17 +85,17 @@ class RingingDetector:
             self._extrema: list[deque[tuple[float, float]]] = [deque(maxlen=EXTREMA) for _ in now]
             return None
         found, keep = None, 1.0 / (1.0 + BAND * dt)
-        passed, largest = self._passed, self._largest
-        for joint, (value, before, weight) in enumerate(zip(now, self._last, self._weights, strict=True)):
-            old = passed[joint]
-            new = passed[joint] = keep * (old + weight * (value - before))
+        passed, largest, last, weights = self._passed, self._largest, self._last, self._weights
+        for joint, value in enumerate(now):
+            old, size = passed[joint], largest[joint]
+            passed[joint] = new = keep * (old + weights[joint] * (value - last[joint]))
             if old * new < 0.0:
-                if largest[joint] < self.floor:
+                if size < self.floor:
                     self._extrema[joint].clear()
                 else:
-                    found = self._judge(joint, largest[joint], time) or found
+                    found = self._judge(joint, size, time) or found
                 largest[joint] = abs(new)
-            elif abs(new) > largest[joint]:
+            elif abs(new) > size:
                 largest[joint] = abs(new)
         self._last = now
         if found is not None:

@@ -16,6 +16,7 @@ from ..robot.model import RobotModel
 from .imperfect_arm import servo_bandwidth, set_imperfections, settle
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
+from .mujoco_gripper import MujocoGripper
 from .mujoco_robot import MujocoRobot
 from .mujoco_scene import SceneState, compile_model
 from .scene import Contact, Scene
@@ -54,6 +55,7 @@ class MujocoPlant:
 
     Attributes:
         scene: as given.
+        gripper: to command; None where the robot has none.
         start: joint angles (n,) that :meth:`reset` goes back to [rad].
         model, data: MuJoCo's own, to look at.
         substeps: physics steps of a period.
@@ -99,6 +101,7 @@ class MujocoPlant:
         self.data = self._mujoco.MjData(self.model)
         self._arm = MujocoRobot(self._mujoco, self.model, self.data, robot)
         self._v_index = self._arm.v_index
+        self.gripper = None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
         if self._elastic:
             mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[self._v_index]
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
@@ -122,6 +125,8 @@ class MujocoPlant:
         self._mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[self._arm.q_index] = self.start if q is None else q
         self._arm.release()
+        if self.gripper is not None:
+            self.gripper.reset()
         self._mujoco.mj_forward(self.model, self.data)
         if self._elastic:
             settle(self._mujoco, self.model, self.data, self._robot)
@@ -156,9 +161,11 @@ class MujocoPlant:
             HardwareFault: the physics diverged.
         """
         steps = self.substeps if steps is None else steps
-        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco, model, data, gripper = self._mujoco, self.model, self.data, self.gripper
         total = np.zeros(self._robot.n)
         for _ in range(steps):
+            if gripper is not None:
+                gripper.step(model.opt.timestep)
             mujoco.mj_step1(model, data)  # inertia and bias of the present state, for the motors
             self._arm.apply_pushes()
             torque = self._motors.torque()
@@ -166,6 +173,8 @@ class MujocoPlant:
             total += torque
             mujoco.mj_step2(model, data)
         self._effort = total / steps
+        if gripper is not None:
+            gripper.update()
         self._check()
 
     def drive(self, torque: Array, locked: Sequence[bool], dt: float) -> None:

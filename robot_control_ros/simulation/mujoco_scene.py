@@ -15,6 +15,7 @@ from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from .imperfect_arm import STIFF, add_imperfections
 from .imperfections import Imperfections
+from .mujoco_gripper import add_gripper
 from .scene import Contact, Scene, SceneObject, Shape
 
 SOFTEST = 0.01  # impedance of a soft layer where it begins; MuJoCo's default is 0.9
@@ -40,9 +41,13 @@ def compile_model(
     at = urdf.rfind("</robot>")
     try:
         spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
+        fingers = () if robot.gripper is None else robot.gripper.joints
+        moving = {*robot.joints, *(joint.name for joint in fingers)}
         for joint in spec.joints:
-            if joint.name not in robot.joints:
+            if joint.name not in moving:
                 spec.delete(joint)
+        if robot.gripper is not None:
+            add_gripper(mujoco, spec, robot.gripper)
         for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
             spec.joint(name).armature = inertia
             kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}

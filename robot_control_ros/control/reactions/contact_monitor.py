@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -124,10 +123,12 @@ class ContactMonitor:
             dt: since the last sample [s].
         """
         detector, settings, wrench = self._detector, self.settings.current, self._wrench
-        detector.adopt(settings)
         normal = running.variant, wrench.settings.current, wrench.tare, settings
-        if any(map(is_not, normal[1:], self._normal[1:])) or normal[0] != self._normal[0]:
+        before = self._normal
+        same = normal[1] is before[1] and normal[2] is before[2] and settings is before[3]
+        if not same or normal[0] != before[0]:
             self._normal = normal
+            detector.adopt(settings)
             detector.freeze(state.time)
         learning = self._learning
         motion = self._motion(kin, dt) if learning is not None or detector.adapts(last) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,15 @@ class RobotView:
         self._all_rings = False
         self._moving = [joint for joint in description.joints.values() if joint.name in model.joints]
         sizes = {"axes_length": 0.09 * reach, "axes_radius": 0.003 * reach, "origin_radius": 0.006 * reach}
-        self._frames = {}
+        self._frames, self._offsets = {}, {}
         carriers = {link: description.carrier(link, model.joints) for link in model.frames}
         for link, carrier in carriers.items():
             name = f"/robot/{link}" if link == carrier else f"/robot/{carrier}/{link}"
             self._frames[link] = scene.add_frame(name, show_axes=False, **sizes)
             if link != carrier:
                 offset = np.linalg.solve(model.frame_pose(carrier), model.frame_pose(link))
-                place(self._frames[link], np.asarray(offset, float))
+                self._offsets[link] = np.asarray(offset, float)
+                place(self._frames[link], self._offsets[link])
         self._carriers = sorted(set(carriers.values()))
         for link, shapes in description.shapes.items():
             for number, shape in enumerate(shapes):
@@ -93,6 +95,11 @@ class RobotView:
         for link in self._carriers:
             place(self._frames[link], self._model.frame_pose(link))
         self._draw_limits(q)
+
+    def draw_beside(self, root: str, poses: Mapping[str, Array]) -> None:
+        """Links at poses (4, 4) in a link `root` that is fixed to the same link of the robot."""
+        for link in self._offsets.keys() & poses.keys() - {root} if root in self._offsets else ():
+            place(self._frames[link], self._offsets[root] @ poses[link])
 
     def _draw_limits(self, q: Array) -> None:
         limits, self.near = self._model.limits, []

@@ -93,9 +93,9 @@ class BoundedSpring:
         if self._coupled:
             return self._coupled_gradient(error)
         if force > 1.0:
-            pull[:3] = self._slide(0, pull[:3])
+            self._slide(0, pull[:3])
         if torque > 1.0:
-            pull[3:] = self._slide(1, pull[3:])
+            self._slide(1, pull[3:])
         return pull
 
     def energy(self, error: Array) -> float:
@@ -104,13 +104,14 @@ class BoundedSpring:
         slid = sum(slip * bound**2 for slip, bound in zip(self._slips, self._bounds, strict=True) if slip > 0.0)
         return 0.5 * (float(pull.dot(error)) + slid)
 
-    def _slide(self, index: int, pull: Array) -> Array:
-        """The bounded force of one half (3,), where its unbounded one is beyond the bound."""
+    def _slide(self, index: int, pull: Array) -> None:
+        """Bound the force of one half (3,), which is beyond the bound."""
         stiffness = self._alike[index]
         if stiffness:
             ratio = math.sqrt(pull.dot(pull)) / self._bounds[index]
             self._slips[index] = (ratio - 1.0) / stiffness
-            return pull / ratio
+            pull /= ratio
+            return
         modes = self._modes[index]
         if modes is None:
             values, vectors = np.linalg.eigh(self.stiffness[HALVES[index], HALVES[index]])
@@ -119,7 +120,7 @@ class BoundedSpring:
         along = pull.dot(vectors)
         slip = slip_of(values, along, self._bounds[index], self._near[index])
         self._slips[index] = self._near[index] = slip
-        return np.asarray(vectors.dot(along / (1.0 + slip * values)))
+        pull[:] = vectors.dot(along / (1.0 + slip * values))
 
     def _coupled_gradient(self, error: Array) -> Array:
         """Each half's slip for the other's, in turn: descent by coordinates on the convex dual of V."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.gains import choice
-from ...core.spatial import cross, pose_error_and_map, skew
+from ...core.spatial import pose_error_and_map, skew
 from ...core.types import Array
 from ...robot.model import RobotDynamics
 from .bounded_spring import BoundedSpring
@@ -96,24 +96,34 @@ class ComplianceFrame:
     def wrench(self, pull: Array, error: Array, rotation_map: Array, kin: RobotDynamics) -> tuple[Array, Array | None]:
         """[f; m] (6,) at the tip, and the torques (n,) of axes that another link carries.
 
-        `pull` (2, 3) has f and m_ρ in base axes; it is changed.
+        `pull` (6,) has f and m_ρ in base axes; it is changed.
         """
         if self._turns_with_tip:
             lever = error[:3]
             if self._offset is not None:
                 lever = lever + kin.pose[:3, :3].dot(self._offset[:3, 3])
             return _at_lever(pull, lever, rotation_map), None
-        force, turn = pull
-        couple = cross(error[:3], force) + cross(error[3:], turn) if self._is_link else None
-        pull[1] = rotation_map.T.dot(turn)
-        if couple is None:
-            return pull.ravel(), None
-        return pull.ravel(), self._link(kin)[1][3:].T.dot(couple)
+        beside = self._link(kin)[1][3:].T.dot(_couple(error, pull)) if self._is_link else None
+        turn = pull[3:]
+        turn[:] = rotation_map.T.dot(turn)
+        return pull, beside
+
+
+# The next two are in plain numbers: numpy takes longer for so few.
+
+
+def _couple(error: Array, pull: Array) -> Array:
+    """Moment d × f + ρ × m (3,) of [d; ρ] and [f; m] (6,)."""
+    (x, y, z, a, b, c), (fx, fy, fz, mx, my, mz) = error.tolist(), pull.tolist()
+    about_x = (y * fz - z * fy) + (b * mz - c * my)
+    about_y = (z * fx - x * fz) + (c * mx - a * mz)
+    about_z = (x * fy - y * fx) + (a * my - b * mx)
+    return np.array([about_x, about_y, about_z])
 
 
 def _at_lever(pull: Array, lever: Array, rotation_map: Array) -> Array:
-    """[f; A m + r × f] (6,) of f and m (2, 3), in plain numbers: numpy takes longer for so few."""
-    (x, y, z), (rx, ry, rz) = pull.tolist()
+    """[f; A m + r × f] (6,) of [f; m] (6,)."""
+    x, y, z, rx, ry, rz = pull.tolist()
     a, b, c = lever.tolist()
     (a1, a2, a3), (b1, b2, b3), (c1, c2, c3) = rotation_map.tolist()
     turn_x = a1 * rx + a2 * ry + a3 * rz + b * z - c * y
@@ -166,9 +176,9 @@ class TipSpring:
         error, rotation_map, axes = self.frame.error(pose_ref, kin)
         if self.frame.name == BASE:
             self._local = error
-            return self.frame.wrench(self.spring.gradient(error).reshape(2, 3), error, rotation_map, kin)
-        self._local = error.reshape(2, 3).dot(axes).ravel()
-        along = self.spring.gradient(self._local).reshape(2, 3).dot(axes.T)
+            return self.frame.wrench(self.spring.gradient(error), error, rotation_map, kin)
+        self._local = error.reshape(2, 3).dot(axes).reshape(6)
+        along = self.spring.gradient(self._local).reshape(2, 3).dot(axes.T).reshape(6)
         return self.frame.wrench(along, error, rotation_map, kin)
 
     def energy(self) -> float:

@@ -18,6 +18,7 @@ from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
 from ..common.entities import Entities
+from ..common.gripper_commands import RosGripper
 from ..common.messages import fill_pose, fill_vector, fill_wrench
 from ..common.running import LATCHED_QOS
 from .robot_topics import RobotTopics
@@ -39,6 +40,8 @@ class RosLink:
         self._entities = entities = Entities(node)
         self._controller = ControllerClient(node, entities)
         self._topics = RobotTopics(node, entities, robot, self._controller)
+        states, gripper = robot.profile.joint_states, robot.gripper
+        self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
         self._joint_targets = entities.publisher(JointState, "/controller/target_joint")
         self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")

@@ -31,6 +31,7 @@ from ..common.entities import Entities
 from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, to_stamp, vector
 from ..common.ros_params import declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
+from .gripper_controller import GripperController
 from .lagging_clock import LaggingClock
 from .scene_topics import SceneTopics
 
@@ -104,7 +105,8 @@ class SimulatorNode(Node):
 
     def _make_outputs(self, rate: float) -> None:
         entities, robot = self._entities, self._robot
-        self._joint_state = JointState(name=list(robot.joints))
+        self._gripper = None if self._arm.gripper is None else GripperController(entities, self._arm.gripper)
+        self._joint_state = JointState(name=[*robot.joints, *(self._gripper.joints if self._gripper else ())])
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.wrench_frame
         self._clock_every = max(1, math.ceil(rate / self._chosen["clock_rate"]))
@@ -180,7 +182,10 @@ class SimulatorNode(Node):
         self._wrenches.publish(self._wrench)
         if self._scene_topics is not None:
             self._scene_topics.publish(now)
-        fill_joint_state(self._joint_state, stamped, state.q, state.v, state.effort)
+        parts = (state.q, state.v, state.effort)
+        if self._gripper is not None:
+            parts = self._gripper.beside(*parts)
+        fill_joint_state(self._joint_state, stamped, *parts)
         self._joint_states.publish(self._joint_state)
 
     # Inputs

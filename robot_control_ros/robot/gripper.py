@@ -1,0 +1,319 @@
+"""Grippers with parallel fingers: config/grippers/<name>.yaml, or a file of the user's own.
+
+One joint is driven; the fingers' other joints follow it by ``<mimic>`` of the description. None of them is a joint of
+the robot's: a law never sees them. Commands are a position of the driven joint and a force between the fingers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple, Protocol
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ..core.errors import ConfigError, ModelError, refused, unknown
+from ..core.spatial import make_pose, rotation_from_rpy
+from ..core.types import Array
+from .files import found_urdf, read_config
+from .schema import SOME, entry, errors_at, read_entries
+
+ACTIONS = ("ParallelGripperCommand", "GripperCommand")
+MOVED = 0.0005  # m of the width; less is no motion
+REST_TIME = 0.3  # s without motion after which the fingers rest
+
+
+class FingerJoint(NamedTuple):
+    """A joint of the fingers, at `offset + multiplier * position` of the driven joint."""
+
+    name: str
+    multiplier: float
+    offset: float
+
+
+class GripperPayload(NamedTuple):
+    """Mass [kg] and centre of mass (3,) [m]."""
+
+    mass: float
+    center: Array
+
+
+def _falling(widths: tuple[float, ...]) -> tuple[float, ...]:
+    if len(widths) < 2 or not all(a > b for a, b in pairwise(widths)):
+        raise refused("widths", list(widths), "must be two or more, falling from open to closed")
+    return widths
+
+
+@dataclass(frozen=True, kw_only=True)
+class GripperConfig:
+    """A gripper; `robot_control docs --entries gripper` lists all entries."""
+
+    name: str = entry(doc="Name of the gripper.")
+    description: str = entry("", doc="The gripper, for people.")
+    urdf_path: Path = entry(
+        key="urdf", of=str, convert=Path, doc="Its description, in this file's folder or in the package's urdf/."
+    )
+    joint: str = entry(doc="The driven joint; the fingers' other joints follow it by `<mimic>`.")
+    tip: str = entry(doc="Frame between the fingers, which becomes the robot's tip.")
+    mount: tuple[float, ...] = entry(
+        (0.0,) * 6, size=6, unit="m, rad", doc="x, y, z, roll, pitch, yaw of its root link in the robot's own tip."
+    )
+    positions: tuple[float, float] = entry(
+        size=2, unit="rad or m", doc="Positions of the driven joint: fingers open, fingers closed."
+    )
+    widths: tuple[float, ...] = entry(
+        size=SOME,
+        lower=0.0,
+        unit="m",
+        convert=_falling,
+        doc="Widths between the fingers at equally spaced positions, from open to closed; two or more.",
+    )
+    force: tuple[float, float] = entry(size=2, lower=0.0, unit="N", doc="Least and largest force of a finger.")
+    default_force: float = entry(above=0.0, unit="N", doc="Force of a finger where a command names none.")
+    speed: float = entry(above=0.0, unit="m/s", doc="Largest speed of the width.")
+    tolerance: float = entry(above=0.0, unit="m", doc="Difference of the width up to which a target counts as reached.")
+    controller: str = entry(doc="Takes the commands: its action `gripper_cmd`, or its topic `commands`.")
+    action: str = entry(ACTIONS[0], choices=ACTIONS, doc="Type of the action, of control_msgs.")
+    file: str = ""
+    text: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        names = [joint.name for joint in self.joints]
+        if self.joint not in names:
+            raise unknown("joint", self.joint, names)
+        if self.tip not in (link.get("name") for link in self._tree.iter("link")):
+            raise unknown("tip", self.tip, [link.get("name", "") for link in self._tree.iter("link")])
+
+    # --- width and force ---
+
+    def width(self, position: float) -> float:
+        """Width between the fingers [m] at a position of the driven joint."""
+        return float(np.interp(self._closed(position), self._grid, self.widths))
+
+    def position(self, width: float) -> float:
+        """Position of the driven joint at a width [m].
+
+        Raises:
+            ConfigError: the width is beyond the fingers' range.
+        """
+        bound = (self.widths[-1], self.widths[0])
+        if not bound[0] <= width <= bound[1]:
+            raise refused("width", width, f"must be within [{bound[0]:g}, {bound[1]:g}]", bound, unit="m")
+        closed = float(np.interp(width, self.widths[::-1], self._grid[::-1]))
+        return self.positions[0] + closed * (self.positions[1] - self.positions[0])
+
+    def lever(self, position: float) -> float:
+        """Effort of the driven joint per force of a finger [m, or 1]: the change of the width per position."""
+        return float(np.interp(self._closed(position), self._grid, self._levers))
+
+    def check_force(self, force: float | None) -> float:
+        """The force of a command [N]; the default for None.
+
+        Raises:
+            ConfigError: it is out of range.
+        """
+        force = self.default_force if force is None else float(force)
+        if not self.force[0] <= force <= self.force[1]:
+            low, high = self.force
+            raise refused("force", force, f"must be within [{low:g}, {high:g}]", self.force, unit="N")
+        return force
+
+    def check_position(self, position: float) -> float:
+        """A position of the driven joint; ConfigError where it is beyond the range."""
+        low, high = sorted(self.positions)
+        if not low <= position <= high:
+            raise refused(self.joint, position, f"must be within [{low:g}, {high:g}]", (low, high))
+        return position
+
+    def _closed(self, position: float) -> float:
+        """How far the fingers are closed, from 0 to 1."""
+        return (position - self.positions[0]) / (self.positions[1] - self.positions[0])
+
+    @cached_property
+    def _grid(self) -> Array:
+        return np.linspace(0.0, 1.0, len(self.widths))
+
+    @cached_property
+    def _levers(self) -> Array:
+        return np.asarray(np.abs(np.gradient(self.widths, self._grid) / (self.positions[1] - self.positions[0])))
+
+    # --- description ---
+
+    @cached_property
+    def joints(self) -> tuple[FingerJoint, ...]:
+        """All joints of the fingers, the driven one first."""
+        found = []
+        for joint in self._tree.iter("joint"):
+            mimic, name = joint.find("mimic"), joint.get("name", "")
+            if mimic is not None and mimic.get("joint") == self.joint:
+                numbers = (float(mimic.get(key, default)) for key, default in (("multiplier", "1"), ("offset", "0")))
+                found.append(FingerJoint(name, *numbers))
+            elif name == self.joint:
+                found.insert(0, FingerJoint(name, 1.0, 0.0))
+            elif joint.get("type") != "fixed":
+                raise ModelError(f"gripper {self.name}: joint {name} follows no joint {self.joint}", name=name)
+        return tuple(found)
+
+    @cached_property
+    def root(self) -> str:
+        """The link that is mounted on the robot."""
+        children = {_end(joint, "child") for joint in self._tree.iter("joint")}
+        return next(name for link in self._tree.iter("link") if (name := link.get("name", "")) not in children)
+
+    def mounted(self, urdf: str, flange: str) -> str:
+        """A robot description (its text) with the gripper on the link `flange`."""
+        at, inner = urdf.rfind("</robot>"), self.text[self.text.index(">", self.text.index("<robot")) + 1 :]
+        origin = 'xyz="{:.17g} {:.17g} {:.17g}" rpy="{:.17g} {:.17g} {:.17g}"'.format(*self.mount)
+        joint = (
+            f'<joint name="{flange}-{self.root}" type="fixed"><parent link="{flange}"/><child link="{self.root}"/>'
+            f"<origin {origin}/></joint>"
+        )
+        return f"{urdf[:at]}{joint}{inner[: inner.rfind('</robot>')]}{urdf[at:]}"
+
+    def payload(self, urdf: str, frame: str) -> GripperPayload:
+        """Mass, and centre of mass in a frame of the robot, of the open gripper on a robot (`urdf`, mounted)."""
+        poses = _poses(ElementTree.fromstring(urdf))
+        inertials = [(link.get("name", ""), part) for link in self._tree.iter("link") for part in link.iter("inertial")]
+        masses = np.array([float(part.find("mass").get("value")) for _, part in inertials])  # type: ignore[union-attr,arg-type]
+        centers = np.array([(poses[link] @ _origin(part))[:3, 3] for link, part in inertials])
+        center = np.append(masses @ centers / masses.sum(), 1.0)
+        return GripperPayload(float(masses.sum()), np.linalg.solve(poses[frame], center)[:3])
+
+    @cached_property
+    def _tree(self) -> ElementTree.Element:
+        return ElementTree.fromstring(self.text)
+
+
+class Grip(NamedTuple):
+    """What the fingers do.
+
+    Attributes:
+        width: between them [m].
+        force: with which each presses, positive where they close [N]; NaN where nobody measures it.
+        rests: whether they don't move.
+        holding: whether they hold something.
+    """
+
+    width: float
+    force: float
+    rests: bool
+    holding: bool
+
+
+def describe_grip(grip: Grip | None) -> str:
+    """What the fingers do, for people."""
+    if grip is None:
+        return "no joint state yet"
+    force = "" if math.isnan(grip.force) else f", {max(grip.force, 0.0):.0f} N"
+    what = "holds something" if grip.holding else "at rest" if grip.rests else "moves"
+    return f"{1e3 * grip.width:.1f} mm{force}, {what}"
+
+
+class GripMonitor:
+    """Makes a :class:`Grip` of each state of the driven joint.
+
+    Fingers rest that have not moved for 0.3 s: some drivers report no velocity. Resting fingers hold something where
+    they press with half of the least force; where nobody measures the effort, where they are short of their target.
+    """
+
+    def __init__(self, gripper: GripperConfig) -> None:
+        self._gripper = gripper
+        self._target: float | None = None
+        self._place, self._since = math.nan, math.nan
+        self.grip: Grip | None = None
+
+    def command(self, position: float) -> None:
+        """The driven joint was sent to a position; without a state after that the fingers don't rest."""
+        self._target, self._place, self.grip = position, math.nan, None
+
+    def update(self, time: float, position: float, effort: float) -> Grip:
+        """The driven joint is at a position at a time [s], with an effort (NaN where nobody measures it)."""
+        gripper, width = self._gripper, self._gripper.width(position)
+        if not abs(width - self._place) <= MOVED or time < self._since:
+            self._place, self._since = width, time
+        rests = time - self._since >= REST_TIME
+        force = math.copysign(1.0, gripper.positions[1] - gripper.positions[0]) * effort / gripper.lever(position)
+        if not math.isnan(effort):
+            presses = force > 0.5 * gripper.force[0]
+        else:
+            presses = self._target is not None and width - gripper.width(self._target) > gripper.tolerance
+        self.grip = Grip(width, force, rests, rests and presses)
+        return self.grip
+
+
+class Fingers(Protocol):
+    """What leads the fingers of a gripper: in a simulation, or over ROS.
+
+    Attributes:
+        config: of the gripper.
+        ready: whether somebody takes commands.
+        grip: what the fingers do; None before the first joint state.
+        refusal: why the last command was refused; empty where it was not.
+    """
+
+    config: GripperConfig
+
+    @property
+    def ready(self) -> bool: ...
+
+    @property
+    def grip(self) -> Grip | None: ...
+
+    @property
+    def refusal(self) -> str: ...
+
+    def command(self, position: float, force: float) -> None:
+        """Send the driven joint to a position, with a force of each finger [N]; ConfigError out of range."""
+
+
+def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
+    """Read a gripper.
+
+    Args:
+        name: a gripper of the package, or the path of a YAML file.
+        beside: the folder that relative paths start from; the current one where None.
+
+    Raises:
+        ConfigError, ModelError: unknown gripper, a missing, unknown or unusable entry; lists the valid ones.
+    """
+    path, data = read_config("gripper", name, beside=beside)
+    values = read_entries(GripperConfig, data, str(path))
+    with errors_at(str(path)):
+        values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent])
+        try:
+            text = values["urdf_path"].read_text(encoding="utf-8")
+            ElementTree.fromstring(text)
+        except (OSError, ElementTree.ParseError) as error:
+            raise ConfigError(f"can't read urdf {values['urdf_path']}: {error}", name="urdf") from error
+        return GripperConfig(**values, file=str(path), text=text)
+
+
+def _poses(tree: ElementTree.Element) -> dict[str, Array]:
+    """Pose (4, 4) of each link of a description in its root, all joints at 0."""
+    above = {_end(joint, "child"): joint for joint in tree.iter("joint")}
+    found: dict[str, Array] = {}
+
+    def pose(link: str) -> Array:
+        if link not in found:
+            joint = above.get(link)
+            found[link] = np.eye(4) if joint is None else pose(_end(joint, "parent")) @ _origin(joint)
+        return found[link]
+
+    for link in tree.iter("link"):
+        pose(link.get("name", ""))
+    return found
+
+
+def _end(joint: ElementTree.Element, which: str) -> str:
+    element = joint.find(which)
+    return "" if element is None else element.get("link", "")
+
+
+def _origin(part: ElementTree.Element) -> Array:
+    origin = part.find("origin")
+    xyz, rpy = ("0 0 0", "0 0 0") if origin is None else (origin.get(key, "0 0 0") for key in ("xyz", "rpy"))
+    return make_pose(np.array(xyz.split(), float), rotation_from_rpy(*map(float, rpy.split())))

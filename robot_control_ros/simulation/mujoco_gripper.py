@@ -1,0 +1,107 @@
+"""A gripper within MuJoCo's model: the servo of its driven joint, and the joints that follow it.
+
+The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..robot.gripper import Grip, GripMonitor, GripperConfig
+from .imperfect_arm import STIFF
+
+ROTOR = 0.005  # kg·m² behind the gear of the driven joint
+STIFFNESS, DAMPING = 300.0, 3.0  # N·m/rad, N·m·s/rad of its servo
+FRICTION_RATIO = 10.0  # of MuJoCo's contacts: else what is held creeps out of the fingers
+
+
+def add_gripper(mujoco: Any, spec: Any, gripper: GripperConfig) -> None:
+    """Add servo and equalities to a model that is not compiled yet; MuJoCo's own for ``<mimic>`` are too soft."""
+    for equality in list(spec.equalities):
+        spec.delete(equality)
+    for joint in gripper.joints[1:]:
+        kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
+        names = {"name": joint.name, "name1": joint.name, "name2": gripper.joint}
+        equality = spec.add_equality(**names, **kinds, **STIFF)
+        equality.data[:2] = joint.offset, joint.multiplier
+    spec.joint(gripper.joint).armature = ROTOR
+    gain, bias = np.zeros(10), np.zeros(10)
+    gain[0], bias[1], bias[2] = STIFFNESS, -STIFFNESS, -DAMPING
+    spec.add_actuator(
+        name=gripper.joint,
+        target=gripper.joint,
+        trntype=mujoco.mjtTrn.mjTRN_JOINT,
+        gaintype=mujoco.mjtGain.mjGAIN_FIXED,
+        gainprm=gain,
+        biastype=mujoco.mjtBias.mjBIAS_AFFINE,
+        biasprm=bias,
+        forcelimited=mujoco.mjtLimited.mjLIMITED_TRUE,
+        forcerange=[-1.0, 1.0],
+    )
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = FRICTION_RATIO
+
+
+class MujocoGripper:
+    """The fingers of a simulated gripper; they keep their last command, whatever happens to the arm.
+
+    Attributes:
+        config: of the gripper.
+        target: position that the driven joint was sent to [rad or m].
+        ready, refusal: see :class:`~..robot.gripper.Fingers`.
+    """
+
+    ready, refusal = True, ""
+
+    def __init__(self, model: Any, data: Any, gripper: GripperConfig) -> None:
+        self.config, self._model, self._data = gripper, model, data
+        self._actuator = model.actuator(gripper.joint).id
+        self._places = [(model.joint(each.name).qposadr[0], each) for each in gripper.joints]
+        self._dof = model.joint(gripper.joint).dofadr[0]
+        self._monitor = GripMonitor(gripper)
+
+    @property
+    def grip(self) -> Grip:
+        grip = self._monitor.grip
+        return self.update() if grip is None else grip
+
+    @property
+    def joint_state(self) -> tuple[float, float, float]:
+        """Position [rad or m], velocity and effort of the driven joint."""
+        data = self._data
+        place = self._places[0][0]
+        return float(data.qpos[place]), float(data.qvel[self._dof]), float(data.actuator_force[self._actuator])
+
+    def command(self, position: float, force: float) -> None:
+        """Send the driven joint to a position, with a force of each finger [N].
+
+        Raises:
+            ConfigError: one of them is out of range; the last command stays.
+        """
+        target, force = self.config.check_position(position), self.config.check_force(force)
+        self.target, self._force = target, force
+        self._monitor.command(target)
+
+    def reset(self) -> None:
+        """Open fingers, at rest."""
+        opened = self.config.positions[0]
+        for place, joint in self._places:
+            self._data.qpos[place] = joint.offset + joint.multiplier * opened
+        self._data.ctrl[self._actuator] = opened
+        self.command(opened, self.config.default_force)
+
+    def step(self, dt: float) -> None:
+        """Before a physics step of `dt` [s]: lead the servo to the target, at the gripper's speed."""
+        position, _, _ = self.joint_state
+        lever = self.config.lever(position)
+        limit, most = self._force * lever, self.config.speed / lever * dt
+        self._model.actuator_forcerange[self._actuator] = -limit, limit
+        present = self._data.ctrl[self._actuator]
+        self._data.ctrl[self._actuator] = present + min(max(self.target - present, -most), most)
+
+    def update(self) -> Grip:
+        """Take the present state in, once a period."""
+        position, _, effort = self.joint_state
+        return self._monitor.update(float(self._data.time), position, effort)
