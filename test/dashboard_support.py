@@ -46,7 +46,7 @@ class FakeLink:
         self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
-        self.joint_targets = []
+        self.joint_targets, self.twists = [], []
         self.now = RobotTelemetry(q=np.array(ROBOT.home), reference=HOME)
         self.state = Health(answers=True, lifecycle="active")
         self.running = "impedance"
@@ -125,6 +125,9 @@ class FakeLink:
 
     def set_target_joints(self, q):
         self.joint_targets.append(q)
+
+    def set_target_twist(self, twist, frame):
+        self.twists.append((twist, frame))
 
     def set_target_wrench(self, wrench):
         self.wrenches.append(wrench)

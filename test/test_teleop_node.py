@@ -119,6 +119,79 @@ def test_a_force_at_the_tip_is_felt_as_rumble(ros):
     assert felt.intensity == pytest.approx(0.5, abs=1e-6)
 
 
+class Arms:
+    """Two controllers' topics, and the node between them."""
+
+    def __init__(self, ros, **parameters):
+        given = {
+            "input": "leader",
+            "leader": "/left/arm",
+            "controller": "/right/arm",
+            "force_scale": 0.4,
+            "timeout": 1.0,
+        }
+        self.ros, self.child = ros, ros.start("teleop", given | parameters)
+        self.leader = ros.publisher(PoseStamped, "/left/arm/pose")
+        self.follower = ros.publisher(PoseStamped, "/right/arm/pose")
+        self.reference = ros.publisher(PoseStamped, "/right/arm/reference_pose")
+        self.targets = ros.subscribe(PoseStamped, "/right/arm/target_pose")
+        self.wrenches = ros.subscribe(WrenchStamped, "/left/arm/target_wrench")
+
+    def force(self):
+        """The last one on the leader; NaN before the first."""
+        return vector(self.wrenches.last.wrench.force) if len(self.wrenches) else np.full(3, np.nan)
+
+    def tell(self, leader, follower=TIP):
+        for publisher, pose in ((self.follower, follower), (self.reference, follower), (self.leader, leader)):
+            message = PoseStamped()
+            message.header.frame_id = "base_link"
+            fill_pose(message.pose, pose)
+            publisher.publish(message)
+
+
+def test_a_leader_arm_leads_the_other_and_feels_it_and_both_are_let_go_when_one_is_lost(ros):
+    arms, start = Arms(ros), make_pose(np.array([0.1, 0.2, 0.3]))
+    first = ros.next(arms.targets, "a target", lambda: arms.tell(start))
+    assert np.allclose(read_pose(first.pose), TIP, atol=1e-9)
+    moved = make_pose(np.array([0.1, 0.25, 0.3]))
+    expected = TIP.copy()
+    expected[1, 3] += 0.05
+    ros.until(
+        lambda: np.allclose(read_pose(arms.targets.last.pose), expected, atol=1e-9), "5 cm", lambda: arms.tell(moved)
+    )
+    force = np.array([0.0, -0.4 * 500.0 * 0.05, 0.0])
+    ros.until(lambda: np.allclose(arms.force(), force), "its force", lambda: arms.tell(moved))
+    assert np.allclose(
+        vector(arms.wrenches.last.wrench.torque), np.cross(moved[:3, 3], force)
+    )  # about the base's origin
+    ros.until(lambda: not arms.force().any(), "the end of the force")
+    ros.until(lambda: "let go" in arms.child.err + arms.child.out, "the loss")
+    arms.targets.messages.clear()
+    again = ros.next(arms.targets, "a target after that", lambda: arms.tell(make_pose(np.array([9.0, 9.0, 9.0]))))
+    assert np.allclose(read_pose(again.pose), TIP, atol=1e-9)
+
+
+@pytest.mark.long
+def test_a_released_clutch_lets_both_arms_go(ros):
+    arms = Arms(ros, button=0)
+    joy, start = ros.publisher(Joy, "joy"), make_pose(np.array([0.1, 0.2, 0.3]))
+    moved = make_pose(np.array([0.1, 0.25, 0.3]))
+
+    def press(held, pose):
+        joy.publish(Joy(buttons=[held]))
+        arms.tell(pose)
+
+    ros.next(arms.targets, "a target", lambda: press(1, start))
+    ros.until(lambda: abs(arms.force()[1]) > 1.0, "a force", lambda: press(1, moved))
+    ros.until(lambda: not arms.force().any(), "its end", lambda: press(0, moved))
+    arms.targets.messages.clear()
+    count = len(arms.wrenches)
+    again = ros.next(arms.targets, "a target after that", lambda: press(1, moved))
+    assert np.allclose(read_pose(again.pose), TIP, atol=1e-9)  # nothing jumps
+    ros.until(lambda: len(arms.wrenches) > count, "its wrench")
+    assert not vector(arms.wrenches.messages[count].wrench.force).any()
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
+from .bar.jog_panel import JogPanel
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
 from .gripper_panel import GripperPanel
@@ -93,6 +95,7 @@ class Page(WebPage):
     def _stop(self) -> None:
         """Runs in the server's thread, so that a page that is busy still stops."""
         self._link.stop(self.thread.reply())
+        self._jog.stop()
         self.thread.post(self.target.stop)
 
     # --- the view ---
@@ -150,6 +153,9 @@ class Page(WebPage):
         self._actions = self._add_requests(
             "Robot", ACTIONS, "Set the target to the present pose; move home; tare; end a reaction."
         )
+        with gui.add_folder("Move with keys", expand_by_default=False):
+            self._jog = JogPanel(gui, link)
+            self.bar.on_jog = self._jog.take
         with gui.add_folder("Numbers and goals", expand_by_default=False):
             units = [self.description.joints[name].unit for name in link.robot.joints]
             self._numbers = NumbersPanel(gui, link, thread, self._model, units)
@@ -221,8 +227,12 @@ class Page(WebPage):
         before, self._drawn_at = self._drawn_at, time.monotonic()
         if self._drawn_at - before > STALL:
             self.target.stop()  # what was dragged then is an old command
+            self._jog.stop()
         lost = "" if self._paused.value and health.answers else health.lost
-        self.bar.show(summarize(health, self._link.law(), lost, self._state.refusal))
+        if self._jog.draw(health.commands and not lost):
+            self.target.release()
+        state = summarize(health, self._link.law(), lost, self._state.refusal)
+        self.bar.show(replace(state, jogs=self._jog.on))
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
             if self._gripper is not None:

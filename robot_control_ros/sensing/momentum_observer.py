@@ -62,8 +62,8 @@ class MomentumObserver:
         """
         q, v = kin.q, state.v
         if self.time is None:
-            self._torque, self._motion, self._divisors = [0.0] * v.size, np.empty((3, v.size)), np.full((3, v.size), 2.0)
-            self._rows = tuple(self._motion)
+            self._torque, self._motion = [0.0] * v.size, np.empty((3, v.size))
+            self._rows, self._divisors = tuple(self._motion), np.full_like(self._motion, 2.0)
         elif state.time > self.time:
             dt, model, (position, middle, acceleration) = state.time - self.time, kin.model, self._rows
             np.add(q, self._q, position)

@@ -25,6 +25,7 @@
     stop.hidden = !shown.stops;
     stop.disabled = false;
     cover(shown.lost, false);
+    document.dispatchEvent(new CustomEvent("bar-state", { detail: shown }));
   }
 
   function cover(message, unusable) {
@@ -50,10 +51,15 @@
     open();
   }
 
-  function press() {
-    if (!stop.hidden && socket.readyState === WebSocket.OPEN) socket.send("stop");
+  function send(text) {
+    if (socket.readyState === WebSocket.OPEN) socket.send(text);
   }
 
+  function press() {
+    if (!stop.hidden) send("stop");
+  }
+
+  document.addEventListener("bar-send", event => send(event.detail));
   stop.addEventListener("click", press);
   addEventListener("keydown", event => { if (event.key === "Escape" && !event.repeat) press(); }, true);
   open();

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..stability.default_gains import IMPERFECT
-from . import collision_trials, force_trials, frame_trials, ringing_trials, spring_trials
+from . import collision_trials, force_trials, frame_trials, leading_trials, ringing_trials, spring_trials
 from .row import Row
 
 ROBOTS = ("ur5", "ur5e", "gen3")
@@ -15,6 +15,7 @@ SECTIONS: dict[str, Callable[[str], Iterable[Row]]] = {
     "force control": force_trials.rows,
     "contact detection": collision_trials.rows,
     "ringing": ringing_trials.rows,
+    "leader and follower": leading_trials.rows,
 }
 IMPERFECT_SECTIONS: dict[str, Callable[[str, str], Iterable[Row]]] = {
     "bounded spring": spring_trials.rows,

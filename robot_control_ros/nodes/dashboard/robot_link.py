@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
+from geometry_msgs.msg import PointStamped, PoseStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -19,7 +19,7 @@ from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
 from ..common.entities import Entities
 from ..common.gripper_commands import RosGripper
-from ..common.messages import fill_pose, fill_vector, fill_wrench
+from ..common.messages import fill_pose, fill_twist, fill_vector, fill_wrench
 from ..common.running import LATCHED_QOS
 from .robot_topics import RobotTopics
 
@@ -44,6 +44,7 @@ class RosLink:
         self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
         self._target = entities.publisher(PoseStamped, "/controller/target_pose")
         self._joint_targets = entities.publisher(JointState, "/controller/target_joint")
+        self._twists = entities.publisher(TwistStamped, "/controller/target_twist")
         self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
         self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
         self._triggers: dict[str, Any] = {name: entities.client(Trigger, f"/{name}") for name in SERVICES}
@@ -107,6 +108,12 @@ class RosLink:
 
     def set_target_joints(self, q: Array) -> None:
         self._joint_targets.publish(JointState(name=list(self.robot.joints), position=q.tolist()))
+
+    def set_target_twist(self, twist: Array, frame: str) -> None:
+        message = TwistStamped()
+        message.header.frame_id = frame
+        fill_twist(message.twist, twist)
+        self._twists.publish(message)
 
     def set_target_wrench(self, wrench: Array) -> None:
         pose = self._topics.telemetry.blocks.get("pose")

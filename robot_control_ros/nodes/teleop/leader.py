@@ -1,0 +1,105 @@
+"""A leader arm of this package leads another one: its topics, and what happens when one of the two is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+
+from ...core.errors import RobotControlError
+from ...core.spatial import wrench_at
+from ...core.types import Array
+from ..common.entities import Entities
+from ..common.messages import fill_pose, fill_wrench, read_pose
+from .coupling import ArmCoupling
+
+LEADER, FOLLOWER, REFERENCE = "leader", "follower", "follower's reference"
+
+
+class LeaderArm:
+    """Ties the arms of two controllers while it shall: poses in, the follower's target and the leader's wrench out.
+
+    Args:
+        entities: of the node.
+        leader, follower: names of the controllers.
+        coupling: of the two.
+        timeout: [s] without a pose of either after which both are let go.
+        held: whether the arms shall be tied.
+        lost: called with words when one of the two is lost.
+    """
+
+    def __init__(
+        self,
+        entities: Entities,
+        leader: str,
+        follower: str,
+        coupling: ArmCoupling,
+        timeout: float,
+        held: Callable[[], bool],
+        lost: Callable[[str], None],
+    ) -> None:
+        self._coupling, self._timeout, self._held, self._lost = coupling, timeout, held, lost
+        self._poses: dict[str, Array] = {}
+        self._came: dict[str, float] = {}
+        self._base = ""  # of the leader
+        self._target = PoseStamped()
+        self._targets = entities.publisher(PoseStamped, f"{follower}/target_pose")
+        self._wrenches = entities.publisher(WrenchStamped, f"{leader}/target_wrench")
+        entities.subscription(PoseStamped, f"{leader}/pose", self._on_leader)
+        entities.subscription(PoseStamped, f"{follower}/pose", lambda message: self._take(FOLLOWER, message))
+        entities.subscription(PoseStamped, f"{follower}/reference_pose", self._on_reference)
+        entities.timer(timeout / 4.0, self._look)
+
+    def release(self) -> None:
+        """Let both arms go: the follower stays at its last target, and nothing pulls at the leader."""
+        if self._coupling.engaged:
+            self._coupling.release()
+            self._pull(np.zeros(6))
+
+    def _take(self, which: str, message: PoseStamped) -> bool:
+        try:
+            self._poses[which] = read_pose(message.pose)
+        except RobotControlError as error:
+            self._lost(f"pose of the {which}: {error}")
+            return False
+        self._came[which] = time.monotonic()
+        return True
+
+    def _on_reference(self, message: PoseStamped) -> None:
+        self._target.header.frame_id = message.header.frame_id
+        self._take(REFERENCE, message)
+
+    def _on_leader(self, message: PoseStamped) -> None:
+        self._base = message.header.frame_id
+        if not self._take(LEADER, message) or self._missing():
+            return
+        if not self._held():
+            self.release()
+            return
+        leader, follower = self._poses[LEADER], self._poses[FOLLOWER]
+        if not self._coupling.engaged:
+            self._coupling.engage(leader, follower, self._poses[REFERENCE])
+        fill_pose(self._target.pose, self._coupling.target(leader))
+        self._targets.publish(self._target)
+        self._pull(self._coupling.wrench(leader, follower))
+
+    def _pull(self, wrench: Array) -> None:
+        """Publish the leader's wrench (6,) about its tip: in the base's frame it is about the base's origin."""
+        at = np.eye(4)
+        at[:3, 3] = self._poses[LEADER][:3, 3]
+        message = WrenchStamped()
+        message.header.frame_id = self._base
+        fill_wrench(message.wrench, wrench_at(wrench, at))
+        self._wrenches.publish(message)
+
+    def _missing(self) -> str:
+        """Whose poses don't come; empty where all do."""
+        late = time.monotonic() - self._timeout
+        return ", ".join(which for which in (LEADER, FOLLOWER, REFERENCE) if self._came.get(which, -np.inf) < late)
+
+    def _look(self) -> None:
+        if self._coupling.engaged and (missing := self._missing()):
+            self.release()
+            self._lost(f"no pose of the {missing}: both arms are let go")
