@@ -25,13 +25,14 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 
-WRENCH = "/force_torque_sensor_broadcaster/wrench"
+WRENCH = "force_torque_sensor_broadcaster/wrench"
 SHARE = share_directory()
 REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
 REQUIRED["ethercat"] = {"interface": "eth1"}
-WITH_CONTROLLER = [name for name, setup in SETUPS.items() if "law" in {argument.name for argument in setup.arguments}]
+SINGLE = {name: setup for name, setup in SETUPS.items() if name != "two_arms"}  # the others: test_workcell
+WITH_CONTROLLER = [name for name, setup in SINGLE.items() if "law" in {argument.name for argument in setup.arguments}]
 LOCAL = [name for name, setup in SETUPS.items() if "robot" in {argument.name for argument in setup.arguments}]
-WATCHED = [name for name, setup in SETUPS.items() if "watchdog" in {argument.name for argument in setup.arguments}]
+WATCHED = [name for name, setup in SINGLE.items() if "watchdog" in {argument.name for argument in setup.arguments}]
 MANAGED = [name for name in LOCAL if name not in ("sim", "ethercat")]  # with a controller manager of ours, or Gazebo's
 # A choice that doesn't go with the other arguments' defaults, and what it goes with.
 PARTNERS = {
@@ -174,9 +175,7 @@ def test_every_argument_is_explained_and_has_a_valid_default(name):
         assert not argument.choices or argument.default in (None, *argument.choices)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, setup in SETUPS.items() if "dashboard" in {argument.name for argument in setup.arguments}]
-)
+@with_controller
 def test_the_page_is_of_the_controllers_robot_and_the_others_go_on_without_it(name):
     system = made(name, dashboard="true")
     control, page = system.node("controller"), system.node("dashboard")
@@ -217,7 +216,7 @@ def test_a_stage_waits_for_the_last_of_its_nodes_that_ends_by_itself(name):
 def test_names_are_unique_and_files_exist(name):
     system = made(name)
     nodes = system.nodes()
-    assert len({node.name for node in nodes}) == len(nodes)
+    assert len({node.full_name for node in nodes}) == len(nodes)
     for node in nodes:
         given = [*node.parameter_files, *(text for text in node.arguments if text.endswith(".yaml"))]
         assert all(os.path.isabs(path) and os.path.isfile(path) for path in given)
@@ -689,6 +688,7 @@ def test_the_driver_of_universal_robots_loads_the_controllers_and_ours_has_one_a
         "robot_ip": "192.168.56.101",
         "use_mock_hardware": "false",
         "headless_mode": "true",
+        "tf_prefix": "",
         "verify_robot_model": "true",
         "activate_joint_controller": "false",
         "launch_rviz": "false",

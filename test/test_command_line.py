@@ -14,6 +14,7 @@ from robot_control_ros.cli.main import command_parser, main
 
 ROOT = Path(__file__).resolve().parents[1]
 FREE = {
+    "--prefix": "any text",
     "--browser": "a program",
     "--browsers": "only with --page",
     "--controller": "asked for by name",
@@ -43,6 +44,7 @@ NAMES += (
     "--imperfections",
     "--simulated",
     "--joints",
+    "--workcell",
     "--gripper",
 )
 FILES = ("--csv", "--out", "--plot", "--json", "--page", "--output", "--schemas", "--faults")

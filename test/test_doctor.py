@@ -180,7 +180,7 @@ def test_a_robot_that_executes_nothing_and_a_silent_topic_are_found(ros, visit):
     hardware.node.create_publisher(JointState, "joint_states", 10)
     found = visit("--profile", "real", "--law", "position_domain_pd")
     assert found.status == 1
-    assert found.level(f"{robot.profile.running_topic}: the robot executes no commands") == "FAIL"
+    assert found.level(f"/{robot.profile.running_topic}: the robot executes no commands") == "FAIL"
     assert found.level("only 0 joint states have come") == "FAIL"
     for note in robot.profile.notes:
         assert note in " ".join(found.text.split())

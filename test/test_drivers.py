@@ -74,9 +74,9 @@ def test_a_profile_has_the_names_of_its_driver(robot):
     controllers = {name for name, row in driver["controllers"].items() if set(row["branches"]) >= {"jazzy", "main"}}
     assert profile.fallback_controller in controllers
     assert {profile.controllers[mode] for mode in profile.commands} <= controllers | OURS
-    assert profile.controller_manager in driver["nodes"]
+    assert f"/{profile.controller_manager}" in driver["nodes"]
     assert {f"/{profile.joint_states}"} <= set(driver["topics"])
-    assert {profile.running_topic, profile.wrench_topic} - {""} <= set(driver["topics"])
+    assert {f"/{topic}" for topic in (profile.running_topic, profile.wrench_topic) if topic} <= set(driver["topics"])
     assert set(profile.wrench_frames) == set(driver.get("frames", ()))
     assert profile.rate == driver["rates"][robot]["rate"]
 

@@ -275,4 +275,4 @@ def test_the_docs_bridge_brings_the_sensors_topic_to_where_the_controller_listen
     (command,) = re.findall(r"ros2 run ros_gz_bridge parameter_bridge \S.*", page)
     robot, topic = load_robot("ur5", "gz"), case("ur5", "effort").sensor.findtext("topic")
     assert f"/{topic}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench" in command
-    assert f"-r /{topic}:={robot.profile.wrench_topic}" in command
+    assert f"-r /{topic}:=/{robot.profile.wrench_topic}" in command

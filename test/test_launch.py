@@ -205,12 +205,16 @@ def test_the_arguments_are_those_of_the_bringup(launching, name):
     ]
 
 
+def process_name(part):
+    return part.full_name.replace("/", "_") if isinstance(part, NodeSpec) else part.name
+
+
 @every_file
 def test_stage_after_stage_starts_when_the_one_before_has_got_so_far(launching, name):
     launch = Launch(load(FILES[name]).generate_launch_description(), arguments_of(name))
     started = []
     for stage in SETUPS[name].make(**arguments_of(name)).stages:
-        started += [part.path if isinstance(part, LaunchFile) else part.name for part in stage]
+        started += [part.path if isinstance(part, LaunchFile) else process_name(part) for part in stage]
         assert launch.names == started
         if isinstance(stage[-1], NodeSpec) and stage[-1].once:
             launch.end(stage[-1].name)

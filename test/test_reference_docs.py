@@ -76,7 +76,8 @@ def test_the_schemas_are_up_to_date(tmp_path):
 
 def test_a_table_of_an_unknown_kind_lists_the_kinds(capsys):
     assert main(["docs", "--entries", "law"]) != 0
-    assert "must be one of: robot, gripper, scene, imperfections, drive, topology, profile" in capsys.readouterr().err
+    choices = "robot, workcell, gripper, scene, imperfections, drive, topology, profile"
+    assert f"must be one of: {choices}" in capsys.readouterr().err
 
 
 def problems(schema, value, root, where=""):

@@ -342,16 +342,16 @@ def test_a_robot_without_description_and_remedy_is_refused_by_name(tmp_path):
 
 def test_commands_go_to_the_forward_controllers_unless_the_profile_names_others(tmp_path):
     profile = load_robot(write(tmp_path, PENDULUM)).profile
-    assert profile.command_topic(CommandMode.EFFORT) == "/forward_effort_controller/commands"
+    assert profile.command_topic(CommandMode.EFFORT) == "forward_effort_controller/commands"
     mine = changed("profiles.sim.controllers", {"effort": "my_controller"})
     profile = load_robot(write(tmp_path, mine)).profile
-    assert profile.command_topic(CommandMode.EFFORT) == "/my_controller/commands"
-    assert profile.command_topic(CommandMode.VELOCITY) == "/forward_velocity_controller/commands"
+    assert profile.command_topic(CommandMode.EFFORT) == "my_controller/commands"
+    assert profile.command_topic(CommandMode.VELOCITY) == "forward_velocity_controller/commands"
 
 
 def test_one_topic_of_joint_commands_takes_the_place_of_the_controllers():
     profile = load_robot("ur5", "ethercat").profile
-    assert {profile.command_topic(mode) for mode in CommandMode} == {"/joint_commands"}
+    assert {profile.command_topic(mode) for mode in CommandMode} == {"joint_commands"}
 
 
 def test_limits_of_a_profile_only_tighten_those_of_the_description():

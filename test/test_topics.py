@@ -68,7 +68,7 @@ def test_running_nodes_have_these_topics_and_no_others(tmp_path):
                     if name.lstrip("_").startswith(node):
                         offered["in"] |= dict(ros.node.get_subscriber_names_and_types_by_node(name, "/"))
                         offered["out"] |= dict(ros.node.get_publisher_names_and_types_by_node(name, "/"))
-                declared = [topic for topic in TOPICS if topic.node == node and not topic.name.startswith("<")]
+                declared = [topic for topic in TOPICS if topic.node == node and not topic.name.endswith(">")]
                 for topic in declared:
                     kind = topic.type.replace("/", "/msg/")
                     fits = [n for n, kinds in offered[topic.direction].items() if re.fullmatch(pattern(topic), n)]

@@ -10,9 +10,11 @@ from .package_nodes import SIMULATION, page
 from .requirements import environment
 from .ros2_control import BEHIND, ICUBE, MOCK
 from .system import NodeSpec
+from .workcell_system import WORKCELL
 
 SETUPS = {
     "sim": SIMULATION,
+    "two_arms": WORKCELL,
     "mock": MOCK,
     "gazebo": GAZEBO,
     "ur": UR,

@@ -30,7 +30,7 @@ def ur(given: Given) -> System:
     Raises:
         ConfigError: unknown law or file, or a law whose commands the robot doesn't take.
     """
-    robot = given["ur_type"]
+    robot, given = given["ur_type"], {**given, "prefix": given["tf_prefix"]}
     config, given = _on_driver(given, robot)
     forward = config.profile.controllers[checked_law(config, given["law"], given["gains"]).mode]
     ours = control(given, config.profile_name, rate=_rate(given, robot), vital=False, forward_follows=True)
@@ -123,6 +123,7 @@ UR = Setup(
         LAW,
         *CONTROL[1:],
         MOCK_HARDWARE,
+        Argument("tf_prefix", "", "In front of the names of joints and frames, for the driver and for our nodes."),
         Argument("headless_mode", "false", "Start the program from here, not on the pendant.", SWITCH),
         DRIVER,
     ),

@@ -105,12 +105,13 @@ def _action(spec: Part) -> Any:
         executable=spec.executable,
         # It would name all nodes of the process: Humble's controller manager has its controllers' nodes in it, too.
         name=spec.name if spec.package == PACKAGE else None,
-        exec_name=spec.name,
+        exec_name=spec.full_name.replace("/", "_"),
         parameters=[*spec.parameter_files, *([parameters] if parameters else [])],
         remappings=list(spec.remappings.items()),
         arguments=list(spec.arguments),
         output="screen",
         emulate_tty=True,
+        **({"namespace": spec.namespace} if spec.namespace else {}),
     )
 
 
@@ -129,7 +130,7 @@ def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) 
         return later
     if not spec.optional:
         _fail(context)
-    reason = f"{spec.name} has ended with exit status {event.returncode}"
+    reason = f"{_label(spec)} has ended with exit status {event.returncode}"
     if not spec.vital:
         return [LogInfo(msg=f"{reason}; the others go on"), *(later if spec.optional else [])]
     return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
@@ -142,8 +143,8 @@ def _ended(spec: NodeSpec | Program, event: Any, context: LaunchContext) -> list
     if event.returncode != 0:
         _fail(context)
     if isinstance(spec, NodeSpec) and not spec.vital:
-        return [LogInfo(msg=f"{spec.name} has ended; the others keep the robot safe until you press Ctrl-C")]
-    reason = f"{spec.name} has ended"
+        return [LogInfo(msg=f"{_label(spec)} has ended; the others keep the robot safe until you press Ctrl-C")]
+    reason = f"{_label(spec)} has ended"
     return [
         LogInfo(msg=f"{reason}: everything else ends in {GRACE:g} s"),
         TimerAction(period=GRACE, actions=[Shutdown(reason=reason)]),
@@ -153,3 +154,8 @@ def _ended(spec: NodeSpec | Program, event: Any, context: LaunchContext) -> list
 def _fail(context: LaunchContext) -> None:
     """Have launch end with exit status 1: it does after any error that is reported to its event loop."""
     context.asyncio_loop.call_exception_handler({"message": "this launch has failed, and ends with exit status 1"})
+
+
+def _label(spec: NodeSpec | Program) -> str:
+    """For messages."""
+    return spec.full_name if isinstance(spec, NodeSpec) else spec.name

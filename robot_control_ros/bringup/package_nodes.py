@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..control.wrench_supply import check_wrench_supply
 from ..core.errors import refused
@@ -14,7 +15,13 @@ from .parameter_files import gain_parameters, number, parameter_file, portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value, stages
 
 SWITCH = ("true", "false")
-SHARED = ("robot", "profile", "rate", "use_sim_time")  # parameters that the watchdog and the controller have both
+SHARED = (
+    "robot",
+    "profile",
+    "prefix",
+    "rate",
+    "use_sim_time",
+)  # parameters that the watchdog and the controller have both
 DASHBOARD = Argument("dashboard", "false", "Open the page to watch, drag and tune; its address is printed.", SWITCH)
 RATE = Argument("rate", "0.0", "Joint states per second [Hz]; 0 takes the robot's.")
 SCENE = Argument("scene", "", "What stands around the robot: a name, or the path of a YAML file; empty for nothing.")
@@ -23,6 +30,8 @@ IMPERFECTIONS = Argument(
 )
 GRIPPER = Argument("gripper", "", "On the robot's tip: a name, or the path of a YAML file; empty for none.")
 ROBOT = Argument("robot", "ur5", "Robot: a name, or the path of a YAML file.")
+PREFIX = Argument("prefix", "", "In front of the names of joints and frames; empty takes the robot's.")
+NAMESPACE = Argument("namespace", "", "Of all nodes and topics; empty for the root.")
 CONTROL = (
     Argument("law", "impedance", "Control law: a name, or package.module:Class."),
     Argument("gains", "", "ROS parameter file with gains; empty takes the robot's and the law's defaults."),
@@ -42,7 +51,8 @@ def control(
         topics = {old: new for old, new in spec.remappings.items() if old == "joint_states"}
         specs.insert(0, NodeSpec("watchdog", "watchdog", shared, remappings=topics, vital=vital))
     if given["dashboard"] == "true":
-        specs.append(page(given["robot"], profile))
+        prefix = {"prefix": given["prefix"]} if given.get("prefix") else {}
+        specs.append(page(given["robot"], profile, **prefix))
     return tuple(specs)
 
 
@@ -50,7 +60,7 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
     """The controller of one robot under one of its profiles.
 
     Args:
-        given: robot, law and gains.
+        given: robot, law and gains; prefix and namespace where they aren't empty.
         profile: of the robot's file.
         rate: joint states per second [Hz]; 0 takes that of the file of the gains, or the profile's.
         vital: whether its end is the end of all; else what is left keeps the robot safe.
@@ -60,13 +70,15 @@ def controller(given: Given, profile: str, *, rate: float = 0.0, vital: bool = T
         ConfigError: unknown robot, profile, law or file, or a law whose commands the profile doesn't take, or whose
             wrench it doesn't have.
     """
-    robot = load_robot(given["robot"], profile)
-    source = gain_parameters(given["gains"]).get("wrench.source", "")
-    check_wrench_supply(running_law(robot, given["law"], given["gains"]), str(source))
-    rate = rate or file_rate(given["gains"])
+    prefix, namespace = given.get("prefix", ""), given.get("namespace", "")
+    robot = load_robot(given["robot"], profile, prefix)
+    source = gain_parameters(given["gains"], namespace).get("wrench.source", "")
+    check_wrench_supply(running_law(robot, given["law"], given["gains"], namespace), str(source))
+    rate = rate or file_rate(given["gains"], namespace)
     values: dict[str, Value] = {
         "robot": portable(given["robot"]),
         "profile": profile,
+        **({"prefix": prefix} if prefix else {}),
         **({"rate": rate} if rate else {}),  # 0 would override the file of the gains
         "law": given["law"],
         "description": "config",
@@ -99,7 +111,8 @@ def simulation(given: Given) -> System:
     """
     given = {**given, "robot": equipped(given["robot"], given["gripper"])}
     rate = number("rate", given["rate"])
-    return stages([simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)])
+    specs = [simulator(given, pacing=given["pacing"]), *control(given, "sim", rate=rate)]
+    return stages([replace(spec, namespace=given["namespace"]) for spec in specs])
 
 
 def simulator(given: Given, remappings: Mapping[str, str] | None = None, **parameters: Value) -> NodeSpec:
@@ -118,6 +131,7 @@ def simulator(given: Given, remappings: Mapping[str, str] | None = None, **param
         "rate": number("rate", given["rate"]),
         "scene": portable(scene),
         "imperfections": portable(imperfections),
+        **({"prefix": given["prefix"]} if given.get("prefix") else {}),
         **parameters,
     }
     return NodeSpec("simulator", "simulator", values, remappings=remappings or {})
@@ -132,24 +146,26 @@ SIMULATION = Setup(
         RATE,
         SCENE,
         IMPERFECTIONS,
+        PREFIX,
+        NAMESPACE,
     ),
     simulation,
 )
 
 
-def running_law(robot: RobotConfig, law: str, gains: str) -> RunningLaw:
-    """The law with those gains of a parameter file that are given to the node `controller`.
+def running_law(robot: RobotConfig, law: str, gains: str, namespace: str = "") -> RunningLaw:
+    """The law with those gains of a parameter file that are given to the node `controller` in a namespace.
 
     Raises:
         ConfigError: no such law or file, or a gain or the pairing of law and robot is refused.
     """
-    parameters, prefix = gain_parameters(gains), f"{law}."
+    parameters, prefix = gain_parameters(gains, namespace), f"{law}."
     if law in parameters:
         raise refused("gains", gains, f"{law} = {parameters[law]!r}: must be a mapping of gains")
     own = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
     return RunningLaw(robot, law, own)
 
 
-def file_rate(gains: str) -> float:
+def file_rate(gains: str, namespace: str = "") -> float:
     """The controller's `rate` in the file of the gains [Hz]; 0 where there is none."""
-    return number("rate", gain_parameters(gains).get("rate", 0.0))
+    return number("rate", gain_parameters(gains, namespace).get("rate", 0.0))

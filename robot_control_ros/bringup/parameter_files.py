@@ -10,6 +10,7 @@ import yaml
 from ..core.errors import refused
 from ..robot.configuration import equipped, split_gripper
 from ..robot.files import by_full_name
+from ..robot.workcell import MARK
 
 
 def parameter_file(argument: str, path: str | Path) -> Path:
@@ -24,13 +25,14 @@ def parameter_file(argument: str, path: str | Path) -> Path:
     return found
 
 
-def node_parameters(argument: str, path: Path, node: str) -> dict[str, Any]:
-    """What a ROS parameter file has for a node in the root namespace, by full names such as impedance.stiffness.
+def node_parameters(argument: str, path: Path, node: str, namespace: str = "") -> dict[str, Any]:
+    """What a ROS parameter file has for a node, by full names such as impedance.stiffness.
 
     Args:
         argument: that named the file, for errors.
         path: of the file.
         node: its name.
+        namespace: that it is in; empty for the root.
 
     Raises:
         ConfigError: it can't be read, or isn't a parameter file.
@@ -40,15 +42,16 @@ def node_parameters(argument: str, path: Path, node: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise refused(argument, str(path), f"can't be read as YAML: {error}") from error
     found: dict[str, Any] = {}
-    for name in ("/**", node, f"/{node}"):  # later ones prevail
+    own = (f"/{namespace}/{node}",) if namespace else (node, f"/{node}")
+    for name in ("/**", f"/**/{node}", *own):  # later ones prevail
         section = _entries(argument, path, _entries(argument, path, content).get(name))
         found |= by_full_name(_entries(argument, path, section.get("ros__parameters")))
     return found
 
 
-def gain_parameters(gains: str) -> dict[str, Any]:
-    """What the file of the gains has for the controller; nothing where there is no file."""
-    return node_parameters("gains", parameter_file("gains", gains), "controller") if gains else {}
+def gain_parameters(gains: str, namespace: str = "") -> dict[str, Any]:
+    """What the file of the gains has for the controller in a namespace; nothing where there is no file."""
+    return node_parameters("gains", parameter_file("gains", gains), "controller", namespace) if gains else {}
 
 
 def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
@@ -59,11 +62,12 @@ def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
 
 
 def portable(name: str) -> str:
-    """A name as it is, a path made absolute: nodes may run elsewhere; so with both of robot and gripper."""
+    """A name as it is, a path made absolute: nodes may run elsewhere; so before an arm, and with robot and gripper."""
     robot, gripper = split_gripper(name)
     if gripper:
         return equipped(portable(robot), portable(gripper))
-    return str(Path(name).resolve()) if name.endswith((".yaml", ".yml")) else name
+    file, mark, arm = name.partition(MARK)
+    return f"{Path(file).resolve()}{mark}{arm}" if file.endswith((".yaml", ".yml")) else name
 
 
 def number(name: str, value: float | str) -> float:

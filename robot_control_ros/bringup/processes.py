@@ -33,7 +33,7 @@ class Processes:
         """Start one node, in a session of its own: the terminal's Ctrl-C reaches us, and we end it in order."""
         command = [sys.executable, "-m", "robot_control_ros.nodes", spec.executable, *spec.ros_arguments()]
         process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
-        self._running[spec.name] = process
+        self._running[spec.full_name] = process
         return process
 
     def check(self) -> None:

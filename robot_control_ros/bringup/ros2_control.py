@@ -200,8 +200,11 @@ def xacro(config: RobotConfig, **arguments: str) -> Xacro:
     """A robot's description with ros2_control's tags, which lies beside the one without.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is none, or the robot has a prefix or a mount, which these descriptions don't have.
     """
+    if config.prefix or any(config.mount):
+        rule = "must be empty, and mount 0: descriptions with ros2_control's tags have neither; docs/two_arms.md"
+        raise refused("prefix", config.prefix, rule)
     path = config.urdf_path.with_name(f"{config.urdf_path.name}.xacro")
     if not path.is_file():
         raise ConfigError(f"robot {config.name}: no description with ros2_control's tags: {path} is missing")

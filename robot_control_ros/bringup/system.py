@@ -67,6 +67,7 @@ class NodeSpec:
         remappings: topic by topic.
         package: that has the executable.
         arguments: of the command line, before those of ROS.
+        namespace: that the node is in; empty for the root.
         once: it ends by itself, with status 0 where all went well; the next stage waits for that.
         vital: its end, or failure where it is `once`, is the end of all; else the others go on.
         optional: where it is `once` and not vital, the next stage starts after a failure, too.
@@ -79,13 +80,21 @@ class NodeSpec:
     remappings: Mapping[str, str] = field(default_factory=dict)
     package: str = PACKAGE
     arguments: tuple[str, ...] = ()
+    namespace: str = ""
     once: bool = False
     vital: bool = True
     optional: bool = False
 
+    @property
+    def full_name(self) -> str:
+        """The name behind its namespace."""
+        return "/".join(filter(None, (self.namespace, self.name)))
+
     def ros_arguments(self) -> list[str]:
         """The command line after the executable."""
         arguments = [*self.arguments, "--ros-args", "-r", f"__node:={self.name}"]
+        if self.namespace:
+            arguments += ["-r", f"__ns:=/{self.namespace}"]
         for path in self.parameter_files:
             arguments += ["--params-file", path]
         for name, value in self.parameters.items():
@@ -155,8 +164,8 @@ class System:
         return [part for part in self.parts() if isinstance(part, NodeSpec)]
 
     def node(self, name: str) -> NodeSpec:
-        """The node with a name."""
-        return next(node for node in self.nodes() if node.name == name)
+        """The node with a name, or with namespace and name."""
+        return next(node for node in self.nodes() if name in (node.name, node.full_name))
 
 
 @dataclass(frozen=True)

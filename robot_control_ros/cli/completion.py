@@ -46,5 +46,6 @@ def _names(option: str, robot: str) -> Iterable[str] | None:
 
     if option == "profile":
         return sorted(read_extended("robot", robot)[1]["profiles"])
-    folders = {"robot": "robots", "gripper": "grippers", "scene": "scenes", "imperfections": "imperfections"}
+    kinds = ("robot", "gripper", "scene", "workcell")
+    folders = {**{kind: f"{kind}s" for kind in kinds}, "imperfections": "imperfections"}
     return config_names(folders[option]) if option in folders else None

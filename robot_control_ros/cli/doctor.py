@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import textwrap
+from pathlib import PurePosixPath
 
 from ..bringup import environment
 from ..core.errors import ConfigError
@@ -14,19 +15,22 @@ from ..laws.running_law import RunningLaw
 from ..nodes.common.findings import Finding, Level, errors
 from ..robot.configuration import load_robot
 from ..robot.profile import HardwareProfile
+from ..robot.workcell import MARK
 
 DISCOVERY = 4.0  # s: Fast DDS announces a participant every 3 s, and the first announcements may get lost
 WIDTH = 100  # columns; commands, which are to be copied, may be longer
 MARKS = {Level.OK: "  ok  ", Level.WARNING: " warn ", Level.ERROR: " FAIL "}
 
 
-def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
+def doctor(robot: str, profile: str, law: str, seconds: float, namespace: str = "", prefix: str = "") -> int:
     """Look, and print.
 
     Args:
         robot, profile: whose system is looked at.
         law: that is to run; empty for the first that the profile takes.
         seconds: of listening.
+        namespace: of the robot's nodes; that of an arm of a work cell is the arm's name where it is empty.
+        prefix: of joints and frames; empty takes the robot's.
 
     Returns:
         The exit status: 1 where the robot can't be controlled like this.
@@ -37,7 +41,8 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     if not DISCOVERY <= seconds < float("inf"):
         message = f"seconds = {seconds:g}: must be {DISCOVERY:g} or more, or else some nodes aren't seen"
         raise ConfigError(message, name="seconds", value=seconds, bound=DISCOVERY)
-    config = load_robot(robot, profile)
+    config = load_robot(robot, profile, prefix)
+    namespace = namespace.strip("/") or robot.partition(MARK)[2]
     takes_efforts = CommandMode.EFFORT in config.profile.commands
     running = RunningLaw(config, law or ("impedance" if takes_efforts else "admittance"))
     os.environ.update(environment({"ROS_DOMAIN_ID": "0", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", **os.environ}))
@@ -46,20 +51,21 @@ def doctor(robot: str, profile: str, law: str, seconds: float) -> int:
     system = config.profile.description or profile
     name = config.description or config.name
     print(f"{name}, profile {profile} ({system}), law {running.name}: listening for {seconds:g} s …")
-    findings = examine(config, running, robot, seconds)
+    findings = examine(config, running, robot, seconds, namespace)
     for finding in findings:
         _print_wrapped(MARKS[finding.level], finding.text)
         if finding.remedy:
             _print_wrapped("       ->", finding.remedy + ":" * bool(finding.command))
         if finding.command:
             print(f"          {_runnable(finding.command)}")
-    _print_profile(config.profile)
+    _print_profile(config.profile, namespace)
     _print_next(findings)
     return 1 if errors(findings) else 0
 
 
-def _print_profile(profile: HardwareProfile) -> None:
-    commands = ", ".join(f"{mode.value} on {profile.command_topic(mode)}" for mode in profile.commands)
+def _print_profile(profile: HardwareProfile, namespace: str) -> None:
+    topics = {mode.value: PurePosixPath("/", namespace, profile.command_topic(mode)) for mode in profile.commands}
+    commands = ", ".join(f"{mode} on {topic}" for mode, topic in topics.items())
     print()
     for note in (
         f"It takes {commands}.",

@@ -36,7 +36,7 @@ profiles:
     commands: [effort, position, velocity]
     gravity_by_robot: false
     simulated_time: true
-    wrench_topic: /force_torque_sensor_broadcaster/wrench # where the simulator sends it
+    wrench_topic: force_torque_sensor_broadcaster/wrench # where the simulator sends it
   # CHECK: add a profile for the real robot; no URDF tells its rate, interfaces and topics
 """
 

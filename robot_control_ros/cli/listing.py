@@ -13,6 +13,7 @@ from ..nodes.topics import TOPICS
 from ..robot.configuration import load_robot, robot_names
 from ..robot.files import config_names, read_extended
 from ..robot.gripper import load_gripper
+from ..robot.workcell import load_workcell, workcell_names
 from ..simulation.imperfections import imperfection_names, load_imperfections
 from ..simulation.scene import load_scene
 
@@ -56,6 +57,7 @@ def _profiles() -> Rows:
 KINDS: dict[str, Callable[[], Rows]] = {
     "robots": _robots,
     "laws": _laws,
+    "workcells": lambda: ((name, load_workcell(name).description) for name in workcell_names()),
     "scenes": lambda: ((name, load_scene(name).description) for name in config_names("scenes")),
     "grippers": lambda: ((name, load_gripper(name).description) for name in config_names("grippers")),
     "imperfections": lambda: ((name, load_imperfections(name).description) for name in imperfection_names()),

@@ -31,6 +31,7 @@ from .options import (
     ROBOT,
     SCENE,
     VALUES,
+    WORKCELL,
     CommandParser,
     add_command,
     gain_value,
@@ -102,6 +103,7 @@ def _add_demo(commands: Any) -> None:
     add("--gains", default="", metavar="FILE", help="ROS parameter file")
     add("--scene", **SCENE)
     add("--imperfections", **IMPERFECTIONS)
+    add("--workcell", **WORKCELL)
     text = "instead: a circle and a push, or in a scene what the terminal's keys lead; and a summary, plot and CSV"
     add("--no-page", action="store_true", help=text)
     add("--headless", action="store_true", help="no live line")
@@ -124,6 +126,7 @@ def _demo(options: argparse.Namespace) -> int:
         output=options.output,
         scene=options.scene,
         imperfections=options.imperfections,
+        workcell=options.workcell,
         browser=not options.no_page,
         page_parameters={"host": options.host, "port": options.port, "open_browser": options.open},
     )
@@ -337,6 +340,8 @@ def _add_doctor(commands: Any) -> None:
     add("--robot", **ROBOT)
     add("--law", default="", help="that is to run (default: impedance, or admittance where no effort is taken)")
     add("--profile", default="sim", help="what is in front of the robot (default: sim)")
+    add("--namespace", default="", help="of the robot's nodes (default: that of an arm of a work cell)")
+    add("--prefix", default="", help="of joints and frames (default: the robot's)")
     add("--seconds", type=POSITIVE, default=5.0, help="of listening, 4 at least (default: 5)")
 
 
@@ -344,13 +349,17 @@ def _doctor(options: argparse.Namespace) -> int:
     from .doctor import doctor
 
     _need_ros("doctor")
-    return doctor(options.robot, options.profile, options.law, options.seconds)
+    return doctor(options.robot, options.profile, options.law, options.seconds, options.namespace, options.prefix)
 
 
 def _add_docs(commands: Any) -> None:
     add = add_command(commands, "docs", "print docs/laws.md, made from the laws' own declarations", _docs)
     add("--law", metavar="LAW", help="only this one, which may be package.module:Class")
-    add("--entries", metavar="KIND", help="entries of a robot, profile, scene, imperfections, drive or topology")
+    add(
+        "--entries",
+        metavar="KIND",
+        help="entries of a robot, workcell, profile, scene, imperfections, drive or topology",
+    )
     add("--schemas", type=OUTPUT_FOLDER, metavar="FOLDER", help="write the JSON Schema of each kind of YAML file there")
 
 

@@ -17,6 +17,7 @@ LAW = {"default": "impedance", "help": "name, or package.module:Class (default: 
 SCENE = {"default": "", "help": "what stands around the robot: name, or path of a YAML file"}
 GRIPPER = {"default": "", "metavar": "NAME", "help": "on the robot's tip: name, or path of a YAML file"}
 IMPERFECTIONS = {"default": "", "metavar": "NAME", "help": "of the simulated arm: name, or path of a YAML file"}
+WORKCELL = {"default": "", "metavar": "NAME", "help": "several arms in place of --robot: name, or path of a YAML file"}
 TOPOLOGY = {"default": "", "help": "name, or path of a YAML file (default: the robot's)"}
 
 VALUES = "one number, numbers with commas, true, false or a word"

@@ -18,6 +18,7 @@ from ..robot.gripper import GripperConfig
 from ..robot.json_schema import json_schema
 from ..robot.profile import HardwareProfile
 from ..robot.schema import REQUIRED, EntrySpec, file_entries
+from ..robot.workcell import Workcell
 from ..sensing.wrench import WrenchPipeline, WrenchSettings
 from ..simulation.imperfections import Imperfections
 from ..simulation.scene import Scene
@@ -27,6 +28,7 @@ _SIZES = {SCALAR: "1", TASK: "6 (x y z rx ry rz)", VECTOR: "3 (x y z)", MATRIX: 
 
 FILES = {
     "robot": RobotConfig,
+    "workcell": Workcell,
     "gripper": GripperConfig,
     "scene": Scene,
     "imperfections": Imperfections,

@@ -43,7 +43,7 @@ class Robot(RobotReadings):
 
     Args:
         name: of the robot, which the controller must have; empty takes what it has.
-        namespace: of the controller.
+        namespace: of the controller; that of an arm of a work cell is the arm's name where it is empty.
         controller: name of its node.
         domain: of ROS; None takes ROS_DOMAIN_ID.
         timeout: to find the controller [s].

@@ -24,6 +24,7 @@ from ..nodes.common.gripper_commands import RosGripper
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotModel
+from ..robot.workcell import MARK
 from .backend import Value
 from .controller_watch import ControllerWatch
 from .recording.topic_recording import record_topics
@@ -49,7 +50,8 @@ class RosBackend:
         self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
     ) -> None:
         self.feed = feed = StateFeed()
-        self._name = name = "/" + "/".join(filter(None, (namespace.strip("/"), controller.strip("/"))))
+        parts = namespace.strip("/") or robot.partition(MARK)[2], controller.strip("/")
+        self._name = name = "/" + "/".join(filter(None, parts))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
         self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
         self.record_topics = partial(record_topics, self._ros, name)
@@ -64,7 +66,8 @@ class RosBackend:
         self._ros.start()
         try:
             self._connect(timeout)
-            self.config = config = load_robot(self._controller.robot, self._controller.profile)
+            known = self._controller
+            self.config = config = load_robot(known.robot, known.profile, known.prefix)
             self.model = RobotModel.of(config)
             self.gripper = _gripper(self._ros, config, namespace)
             if robot and load_robot(robot).name != config.name:

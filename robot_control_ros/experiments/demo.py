@@ -6,17 +6,20 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..bringup import SETUPS, environment, page
+from ..bringup import SETUPS, NodeSpec, environment, page
 from ..bringup.processes import Processes
-from ..core.errors import ConfigError, HardwareFault, missing_extra
+from ..bringup.workcell_system import FIRST_PORT
+from ..core.errors import ConfigError, HardwareFault, missing_extra, refused
 from ..dashboard.access import check_host
 from ..robot.configuration import RobotConfig, load_robot
+from ..robot.workcell import MARK, load_workcell
 from ..simulation.log import Log
 from ..simulation.scene import load_scene
 
@@ -34,6 +37,7 @@ def demo(
     output: str = ".",
     scene: str = "",
     imperfections: str = "",
+    workcell: str = "",
     browser: bool = True,
     page_parameters: Mapping[str, Any] | None = None,
 ) -> int:
@@ -41,6 +45,7 @@ def demo(
 
     Args:
         robot, law, gains, scene, imperfections: see :data:`robot_control_ros.bringup.SETUPS`.
+        workcell: several arms in place of `robot`, each with a page; what is shown is of the first arm.
         live: show the live line.
         seconds: length; 0 runs until Ctrl-C. By default 0 with the page, and 20 without it.
         output: folder for the plot and the CSV file that are written without the page.
@@ -52,18 +57,16 @@ def demo(
         ConfigError: an argument that can't be used, or the page's library is missing.
         HardwareFault: a process ended, or no telemetry came.
     """
-    page_parameters = page_parameters or {}
-    _check_options(seconds, browser, page_parameters)
-    os.environ.update(environment())
-    config = load_robot(robot)
-    specs = SETUPS["sim"].make(robot=robot, law=law, gains=gains, scene=scene, imperfections=imperfections).nodes()
+    page_parameters = _checked(seconds, browser, page_parameters or {})
+    specs, robots = _system(robot, workcell, imperfections, law=law, gains=gains, scene=scene)
+    namespace, config = next((name, load_robot(each)) for name, each in robots.items())
     from ..nodes.common.running import spinning
 
-    _print_start(config, law)
+    _enter_domain(config, law)
     with (
         Processes(specs) as processes,
-        Processes([page(robot, "sim", **page_parameters)] if browser else []),
-        spinning(lambda: _operator(config, law, scene, browser)) as (operator, spin),
+        Processes(_pages(robots, page_parameters) if browser else []),
+        spinning(lambda: _operator(config, law, scene, browser, namespace)) as (operator, spin),
     ):
         print(operator.plan)
         try:
@@ -76,33 +79,56 @@ def demo(
     return 0
 
 
+def _system(robot: str, workcell: str, imperfections: str, **given: str) -> tuple[list[NodeSpec], dict[str, str]]:
+    """The nodes, and the robots by their namespaces."""
+    if not workcell:
+        return SETUPS["sim"].make(robot=robot, imperfections=imperfections, **given).nodes(), {"": robot}
+    if imperfections:
+        raise refused("imperfections", imperfections, "must be empty: a work cell's arms have none")
+    robots = {arm: f"{workcell}{MARK}{arm}" for arm in load_workcell(workcell).arms}
+    return SETUPS["two_arms"].make(workcell=workcell, **given).nodes(), robots
+
+
+def _pages(robots: Mapping[str, str], parameters: Mapping[str, Any]) -> list[NodeSpec]:
+    """The pages of robots by their namespaces, on ports one after the other."""
+    first = parameters.get("port", FIRST_PORT)
+    pages = (page(robot, "sim", **{**parameters, "port": first + index}) for index, robot in enumerate(robots.values()))
+    return [replace(spec, namespace=namespace) for namespace, spec in zip(robots, pages, strict=True)]
+
+
 def _title(robot: str, law: str, scene: str, imperfections: str) -> str:
     return ", ".join(filter(None, (f"{robot} under {law}", scene and f"scene {scene}", imperfections)))
 
 
-def _print_start(config: RobotConfig, law: str) -> None:
+def _enter_domain(config: RobotConfig, law: str) -> None:
+    """Take the ROS domain of the demonstration, and print how to join it."""
+    os.environ.update(environment())
     print(f"{config.description or config.name} under {law}")
     settings = " ".join(f"{name}={os.environ[name]}" for name in ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID"))
     print(f"To join from another terminal: export {settings}")
 
 
-def _check_options(seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]) -> None:
+def _checked(seconds: float | None, browser: bool, page_parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters of the page, where they and the other options can be used."""
     check_host(page_parameters.get("host", "127.0.0.1"))
     if seconds is not None and not seconds >= 0.0:
         raise ConfigError(f"seconds = {seconds}: must be 0 or more", name="seconds", value=seconds, bound=0.0)
     if browser and find_spec("viser") is None:
         raise missing_extra("the page (--no-page does without)", "viser", "dashboard")
+    return page_parameters
 
 
-def _operator(config: RobotConfig, law: str, scene: str, browser: bool) -> Any:
+def _operator(config: RobotConfig, law: str, scene: str, browser: bool, namespace: str) -> Any:
     from ..nodes.demo.key_operator import KeyOperator
     from ..nodes.demo.keyboard import Keyboard
     from ..nodes.demo.operator import Operator
     from ..nodes.demo.spectator import Spectator
 
     if browser:
-        return Spectator()
-    return KeyOperator(config, law, load_scene(scene), Keyboard()) if scene else Operator(config, law)
+        return Spectator(namespace)
+    if scene:
+        return KeyOperator(config, law, load_scene(scene), Keyboard(), namespace)
+    return Operator(config, law, namespace)
 
 
 def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:

@@ -15,10 +15,12 @@ from typing import Any
 from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT
 from ..core.types import CommandMode
-from .files import config_names, found_urdf, merge, read_extended
+from .description import place_description, prefixed
+from .files import config_names, extended, found_urdf, merge, read_config
 from .gripper import GripperConfig, load_gripper
 from .profile import HardwareProfile, extended_profile
 from .schema import SOME, entry, errors_at, read_entries
+from .workcell import MARK, read_arm
 
 
 def _different(joints: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,6 +52,14 @@ class RobotConfig:
     description: str = entry("", doc="The robot, for people.")
     urdf_path: Path = entry(
         key="urdf", of=str, convert=Path, doc="The robot description, in this file's folder or in the package's urdf/."
+    )
+    prefix: str = entry(
+        "",
+        doc="In front of the names of joints and frames, as a driver's `tf_prefix`; here they stand without it. The "
+        "frame `world` gets none.",
+    )
+    mount: tuple[float, ...] = entry(
+        (0.0,) * 6, size=6, unit="m, rad", doc="x, y, z, roll, pitch, yaw of the description's root in the world."
     )
     joints: tuple[str, ...] = entry(size=SOME, convert=_different, doc="Names, in the order of every joint array.")
     base: str = entry(doc="Frame of the description that is fixed in the world.")
@@ -127,12 +137,14 @@ class RobotConfig:
         return self if rate == 0.0 else replace(self, profile=replace(self.profile, rate=rate))
 
     def urdf(self) -> str:
-        """The text of the robot description."""
+        """The text of the robot description, with the prefix, at its place in the world."""
         try:
             text = self.urdf_path.read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"robot {self.name}: can't read urdf {self.urdf_path}: {error}") from error
-        return text if self.gripper is None else self.gripper.mounted(text, self.flange)
+        if self.gripper is not None:
+            text = self.gripper.mounted(text, self.flange)
+        return place_description(text, self.prefix, self.mount)
 
     def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
         """The same with a gripper on its tip.
@@ -140,6 +152,8 @@ class RobotConfig:
         The weight of the gripper is taken out of the wrench of a sensor. A robot that compensates gravity itself must
         be told the payload; then its sensor's wrench is without it, too.
         """
+        if self.prefix:
+            raise refused("prefix", self.prefix, "must be empty: a gripper's joints have none")
         robot = replace(self, gripper=gripper, flange=self.tip, tip=gripper.tip)
         if self.profile.gravity_by_robot or "payload_mass" in self.profile.wrench:
             return robot
@@ -175,19 +189,20 @@ def robot_names() -> list[str]:
     return config_names("robots")
 
 
-def load_robot(name: str, profile: str = "sim") -> RobotConfig:
+def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig:
     """Read a robot configuration.
 
     Args:
         name: a robot of the package, or the path of a YAML file; ``+`` and a gripper's name may follow, as in
-            ``ur5+robotiq_2f85``.
+            ``ur5+robotiq_2f85``. Or `<work cell>#<arm>`, an arm of a work cell.
         profile: one of the file's profiles.
+        prefix: of joints and frames; empty takes the file's.
 
     Raises:
         ConfigError: unknown robot or profile, a missing, unknown or unusable entry; lists the valid ones.
     """
     name, gripper = split_gripper(name)
-    paths, data = read_extended("robot", name)
+    paths, data = extended(name, _read)
     where, count = str(paths[0]), 0
     if isinstance(data, dict):
         count = len(data["joints"]) if isinstance(data.get("joints"), list) else 0
@@ -202,6 +217,7 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
     values |= {"profile_name": profile, "profile": system, "file": where}
     values["law_gains"] = merge(values["law_gains"], system.law_gains)
     values["wrench_frame"] = values["wrench_frame"] or values["tip"]
+    _add_prefix(values, prefix or values["prefix"])
     if system.described_rotors:
         values["rotor_inertia"] = (0.0,) * count
     with errors_at(where):
@@ -209,3 +225,19 @@ def load_robot(name: str, profile: str = "sim") -> RobotConfig:
         robot = RobotConfig(**values)
         gripper = gripper or robot.gripper_name
         return robot if not gripper else robot.with_gripper(load_gripper(gripper))
+
+
+def _read(name: str, place: Path | None) -> tuple[Path, Any]:
+    beside = place.parent if place else None
+    return read_arm(name, beside) if MARK in name else read_config("robot", name, beside=beside)
+
+
+def _add_prefix(values: dict[str, Any], prefix: str) -> None:
+    """Give joints and frames the prefix that their description gets."""
+    values["prefix"] = prefix
+    values["joints"] = tuple(prefixed(joint, prefix) for joint in values["joints"])
+    for frame in ("base", "tip", "wrench_frame"):
+        values[frame] = prefixed(values[frame], prefix)
+    profile = values["profile"]
+    frames = {prefixed(name, prefix): prefixed(frame, prefix) for name, frame in profile.wrench_frames.items()}
+    values["profile"] = replace(profile, wrench_frames=frames)

@@ -79,7 +79,7 @@ class HardwareProfile:
     controllers: Mapping[CommandMode, str] = entry(
         CONTROLLERS,
         convert=lambda given: CONTROLLERS | given,
-        doc="By mode, the controller that takes the commands, on `/<controller>/commands`.",
+        doc="By mode, the controller that takes the commands, on `<controller>/commands` in its manager's namespace.",
     )
     joint_commands: str = entry(
         "",
@@ -122,8 +122,9 @@ class HardwareProfile:
     notes: tuple[str, ...] = entry((), doc="What a user has to know; the doctor prints them.")
 
     def command_topic(self, mode: CommandMode) -> str:
-        """Topic of the commands of a mode."""
-        return self.joint_commands or f"/{self.controllers[mode]}/commands"
+        """Topic of the commands of a mode; controllers are in the namespace of their manager."""
+        namespace, slash, _ = self.controller_manager.rpartition("/")
+        return self.joint_commands or f"{namespace}{slash}{self.controllers[mode]}/commands"
 
     @property
     def compensated_by_robot(self) -> tuple[str, ...]:

@@ -65,6 +65,10 @@ class JointMotors:
         bandwidth: of the servos in position and velocity mode [rad/s].
         timeout: [s] of simulated time after which the joints hold without a new command; 0 never does.
         joint_law: drives the motors instead of the servo; None for the servo.
+
+    Attributes:
+        start: (n,) joint angles where a simulation begins [rad].
+        effort: (n,) joint torques, mean of the last period [N·m].
     """
 
     def __init__(
@@ -73,6 +77,35 @@ class JointMotors:
         self._robot, self._limit, self._bandwidth, self._timeout = robot, limit, bandwidth, timeout
         self.joint_law = joint_law
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
+        self.start = robot.q
+        self.effort, self._sum = np.zeros(len(limit)), np.zeros(len(limit))
+
+    def place(self) -> None:
+        """Put the arm where it begins; nothing pushes it."""
+        self._robot.data.qpos[self._robot.q_index] = self.start
+        self._robot.release()
+
+    def begin(self) -> None:
+        """Hold the joints, so that the first sample is that of a held robot."""
+        self.hold()
+        self.apply(self.torque())
+
+    def apply(self, torque: Array) -> None:
+        """Let torques (n,) [N·m] and the pushes act in the next physics step."""
+        self._robot.apply_pushes()
+        self._robot.data.qfrc_applied[self._robot.v_index] = self.effort = torque
+
+    def actuate(self) -> None:
+        """Let the motors and the pushes act in the next physics step."""
+        self._robot.apply_pushes()
+        torque = self.torque()
+        self._robot.data.qfrc_applied[self._robot.v_index] = torque
+        self._sum += torque
+
+    def end_period(self, steps: int) -> None:
+        """After so many steps: the effort is their mean."""
+        self.effort = self._sum / steps
+        self._sum = np.zeros(len(self._limit))
 
     def hold(self) -> None:
         """Hold the joints where they are."""

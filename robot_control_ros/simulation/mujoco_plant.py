@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, HardwareFault, missing_extra, refused
+from ..core.errors import ConfigError, missing_extra, refused
 from ..core.types import Array, Command, CommandMode, RobotState, Wrench
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
-from .imperfect_arm import servo_bandwidth, set_imperfections, settle
+from .imperfect_arm import servo_bandwidth
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_gripper import MujocoGripper
-from .mujoco_robot import MujocoRobot
-from .mujoco_scene import SceneState, compile_model
+from .mujoco_robot import MujocoRobot, MujocoWorld
+from .mujoco_scene import SceneState
 from .scene import Contact, Scene
 
 PHYSICS_STEP = 0.001  # s
@@ -52,6 +51,7 @@ class MujocoPlant:
         joint_law_gains: its gains by name.
         physics_step: [s], at most: a period is made of as few equal steps as that allows.
         imperfections: of the arm's physics; those of sensors and line are :class:`.imperfect_plant.ImperfectPlant`'s.
+        world: that it shares with other arms, see :func:`arms_in_one_world`; by default one of its own.
 
     Attributes:
         scene: as given.
@@ -78,36 +78,33 @@ class MujocoPlant:
         joint_law_gains: Mapping[str, Any] | None = None,
         physics_step: float = PHYSICS_STEP,
         imperfections: Imperfections | None = None,
+        world: MujocoWorld | None = None,
     ) -> None:
-        rate = robot.profile.rate if rate is None else rate
-        for name, value, unit in (("rate", rate, "Hz"), ("physics_step", physics_step, "s")):
-            if not (math.isfinite(value) and value > 0.0):
-                raise refused(name, value, f"must be above 0 {unit}", (0.0, math.inf))
-        self._mujoco = _import_mujoco()
+        mujoco = _import_mujoco()
         self._robot, self.scene = robot, scene
         text = robot.urdf() if urdf is None else urdf
         model = RobotModel.of(robot, text)
         self.start = np.array(robot.home)
         if scene is not None and scene.start is not None:
             self.start = solve_pose(model, scene.start, self.start, np.array(robot.axes))
-        self.substeps = math.ceil(1.0 / (rate * physics_step) - 1e-9)
-        step = 1.0 / (rate * self.substeps)
+        rate = robot.profile.rate if rate is None else rate
+        self._world = world = world or MujocoWorld(
+            mujoco, [(robot, text)], rate, physics_step, scene or _EMPTY, imperfections
+        )
+        self.model, self.data, self.substeps = world.model, world.data, world.substeps
+        step = self.model.opt.timestep
         bandwidth = min(SERVO_BANDWIDTH, 0.5 / step)
         law = None if joint_law is None else JointLaw(robot, model, joint_law, joint_law_gains, step)
-        self.model = compile_model(self._mujoco, robot, text, step, scene or _EMPTY, imperfections)
-        if imperfections is not None:
-            set_imperfections(self._mujoco, self.model, robot, imperfections)
-        self._elastic = imperfections is not None and bool(imperfections.stiffness)
-        self.data = self._mujoco.MjData(self.model)
-        self._arm = MujocoRobot(self._mujoco, self.model, self.data, robot)
-        self._v_index = self._arm.v_index
+        self._arm = MujocoRobot(mujoco, self.model, self.data, robot, model.frames)
+        v_index = self._arm.v_index
         self.gripper = None if robot.gripper is None else MujocoGripper(self.model, self.data, robot.gripper)
-        if self._elastic:
-            mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[self._v_index]
+        if imperfections is not None and imperfections.stiffness:
+            mass, rotors = self.dynamics(self.start, np.zeros(robot.n))[0], self.model.dof_armature[v_index]
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
-        self.model.dof_damping[self._v_index] += (scene or _EMPTY).joints.damping
-        self._objects = SceneState(self._mujoco, self.model, self.data, robot, scene or _EMPTY)
+        self.model.dof_damping[v_index] += (scene or _EMPTY).joints.damping
+        self._objects = SceneState(mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames)
         self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law)
+        world.add(self._motors, self.gripper)
         self.reset()
 
     @property
@@ -118,22 +115,12 @@ class MujocoPlant:
     @property
     def effort(self) -> Array:
         """Joint torques (n,), mean of the last period [N·m]: what changed the momentum from one sample to the next."""
-        return self._effort.copy()
+        return self._motors.effort.copy()
 
     def reset(self, q: Array | None = None) -> None:
         """Back to time 0: at rest at q (n,) [rad] (default `start`), held, without a push, objects in place."""
-        self._mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[self._arm.q_index] = self.start if q is None else q
-        self._arm.release()
-        if self.gripper is not None:
-            self.gripper.reset()
-        self._mujoco.mj_forward(self.model, self.data)
-        if self._elastic:
-            settle(self._mujoco, self.model, self.data, self._robot)
-        self._motors.hold()
-        self._effort = self._motors.torque()
-        self.data.qfrc_applied[self._v_index] = self._effort  # so that the first sample is that of a held robot
-        self._mujoco.mj_forward(self.model, self.data)
+        self._motors.start = self.start if q is None else q
+        self._world.reset()
         self._advance_next = False
 
     def open(self) -> None:
@@ -160,22 +147,7 @@ class MujocoPlant:
         Raises:
             HardwareFault: the physics diverged.
         """
-        steps = self.substeps if steps is None else steps
-        mujoco, model, data, gripper = self._mujoco, self.model, self.data, self.gripper
-        total = np.zeros(self._robot.n)
-        for _ in range(steps):
-            if gripper is not None:
-                gripper.step(model.opt.timestep)
-            mujoco.mj_step1(model, data)  # inertia and bias of the present state, for the motors
-            self._arm.apply_pushes()
-            torque = self._motors.torque()
-            data.qfrc_applied[self._v_index] = torque
-            total += torque
-            mujoco.mj_step2(model, data)
-        self._effort = total / steps
-        if gripper is not None:
-            gripper.update()
-        self._check()
+        self._world.advance(self.substeps if steps is None else steps)
 
     def drive(self, torque: Array, locked: Sequence[bool], dt: float) -> None:
         """Advance the physics by one step under torques that drives outside make; commands and effort limits don't act.
@@ -188,20 +160,13 @@ class MujocoPlant:
         Raises:
             HardwareFault: the physics diverged.
         """
-        data, option = self.data, self.model.opt
         self._arm.lock(list(locked))
-        period_step, option.timestep = option.timestep, dt
-        self._mujoco.mj_step1(self.model, data)
-        self._arm.apply_pushes()
-        data.qfrc_applied[self._v_index] = self._effort = torque
-        self._mujoco.mj_step2(self.model, data)
-        option.timestep = period_step
-        self._check()
+        self._world.drive(self._motors, torque, dt)
 
     def sample(self) -> RobotState:
         """The present state; time stands still."""
         data = self.data
-        sensed = -data.sensordata[:6]  # MuJoCo gives what the parent exerts on the child
+        sensed = -data.sensordata[self._arm.wrench_index]  # MuJoCo gives what the parent exerts on the child
         wrench = Wrench(sensed[0:3], sensed[3:6], self._robot.wrench_frame)
         return RobotState(data.time, self._arm.q, self._arm.v, self.effort, wrench)
 
@@ -262,11 +227,40 @@ class MujocoPlant:
         """MuJoCo's own inertia (n, n), bias C v + g (n,) and tip pose in base (4, 4): to compare models with."""
         return self._arm.dynamics(q, v)
 
-    def _check(self) -> None:
-        if self.data.warning.number.any():
-            kinds = self._mujoco.mjtWarning
-            found = [kinds(i).name for i, warning in enumerate(self.data.warning) if warning.number]
-            raise HardwareFault(f"the physics diverged at t = {self.time:.3f} s: {', '.join(found)}")
+
+def arms_in_one_world(
+    robots: Sequence[RobotConfig],
+    *,
+    rate: float | None = None,
+    physics_step: float = PHYSICS_STEP,
+    scene: Scene | None = None,
+    **settings: Any,
+) -> list[MujocoPlant]:
+    """Several arms in one MuJoCo world, where they may touch: each advances and resets all of them.
+
+    Args:
+        robots: their configurations, with prefixes, and mounts where they stand.
+        rate: samples per second, of all; by default that of their profiles.
+        physics_step: see :class:`MujocoPlant`.
+        scene: what stands around the first arm, in its base.
+        settings: more of :class:`MujocoPlant`, without imperfections.
+
+    Raises:
+        ConfigError: two arms have the same prefix, or profiles have different rates; see :class:`MujocoPlant`.
+    """
+    prefixes = [robot.prefix for robot in robots]
+    if len(set(prefixes)) < len(prefixes):
+        raise refused("prefix", prefixes, "must be different: all joints are in one world")
+    rates = sorted({robot.profile.rate for robot in robots} if rate is None else {rate})
+    if len(rates) > 1:
+        raise refused("rate", rates, "must be the same: the arms share their time; give one", unit="Hz")
+    texts = [(robot, robot.urdf()) for robot in robots]
+    world = MujocoWorld(_import_mujoco(), texts, rates[0], physics_step, scene or _EMPTY)
+    scenes = [scene, *[None] * (len(robots) - 1)]
+    return [
+        MujocoPlant(robot, rate=rates[0], scene=around, world=world, **settings)
+        for robot, around in zip(robots, scenes, strict=True)
+    ]
 
 
 def _import_mujoco() -> Any:

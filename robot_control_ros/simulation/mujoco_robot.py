@@ -1,19 +1,28 @@
-"""The robot within MuJoCo's model: its joints and links, and what pushes or locks them.
+"""A robot within MuJoCo's model: its joints and links, what pushes or locks them; and the world that robots share.
 
 The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujoco_plant`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.errors import ModelError, refused, unknown
+from ..core.errors import HardwareFault, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
-from .mujoco_scene import LOCK_PREFIX, is_link
+from .imperfect_arm import set_imperfections, settle
+from .imperfections import Imperfections
+from .mujoco_scene import LOCK_PREFIX, compile_model, wrench_sensors
+from .scene import Scene
+
+if TYPE_CHECKING:
+    from .joint_motors import JointMotors
+    from .mujoco_gripper import MujocoGripper
 
 
 class MujocoRobot:
@@ -22,16 +31,18 @@ class MujocoRobot:
     Attributes:
         model, data: MuJoCo's.
         q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
+        wrench_index: (6,) places of the force-torque sensor in MuJoCo's sensor data.
     """
 
-    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig) -> None:
+    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
         self._mujoco, self.model, self.data, self._config = mujoco, model, data, robot
         ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
         self.q_index = np.array([model.jnt_qposadr[i] for i in ids])
         self.v_index = np.array([model.jnt_dofadr[i] for i in ids])
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
+        self.wrench_index = np.concatenate([model.sensor(name).adr + np.arange(3) for name in wrench_sensors(robot)])
         names = [model.body(i).name for i in range(model.nbody)]
-        self._bodies = {name: i for i, name in enumerate(names) if is_link(name)}
+        self._bodies = {name: i for i, name in enumerate(names) if name in links}
         self._mass = np.zeros((model.nv, model.nv))
         self._chosen = np.ix_(self.v_index, self.v_index)
         self.release()
@@ -105,3 +116,107 @@ class MujocoRobot:
         bodies = (self.body(name) for name in (self._config.base, self._config.tip))
         base, tip = (make_pose(data.xpos[body], data.xmat[body].reshape(3, 3)) for body in bodies)
         return self._mass[self._chosen].copy(), data.qfrc_bias[self.v_index], np.linalg.inv(base) @ tip
+
+
+class MujocoWorld:
+    """MuJoCo's model and data of one arm, or of several that may touch; they share the time.
+
+    Args:
+        mujoco: the module.
+        arms: each with the text of its description.
+        rate: samples per second.
+        physics_step: [s], at most.
+        scene: what stands around the first arm.
+        imperfections: of the first arm.
+
+    Attributes:
+        model, data: MuJoCo's own.
+        substeps: physics steps of a period.
+
+    Raises:
+        ConfigError: a rate or step that isn't above 0.
+        ModelError: see :func:`.mujoco_scene.compile_model`.
+    """
+
+    def __init__(
+        self,
+        mujoco: Any,
+        arms: Sequence[tuple[RobotConfig, str]],
+        rate: float,
+        physics_step: float,
+        scene: Scene,
+        imperfections: Imperfections | None = None,
+    ) -> None:
+        for name, value, unit in (("rate", rate, "Hz"), ("physics_step", physics_step, "s")):
+            if not (math.isfinite(value) and value > 0.0):
+                raise refused(name, value, f"must be above 0 {unit}", (0.0, math.inf))
+        self._mujoco, (self._robot, _) = mujoco, arms[0]
+        self.substeps = math.ceil(1.0 / (rate * physics_step) - 1e-9)
+        self.model = compile_model(mujoco, arms, 1.0 / (rate * self.substeps), scene, imperfections)
+        if imperfections is not None:
+            set_imperfections(mujoco, self.model, self._robot, imperfections)
+        self._elastic = imperfections is not None and bool(imperfections.stiffness)
+        self.data = mujoco.MjData(self.model)
+        self._motors: list[JointMotors] = []
+        self._grippers: list[MujocoGripper] = []
+
+    def add(self, motors: JointMotors, gripper: MujocoGripper | None) -> None:
+        """Let motors drive the joints of an arm, and its gripper those of the fingers."""
+        self._motors.append(motors)
+        if gripper is not None:
+            self._grippers.append(gripper)
+
+    def reset(self) -> None:
+        """Back to time 0: all arms at rest at their starts, held, objects in place."""
+        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco.mj_resetData(model, data)
+        for motors in self._motors:
+            motors.place()
+        for gripper in self._grippers:
+            gripper.reset()
+        mujoco.mj_forward(model, data)
+        if self._elastic:
+            settle(mujoco, model, data, self._robot)
+        for motors in self._motors:
+            motors.begin()
+        mujoco.mj_forward(model, data)
+
+    def advance(self, steps: int) -> None:
+        """Advance the physics under the last commands.
+
+        Raises:
+            HardwareFault: the physics diverged.
+        """
+        mujoco, model, data = self._mujoco, self.model, self.data
+        for _ in range(steps):
+            for gripper in self._grippers:
+                gripper.step(model.opt.timestep)
+            mujoco.mj_step1(model, data)  # inertia and bias of the present state, for the motors
+            for motors in self._motors:
+                motors.actuate()
+            mujoco.mj_step2(model, data)
+        for motors in self._motors:
+            motors.end_period(steps)
+        for gripper in self._grippers:
+            gripper.update()
+        self._check()
+
+    def drive(self, motors: JointMotors, torque: Array, dt: float) -> None:
+        """Advance the physics by a step [s] under torques (n,) [N·m] that these motors don't limit.
+
+        Raises:
+            HardwareFault: the physics diverged.
+        """
+        option = self.model.opt
+        period_step, option.timestep = option.timestep, dt
+        self._mujoco.mj_step1(self.model, self.data)
+        motors.apply(torque)
+        self._mujoco.mj_step2(self.model, self.data)
+        option.timestep = period_step
+        self._check()
+
+    def _check(self) -> None:
+        if self.data.warning.number.any():
+            kinds = self._mujoco.mjtWarning
+            found = [kinds(i).name for i, warning in enumerate(self.data.warning) if warning.number]
+            raise HardwareFault(f"the physics diverged at t = {self.data.time:.3f} s: {', '.join(found)}")

@@ -5,6 +5,7 @@ The mujoco module itself is handed in by :mod:`robot_control_ros.simulation.mujo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..core.errors import ConfigError, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
+from ..robot.description import link_names, merge_descriptions, prefixed
 from .imperfect_arm import STIFF, add_imperfections
 from .imperfections import Imperfections
 from .mujoco_gripper import add_gripper
@@ -29,46 +31,51 @@ _COMPILER = (
 
 
 def compile_model(
-    mujoco: Any, robot: RobotConfig, urdf: str, step: float, scene: Scene, imperfections: Imperfections | None = None
+    mujoco: Any,
+    arms: Sequence[tuple[RobotConfig, str]],
+    step: float,
+    scene: Scene,
+    imperfections: Imperfections | None = None,
 ) -> Any:
-    """MuJoCo's model of a description (`urdf`, its text) within a scene, with a sensor at the robot's wrench frame.
+    """MuJoCo's model of robots, each with the text of its description, with sensors at their wrench frames.
 
-    Joints that the configuration doesn't name are fixed. The physics has steps of `step` [s].
+    Joints that no configuration names are fixed. Scene and imperfections are the first robot's. The physics has steps
+    of `step` [s].
 
     Raises:
         ModelError: MuJoCo can't read the description, or it lacks a joint or frame.
     """
+    robots, urdf = [robot for robot, _ in arms], merge_descriptions([text for _, text in arms])
     at = urdf.rfind("</robot>")
     try:
         spec = mujoco.MjSpec.from_string(urdf[:at] + _COMPILER + urdf[at:])
-        fingers = () if robot.gripper is None else robot.gripper.joints
-        moving = {*robot.joints, *(joint.name for joint in fingers)}
+        grippers = [robot.gripper for robot in robots if robot.gripper is not None]
+        moving = {name for robot in robots for name in robot.joints}
+        moving |= {joint.name for gripper in grippers for joint in gripper.joints}
         for joint in spec.joints:
             if joint.name not in moving:
                 spec.delete(joint)
-        if robot.gripper is not None:
-            add_gripper(mujoco, spec, robot.gripper)
-        for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
-            spec.joint(name).armature = inertia
-            kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
-            spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **STIFF)
+        for gripper in grippers:
+            add_gripper(mujoco, spec, gripper)
         for geom in spec.geoms:
             if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
                 spec.delete(geom)  # shapes move nothing here, and a vendor's mesh files are rarely at hand
-            else:
-                geom.contype, geom.conaffinity = 1, 0
         for mesh in spec.meshes:
             spec.delete(mesh)
-        sensor_body = spec.body(robot.wrench_frame)
-        if sensor_body is None:
-            raise unknown("frame", robot.wrench_frame, (body.name for body in spec.bodies), ModelError)
-        _add_scene(mujoco, spec, scene, robot)
-        sensor_body.add_site(name="wrench")
-        for kind in (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE):
-            spec.add_sensor(name=f"wrench_{int(kind)}", type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrench")
+        for robot in robots:
+            _add_locks(mujoco, spec, robot)
+        own = {link: number for number, (_, text) in enumerate(arms) for link in link_names(text)}
+        for geom in spec.geoms:
+            geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
+        for robot in robots:
+            if spec.body(robot.wrench_frame) is None:
+                raise unknown("frame", robot.wrench_frame, (body.name for body in spec.bodies), ModelError)
+        _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
+        for robot in robots:
+            _add_sensor(mujoco, spec, robot)
         spec.option.timestep = step
         if imperfections is not None:
-            add_imperfections(mujoco, spec, robot, imperfections)
+            add_imperfections(mujoco, spec, robots[0], imperfections)
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         return spec.compile()
@@ -78,7 +85,37 @@ def compile_model(
         raise ModelError(f"MuJoCo can't read the robot description: {error}") from error
 
 
-def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None:
+def wrench_sensors(robot: RobotConfig) -> tuple[str, str]:
+    """Names of the sensors of force and torque at the robot's wrench frame."""
+    return f"{robot.prefix}wrench/force", f"{robot.prefix}wrench/torque"
+
+
+def _add_sensor(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
+    site = f"{robot.prefix}wrench"
+    spec.body(robot.wrench_frame).add_site(name=site)
+    kinds = mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE
+    for name, kind in zip(wrench_sensors(robot), kinds, strict=True):
+        spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site)
+
+
+def _add_locks(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
+    for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
+        spec.joint(name).armature = inertia
+        kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
+        spec.add_equality(name=LOCK_PREFIX + name, name1=name, active=False, **kinds, **STIFF)
+
+
+def _collision_bits(robot: int | None, count: int) -> tuple[int, int]:
+    """Type and affinity of the shapes of a robot by its number, or of None, of so many.
+
+    Two shapes may touch where the type of one has a bit of the other's affinity. Bit 0 is that of the scene's objects,
+    which touch all. So a robot touches objects and the other robots, but not itself.
+    """
+    bits = 0 if robot is None else 1 << (robot + 1)
+    return 1 | bits, (((1 << count) - 1) << 1) & ~bits if bits else 0
+
+
+def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: tuple[int, int]) -> None:
     """Build a scene into a model that is not compiled yet.
 
     Objects are children of the robot's base, so that everything is in its axes. A free one therefore gets three slides
@@ -88,13 +125,13 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig) -> None
     for item in scene.objects.values():
         _add_object(mujoco, spec, base, item)
     if scene.tool is not None:
-        link = scene.tool_link or robot.tip
+        link = prefixed(scene.tool_link, robot.prefix) if scene.tool_link else robot.tip
         body = spec.body(link)
         if body is None:
             links = [other.name for other in spec.bodies if other.name != "world" and is_link(other.name)]
             raise unknown("frame", link, links, ModelError)
         geom = _add_geom(mujoco, body, scene.tool, scene.tool.pose)
-        geom.mass, geom.contype, geom.conaffinity = 0.0, 1, 0
+        geom.mass, (geom.contype, geom.conaffinity) = 0.0, bits
     for name in robot.joints:
         joint = spec.joint(name)
         joint.armature += scene.joints.rotor_inertia
@@ -179,12 +216,14 @@ def _place(element: Any, pose: Array) -> None:
 class SceneState:
     """The objects of a running simulation, and what they exert on the robot; see :class:`.mujoco_plant.MujocoPlant`."""
 
-    def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene) -> None:
+    def __init__(
+        self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, scene: Scene, links: Sequence[str]
+    ) -> None:
         self._mujoco, self._model, self._data, self._scene = mujoco, model, data, scene
         names = [model.body(body).name for body in range(model.nbody)]
         self._object_of = {body: name[len(_PREFIX) :] for body, name in enumerate(names) if name.startswith(_PREFIX)}
         self._body_of = {name: body for body, name in self._object_of.items()}
-        self._link_of = {body: name for body, name in enumerate(names) if body not in self._object_of}
+        self._link_of = {body: name for body, name in enumerate(names) if name in links}
         self._base, self._tip = names.index(robot.base), names.index(robot.tip)
         self._beyond_sensor = {robot.wrench_frame}
         for body, link in self._link_of.items():  # parents come first
@@ -232,6 +271,8 @@ class SceneState:
             self._mujoco.mj_contactForce(model, data, index, on_second)
             robot_is_first = second in self._object_of
             link, item = (first, second) if robot_is_first else (second, first)
+            if link not in self._link_of:
+                continue
             axes = rotation_t @ raw.frame.reshape(3, 3).T
             wrench = np.concatenate((axes @ on_second[:3], axes @ on_second[3:]))
             point, sign = rotation_t @ (raw.pos - origin), -1.0 if robot_is_first else 1.0

@@ -34,7 +34,7 @@ IN_BUS_PROCESS = "must be empty: commands in the bus process are on no topic; la
 COARSE = 1.5  # periods of control between two messages of /clock, beyond which the time between is interpolated
 LOST = 0.05  # s between a joint state, its command and the clock before, beyond which one was lost on its way here
 MISSED = 0.1  # of the joint states that may be lost, or lack one of them
-_SYSTEM = ("robot", "profile", "rate", "bus", "law", "use_sim_time")
+_SYSTEM = ("robot", "profile", "prefix", "rate", "bus", "law", "use_sim_time")
 
 
 class RunningIdentification:
@@ -69,7 +69,7 @@ class RunningIdentification:
         system = self._get(_SYSTEM)
         if system["bus"]:
             raise refused("bus", system["bus"], IN_BUS_PROCESS, "")
-        robot = load_robot(system["robot"], system["profile"])
+        robot = load_robot(system["robot"], system["profile"], system["prefix"])
         self.robot: RobotConfig = robot.at_rate(system["rate"] or robot.profile.rate)
         self._mode = motion_mode(self.robot.profile, mode)
         self.model = RobotModel.of(self.robot)

@@ -18,7 +18,7 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
-from .entities import Entities
+from .entities import Entities, in_namespace
 from .gain_parameters import plain, read_parameters, ros_value
 
 LATE = 2.0  # s after which a request counts as unanswered
@@ -79,17 +79,22 @@ class Calls:
 class ControllerClient:
     """See the module.
 
+    Args:
+        node: that requests.
+        entities: where clients and subscriptions belong.
+        name: of the controller; a relative one is in the namespace of the node.
+
     Attributes:
         law: that runs; empty until it is known.
-        robot, profile: as its parameters name them.
+        robot, profile, prefix: as its parameters name them.
         parameters: its gains and settings; replaced, never changed.
         lifecycle: the last known state.
     """
 
-    def __init__(self, node: Node, entities: Entities, name: str = "/controller") -> None:
-        self.law, self.lifecycle, self.robot, self.profile = "", "", "", ""
+    def __init__(self, node: Node, entities: Entities, name: str = "controller") -> None:
+        self.law, self.lifecycle, self.robot, self.profile, self.prefix = "", "", "", "", ""
         self.parameters: Mapping[str, Parameter] = {}
-        self._node, self._name = node, name
+        self._node, self._name = node, in_namespace(node, name)
         self._calls = Calls()
         self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
         self._known = False  # what the controller's gains are
@@ -100,7 +105,7 @@ class ControllerClient:
         self._since = time.monotonic()
         self._error = ""  # the controller's last, in its log
         self._clients: dict[str, Any] = {
-            kind: entities.client(service, f"{name}/{kind}")
+            kind: entities.client(service, f"{self._name}/{kind}")
             for kind, service in (
                 ("get_state", GetState),
                 ("change_state", ChangeState),
@@ -244,12 +249,11 @@ class ControllerClient:
     def _read_all(self) -> Script:
         """The law, then its gains' names, descriptors and values."""
         clients, depth = self._clients, ListParameters.Request.DEPTH_RECURSIVE
-        response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile"])
+        response = yield clients["get_parameters"], GetParameters.Request(names=["law", "robot", "profile", "prefix"])
         found = [str(value.string_value) for value in response.values]
-        if len(found) != 3 or not found[0]:
+        if len(found) != 4 or not found[0]:
             return
-        law, robot, profile = found
-        self.robot, self.profile = robot, profile
+        law, self.robot, self.profile, self.prefix = found
         prefixes = [law, *(prefix.rstrip(".") for prefix in SETTINGS)]
         response = yield clients["list_parameters"], ListParameters.Request(prefixes=prefixes, depth=depth)
         names = list(response.result.names)

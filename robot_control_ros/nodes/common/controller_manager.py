@@ -31,7 +31,7 @@ def list_controllers(node: Node, manager: str) -> Sequence[Any] | None:
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(caller)
     try:
-        client: Any = caller.create_client(kind, f"{manager}/list_controllers")
+        client: Any = caller.create_client(kind, node.resolve_service_name(f"{manager}/list_controllers"))
         if not client.wait_for_service(ANSWER_LIMIT):
             return None
         future = client.call_async(kind.Request())

@@ -22,6 +22,16 @@ _QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
 _QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
 
 
+def full_name(node: Node) -> str:
+    """Name of a node with its namespace, as in diagnostics: `controller`, `left/controller`."""
+    return node.get_fully_qualified_name().lstrip("/")
+
+
+def in_namespace(node: Node, name: str) -> str:
+    """The name with its namespace of a node in the namespace of another; one that begins with a slash has it."""
+    return name if name.startswith("/") else f"{node.get_namespace().rstrip('/')}/{name}"
+
+
 class Entities:
     """What one part of a node has created; close() takes all of it back, last first; on_close() adds an action."""
 

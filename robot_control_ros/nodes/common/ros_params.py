@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 from ...core.errors import ConfigError, RobotControlError, refused
 from ...core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, ParameterSet, check_gain, plain, plain_value
 
+PREFIX_TEXT = "In front of the names of joints and frames, as a driver's tf_prefix; empty takes the robot's own."
 Number = tuple[float, float, float, str]  # default, lower and upper bound, description
 
 

@@ -12,6 +12,7 @@ from ...core.types import CommandMode
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from .controller_manager import list_controllers, manager_services
+from .entities import in_namespace
 from .findings import Finding, error, ok, warning
 
 COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
@@ -61,18 +62,18 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     if not name:
         return []
     if manager_services() is None:
-        return [ok(f"{name} can't be asked: controller_manager_msgs isn't installed here")]
+        return [ok(f"{in_namespace(node, name)} can't be asked: controller_manager_msgs isn't installed here")]
     controllers = list_controllers(node, name)
     if controllers is None:
-        return [error(f"{name} doesn't answer", *how_to_start(robot))]
+        return [error(f"{in_namespace(node, name)} doesn't answer", *how_to_start(robot))]
     found = {each.name: each for each in controllers}
     if wanted not in found:
         listed = ", ".join(sorted(found)) or "none"
-        return [error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(robot, mode))]
+        return [error(f"{wanted} isn't loaded; controllers: {listed}", *_how_to_load(node, robot, mode))]
     interfaces = {f"{joint}/{kind.value}" for joint in robot.joints for kind in CommandMode}
     others = [each for each in controllers if each.name != wanted and each.state == "active"]
     conflicting = [each.name for each in others if interfaces & set(each.claimed_interfaces)]
-    switch = "ros2 control switch_controllers --strict"
+    switch = f"ros2 control switch_controllers --strict{_of_manager(node, robot)}"
     if conflicting:
         command = f"{switch} --deactivate {' '.join(conflicting)} --activate {wanted}"
         return [warning(f"{', '.join(conflicting)} has the joints, not {wanted}", "Deactivate it", command)]
@@ -82,7 +83,7 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
     if state == "inactive":
         return [warning(f"{wanted} is inactive", "Activate it", f"{switch} --activate {wanted}")]
     if state != "active":
-        return [warning(f"{wanted} is {state}", *_how_to_load(robot, mode))]
+        return [warning(f"{wanted} is {state}", *_how_to_load(node, robot, mode))]
     return [ok(f"{wanted} is active")]
 
 
@@ -90,7 +91,8 @@ def check_conflicting_publishers(
     node: Node, robot: RobotConfig, mode: CommandMode, commanding: Sequence[str] = ()
 ) -> list[Finding]:
     """Who else publishes commands; see :func:`check_system`."""
-    topic, allowed = robot.profile.command_topic(mode), {node.get_name(), WATCHDOG, *commanding}
+    topic = node.resolve_topic_name(robot.profile.command_topic(mode))
+    allowed = {node.get_name(), WATCHDOG, *commanding}
     senders = [end.node_name for end in node.get_publishers_info_by_topic(topic) if end.node_name != UNKNOWN]
     found = [
         error(
@@ -133,7 +135,7 @@ def _joint_states(node: Node, robot: RobotConfig, topic: str) -> Iterator[Findin
 
 
 def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Finding]:
-    topic = robot.profile.command_topic(mode)
+    topic = node.resolve_topic_name(robot.profile.command_topic(mode))
     takers = [end for end in _others(node, node.get_subscriptions_info_by_topic(topic)) if end.node_name != WATCHDOG]
     kind = JOINT_COMMAND_TYPE if robot.profile.joint_commands else COMMAND_TYPE
     fitting = [end for end in takers if end.topic_type == kind]
@@ -141,9 +143,9 @@ def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Fin
         yield ok(f"{mode.value} commands on {topic} are taken by {_names(fitting)}")
     elif takers:
         types = ", ".join(sorted({end.topic_type for end in takers}))
-        yield error(f"{topic} takes {types}: must be {kind}", *_how_to_load(robot, mode))
+        yield error(f"{topic} takes {types}: must be {kind}", *_how_to_load(node, robot, mode))
     else:
-        yield error(f"nobody takes {mode.value} commands on {topic}", *_how_to_load(robot, mode))
+        yield error(f"nobody takes {mode.value} commands on {topic}", *_how_to_load(node, robot, mode))
 
 
 def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iterator[Finding]:
@@ -171,7 +173,14 @@ def _names(ends: Sequence[Any]) -> str:
     return ", ".join(sorted(end.node_name for end in ends))
 
 
-def _how_to_load(robot: RobotConfig, mode: CommandMode) -> tuple[str, str]:
+def _how_to_load(node: Node, robot: RobotConfig, mode: CommandMode) -> tuple[str, str]:
     if not robot.profile.controller_manager:
         return how_to_start(robot)
-    return "Load it", f"ros2 run controller_manager spawner {robot.profile.controllers[mode]} --inactive"
+    command = f"ros2 run controller_manager spawner {robot.profile.controllers[mode]} --inactive"
+    return "Load it", command + _of_manager(node, robot)
+
+
+def _of_manager(node: Node, robot: RobotConfig) -> str:
+    """The option of ros2_control's commands for a manager that isn't the usual one."""
+    manager = in_namespace(node, robot.profile.controller_manager)
+    return "" if manager == "/controller_manager" else f" -c {manager}"

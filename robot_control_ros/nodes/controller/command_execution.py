@@ -91,6 +91,7 @@ class CommandExecution:
         self._loop, self._on_change, self._program_runs = loop, on_change, True
         profile = loop.robot.profile
         if profile.running_topic:
+            self._running_topic = entities.node.resolve_topic_name(profile.running_topic)
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         self._forward = ForwardController(entities, profile, self.update)
 
@@ -103,7 +104,7 @@ class CommandExecution:
         """Judge anew, as after another law has taken over."""
         reason = self._forward.inactive(self._loop.running.mode)
         if not self._program_runs:
-            reason = f"the robot executes no commands, as {self._loop.robot.profile.running_topic} says"
+            reason = f"the robot executes no commands, as {self._running_topic} says"
         if reason != self.reason:
             self.reason = reason
             self._on_change(reason)

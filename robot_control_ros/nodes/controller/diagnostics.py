@@ -6,13 +6,13 @@ import math
 import time
 from collections.abc import Mapping
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from ...control.controller import Controller
 from ...control.cycle_times import TimeRing
 from ...laws.softening import describe_softening
+from ..common.entities import full_name
 from .state_input import MAX_AGE
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
@@ -100,7 +100,7 @@ class LoopMonitor:
         rate = (self._latencies.count - self._counted) / passed
         self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
         level, text = self._judge(rate, now, warning)
-        status = DiagnosticStatus(level=level, name=f"{self._node.get_name()}: control loop", message=text)
+        status = DiagnosticStatus(level=level, name=f"{full_name(self._node)}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
         values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
@@ -153,11 +153,12 @@ class LoopMonitor:
             values |= _margins(self._loop)
         if self._refusal:
             values["last refusal"] = self._refusal
-        newest = (self._latencies.count - 1) % RING_SIZE
-        for name, times in zip(("response", "state age"), self._latencies.samples(), strict=True):
-            if times.size and abs(times[newest]) < MAX_AGE:
-                p50, p99 = np.percentile(times, (50, 99))
-                values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
+        if self._latencies.count:
+            newest = self._latencies.samples()[:, (self._latencies.count - 1) % RING_SIZE]
+            percentiles = self._latencies.percentiles((50.0, 99.0))
+            for name, last, (p50, p99) in zip(("response", "state age"), newest, percentiles, strict=True):
+                if abs(last) < MAX_AGE:
+                    values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"
         for name, value in self._loop.timing().items():
             label = _COUNTERS.get(name)
             values[label or f"{name} [us]"] = f"{value if label else value * 1e6:.0f}"

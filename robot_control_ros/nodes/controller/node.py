@@ -23,7 +23,7 @@ from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
-from ..common.ros_params import TunedParameters, declare
+from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
@@ -36,6 +36,7 @@ START_PERIOD = 0.2  # s between two looks for what is needed to start
 _STRUCTURE = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "What is in front of the robot: a profile of its file."),
+    "prefix": ("", PREFIX_TEXT),
     "law": ("impedance", "Control law: a name ({laws}) or package.module:Class."),
     "bus": ("", "Network interface of the EtherCAT bus whose own process shall run the law; empty runs it here."),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
@@ -175,7 +176,7 @@ class ControllerNode(LifecycleNode):
 
     def _configure(self) -> None:
         chosen = self._chosen
-        robot = load_robot(self._value("robot"), self._value("profile")).at_rate(chosen["rate"])
+        robot = load_robot(self._value("robot"), self._value("profile"), self._value("prefix")).at_rate(chosen["rate"])
         if chosen["frozen_after"] >= 0.0:
             robot = replace(robot, profile=replace(robot.profile, frozen_after=chosen["frozen_after"]))
         self._laws = LawCache(self._tuned, robot, chosen["gain_time_constant"])

@@ -80,7 +80,7 @@ class ControllerRuntime:
         self._effort_check = EffortCheck(loop.robot, loop.model)
         self._gains = GainMonitor(loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
-        self._stale = False
+        self._stale = self._looked = False
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
@@ -120,7 +120,7 @@ class ControllerRuntime:
         entities.trigger("~/hold", self._hold, "holding")
         IdentificationServices(entities, loop.robot, intake.when_ready)
         entities.trigger("~/reset_ringing", loop.ringing.reset, "the gains count again as they are")
-        entities.timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics)
+        entities.timer(0.5 * DIAGNOSTICS_PERIOD, self._diagnose)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
     def activate(self) -> None:
@@ -164,7 +164,7 @@ class ControllerRuntime:
         if compensated := " and ".join(robot.profile.compensated_by_robot):
             notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
         mode, name = self._loop.running.mode, robot.description or robot.name
-        topic = robot.profile.command_topic(mode)
+        topic = self._node.resolve_topic_name(robot.profile.command_topic(mode))
         runs = f"law {self._loop.running.name}: {mode.value} commands on {topic}, {robot.profile.rate:g} Hz nominal"
         return [runs, *(f"{name} (profile {robot.profile_name}): {note}" for note in notes)]
 
@@ -263,7 +263,15 @@ class ControllerRuntime:
         resume = how_to_resume(self._loop.robot)
         self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=age, bound=self._state_timeout))
 
-    def _publish_diagnostics(self) -> None:
+    def _diagnose(self) -> None:
+        """Look for trouble and publish, by turns: both at once make a sample late at 500 Hz."""
+        self._looked = not self._looked
+        if self._looked:
+            self._look()
+        else:
+            self._publish_diagnostics()
+
+    def _look(self) -> None:
         """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
         if self.active and self._checked:
             conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
@@ -274,6 +282,8 @@ class ControllerRuntime:
                 self._node.get_logger().warning(warning)
             if learnt := self._contacts.look():
                 self._node.get_logger().info(learnt)
+
+    def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
 

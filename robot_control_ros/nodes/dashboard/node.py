@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from ...core.errors import RobotControlError, unknown
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
-from ..common.ros_params import declare
+from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import LATCHED_QOS, run
 from .robot_link import RosLink
 
@@ -22,6 +22,7 @@ NICENESS = 5  # control comes first
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "HardwareProfile of the robot's file."),
+    "prefix": ("", PREFIX_TEXT),
     "description": ("config", "Where the robot description comes from: config (the robot's file) or topic."),
     "host": ("127.0.0.1", "Address to listen on; 0.0.0.0: on every network."),
     "open_browser": (False, "Open the page in the browser of this machine."),
@@ -39,7 +40,7 @@ class DashboardNode(Node):
             from ...dashboard.page import Page
         self._page_type = Page
         self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
-        self._robot = load_robot(self._chosen["robot"], self._chosen["profile"])
+        self._robot = load_robot(*(self._chosen[name] for name in ("robot", "profile", "prefix")))
         self._link: RosLink | None = None
         self._page: Any = None
         source = self._chosen["description"]
@@ -74,7 +75,8 @@ class DashboardNode(Node):
         self._link = link
         if self._page.port != port:
             print(f"port {port} is taken: {self._page.port} is used", flush=True)
-        print(f"dashboard of {self._robot.name}: {self._page.address}", flush=True)
+        where = self.get_namespace().rstrip("/")
+        print(f"dashboard of {self._robot.name}{where and f' in {where}'}: {self._page.address}", flush=True)
         print(f"to look on only: {self._page.look_address}", flush=True)
         if self._chosen["open_browser"]:
             self._page.show_in_browser()

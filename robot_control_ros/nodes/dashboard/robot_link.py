@@ -42,15 +42,15 @@ class RosLink:
         self._topics = RobotTopics(node, entities, robot, self._controller)
         states, gripper = robot.profile.joint_states, robot.gripper
         self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
-        self._target = entities.publisher(PoseStamped, "/controller/target_pose")
-        self._joint_targets = entities.publisher(JointState, "/controller/target_joint")
-        self._twists = entities.publisher(TwistStamped, "/controller/target_twist")
-        self._wrenches = entities.publisher(WrenchStamped, "/controller/target_wrench")
-        self._pushes = entities.publisher(WrenchStamped, "/simulator/push")
-        self._triggers: dict[str, Any] = {name: entities.client(Trigger, f"/{name}") for name in SERVICES}
+        self._target = entities.publisher(PoseStamped, "controller/target_pose")
+        self._joint_targets = entities.publisher(JointState, "controller/target_joint")
+        self._twists = entities.publisher(TwistStamped, "controller/target_twist")
+        self._wrenches = entities.publisher(WrenchStamped, "controller/target_wrench")
+        self._pushes = entities.publisher(WrenchStamped, "simulator/push")
+        self._triggers: dict[str, Any] = {name: entities.client(Trigger, name) for name in SERVICES}
         self._identification: Mapping[str, Any] = {}
-        entities.subscription(String, "/controller/identification", self._on_identification, LATCHED_QOS)
-        self._pause: Any = entities.client(SetBool, "/simulator/pause")
+        entities.subscription(String, "controller/identification", self._on_identification, LATCHED_QOS)
+        self._pause: Any = entities.client(SetBool, "simulator/pause")
         self.recent = self._topics.recent
         self.set_law, self.set_gains = self._controller.set_law, self._controller.set_gains
         self.change_state = self._controller.change_state
@@ -85,7 +85,7 @@ class RosLink:
         return self._identification
 
     def requests(self) -> frozenset[str]:
-        takes_pushes = self._node.count_subscribers("/simulator/push") > 0
+        takes_pushes = self._node.count_subscribers("simulator/push") > 0
         ready = (name for name, client in self._triggers.items() if client.service_is_ready())
         return frozenset((*ready, "simulator/push") if takes_pushes else ready)
 

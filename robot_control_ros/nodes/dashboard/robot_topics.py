@@ -22,14 +22,14 @@ from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
-from ..common.entities import Entities
+from ..common.entities import Entities, in_namespace
 from ..common.messages import JointStateReader, read_blocks, read_pose, vector
 from ..common.polled import PolledSubscriptions
 from ..common.running import LATCHED_QOS
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
-BUS = "ethercat: "  # in front of the names in its diagnostics
+LOOP, BUS = "controller: control loop", "ethercat: "  # names in diagnostics, and the begin of one
 _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylinder"}
 
 
@@ -54,12 +54,13 @@ class RobotTopics:
         self._bus = ""
         self._robot_at = time.monotonic()  # when it was last heard
         self._drives: dict[str, str] = {}  # what each says, by joint
+        self._loop, self._bus_name = (in_namespace(node, name).lstrip("/") for name in (LOOP, BUS))
         self._polled = polled = PolledSubscriptions(node)
-        self._take_states = polled.add(Float64MultiArray, "/controller/state")
-        self._take_references = polled.add(PoseStamped, "/controller/reference_pose")
+        self._take_states = polled.add(Float64MultiArray, "controller/state")
+        self._take_references = polled.add(PoseStamped, "controller/reference_pose")
         self._take_joint_states = polled.add(JointState, robot.profile.joint_states)
-        self._take_contacts = polled.add(WrenchStamped, "/simulator/contact_wrench")
-        self._take_objects = polled.add(MarkerArray, "/simulator/objects")
+        self._take_contacts = polled.add(WrenchStamped, "simulator/contact_wrench")
+        self._take_objects = polled.add(MarkerArray, "simulator/objects")
         self._joint_states = JointStateReader(robot.joints)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         if robot.profile.running_topic:
@@ -147,20 +148,20 @@ class RobotTopics:
 
     def _is_led(self, name: str) -> bool:
         """Whether somebody takes targets for it."""
-        topic = f"/simulator/{name}/target"
+        topic = f"simulator/{name}/target"
         if name not in self._object_targets and self._node.count_subscribers(topic) > 0:
             self._object_targets[name] = self._entities.publisher(PointStamped, topic)
         return name in self._object_targets
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name == "controller: control loop":
+            if status.name == self._loop:
                 self.diagnosis = {item.key: item.value for item in status.values}
                 self.problem = "" if status.level == DiagnosticStatus.OK else status.message
-            elif status.name == f"{BUS}bus":
+            elif status.name == f"{self._bus_name}bus":
                 self._bus = status.message
-            elif status.name.startswith(BUS):
-                self._drives[status.name.removeprefix(BUS)] = status.message
+            elif status.name.startswith(self._bus_name):
+                self._drives[status.name.removeprefix(self._bus_name)] = status.message
 
     def _on_running(self, message: Bool) -> None:
         self.executing = message.data

@@ -57,11 +57,11 @@ class ContourOperator(Node):
         self._robot, self._reader = robot, JointStateReader(robot.joints)
         self._samples: list[tuple[float, Array]] | None = None
         entities = Entities(self)
-        self._trajectory = entities.publisher(JointTrajectory, "/controller/joint_trajectory")
-        self._triggers = {name: entities.client(Trigger, f"/{name}") for name in _TRIGGERS}
-        self._set = entities.client(SetParametersAtomically, "/controller/set_parameters_atomically")
-        entities.subscription(JointState, "/joint_states", self._on_joint_state, RECORD_QOS)
-        entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
+        self._trajectory = entities.publisher(JointTrajectory, "controller/joint_trajectory")
+        self._triggers = {name: entities.client(Trigger, name) for name in _TRIGGERS}
+        self._set = entities.client(SetParametersAtomically, "controller/set_parameters_atomically")
+        entities.subscription(JointState, "joint_states", self._on_joint_state, RECORD_QOS)
+        entities.subscription(Float64MultiArray, "controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         entities.subscription(Log, "/rosout", self._on_log, 20)
 

@@ -33,8 +33,8 @@ class KeyOperator(Operator):
         leads: what is led.
     """
 
-    def __init__(self, robot: RobotConfig, law: str, scene: Scene, keyboard: Keyboard) -> None:
-        super().__init__(robot, law)
+    def __init__(self, robot: RobotConfig, law: str, scene: Scene, keyboard: Keyboard, namespace: str = "") -> None:
+        super().__init__(robot, law, namespace)
         self.keyboard: Keyboard = keyboard
         if keyboard.usable:
             self.length = 0.0
@@ -43,7 +43,7 @@ class KeyOperator(Operator):
         self._pose: Array | None = None  # of what is led
         if self._object is not None:
             self._pose = self._object.shape.pose
-            self._object_target = self._entities.publisher(PointStamped, f"/simulator/{self.leads}/target")
+            self._object_target = self._entities.publisher(PointStamped, f"simulator/{self.leads}/target")
 
     @property
     def plan(self) -> str:

@@ -30,15 +30,15 @@ class Operator(Spectator):
 
     length = 20.0
 
-    def __init__(self, robot: RobotConfig, law: str) -> None:
-        super().__init__()
+    def __init__(self, robot: RobotConfig, law: str, namespace: str = "") -> None:
+        super().__init__(namespace)
         self.samples: list[LogSample] = []
         self._mode = law_class(law).mode
         self._robot = robot
         self._circle: Circle | None = None
         self._was_pushing = False
-        self._target = self._entities.publisher(PoseStamped, "/controller/target_pose")
-        self._push = self._entities.publisher(WrenchStamped, "/simulator/push")
+        self._target = self._entities.publisher(PoseStamped, "controller/target_pose")
+        self._push = self._entities.publisher(WrenchStamped, "simulator/push")
         self._entities.timer(PERIOD, self._act)
 
     @property

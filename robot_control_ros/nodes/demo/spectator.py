@@ -18,6 +18,9 @@ from ..common.messages import read_blocks
 class Spectator(Node):
     """Listens to the controller, and tares its wrench once: what hangs on the sensor is no push.
 
+    Args:
+        namespace: of the controller.
+
     Attributes:
         latest: telemetry; None before the first.
         rate: of the control loop, as the controller reports it [Hz].
@@ -30,15 +33,15 @@ class Spectator(Node):
     length = 0.0
     keyboard: AbstractContextManager[Any] = nullcontext()
 
-    def __init__(self) -> None:
-        super().__init__("operator")
+    def __init__(self, namespace: str = "") -> None:
+        super().__init__("operator", namespace=namespace)
         self.rate, self.missed, self.finished = 0.0, 0, False
         self.latest: dict[str, Array] | None = None
         self._began: float | None = None
         self._entities = entities = Entities(self)
-        self._zero = entities.client(Trigger, "/controller/zero_wrench")
+        self._zero = entities.client(Trigger, "controller/zero_wrench")
         self._taring: Any = None
-        entities.subscription(Float64MultiArray, "/controller/state", self._on_state)
+        entities.subscription(Float64MultiArray, "controller/state", self._on_state)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics)
 
     @property

@@ -21,7 +21,9 @@ from ...core.errors import ConfigError
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...robot.workcell import MARK
 from ...sensing.wrench import WrenchPipeline
+from ..common.entities import in_namespace
 from ..common.findings import Finding, Level, error, errors, ok, warning
 from ..common.messages import JointStateReader, seconds, vector
 from ..common.running import LATCHED_QOS, spinning
@@ -34,10 +36,10 @@ LISTENING_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT
 
 
 class Doctor(Node):
-    """Listens to one robot."""
+    """Listens to one robot, whose nodes are in a namespace."""
 
-    def __init__(self, robot: RobotConfig, law: RunningLaw, name: str) -> None:
-        super().__init__("doctor")
+    def __init__(self, robot: RobotConfig, law: RunningLaw, name: str, namespace: str) -> None:
+        super().__init__("doctor", namespace=namespace)
         self._robot, self._law, self._name, self._model = robot, law, name, RobotModel.of(robot)
         self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current
         self._joint_messages = self._listen(JointState, robot.profile.joint_states)
@@ -75,15 +77,20 @@ class Doctor(Node):
 
     def _surroundings(self) -> list[Finding]:
         domain = os.environ.get("ROS_DOMAIN_ID", "0")
-        others = [name for name in self.get_node_names() if name != self.get_name() and not name.startswith("_")]
+        others = [name.lstrip("/") for name in self._all_nodes() if name != self.get_fully_qualified_name()]
         if not others:
             start, command = how_to_start(self._robot)
             elsewhere = "if it runs already, give this terminal its ROS_DOMAIN_ID and ROS_AUTOMATIC_DISCOVERY_RANGE"
             return [error(f"no other node is seen in ROS domain {domain}", f"{start}; {elsewhere}", command)]
         return [ok(f"ROS domain {domain}: {', '.join(sorted(others))}")]
 
+    def _all_nodes(self) -> list[str]:
+        """Full names of all nodes but hidden ones."""
+        seen = self.get_node_names_and_namespaces()
+        return [f"{namespace.rstrip('/')}/{name}" for name, namespace in seen if not name.startswith("_")]
+
     def _running(self) -> list[Finding]:
-        topic = self._robot.profile.running_topic
+        topic = self._robot.profile.running_topic and self.resolve_topic_name(self._robot.profile.running_topic)
         if not topic:
             return []
         if not self._running_messages:
@@ -128,16 +135,21 @@ class Doctor(Node):
             return self._silent(self._wrench_topic, text)
         samples = Samples([arrival for arrival, _ in heard], [seconds(message.header.stamp) for _, message in heard])
         force = np.mean([vector(message.wrench.force) for _, message in heard], axis=0)
-        zero = f"ros2 service call /{CONTROLLER}/zero_wrench std_srvs/srv/Trigger"
-        clock = examination.judge_clock("wrench", samples, simulated, f"ros2 topic info -v {self._wrench_topic}")
+        zero = f"ros2 service call {in_namespace(self, CONTROLLER)}/zero_wrench std_srvs/srv/Trigger"
+        publishers = f"ros2 topic info -v {self.resolve_topic_name(self._wrench_topic)}"
+        clock = examination.judge_clock("wrench", samples, simulated, publishers)
         found = [examination.judge_wrench_frame(self._robot, self._model, heard[-1][1].header.frame_id), clock]
         if clock.level is not Level.ERROR:
             found.append(examination.judge_gaps("wrench", samples, self._wrench_settings.max_age, simulated))
         return [*found, examination.judge_force(force, zero)]
 
     def _nodes(self) -> list[Finding]:
-        profile, names, found = self._robot.profile, set(self.get_node_names()), []
+        profile, names, found = self._robot.profile, self._all_nodes(), []
         robot = f"-p robot:={self._name} -p profile:={self._robot.profile_name}"
+        if self._robot.prefix and MARK not in self._name:
+            robot += f" -p prefix:={self._robot.prefix}"
+        if self.get_namespace() != "/":
+            robot = f"-r __ns:={self.get_namespace()} {robot}"
         if profile.simulated_time:
             robot += " -p use_sim_time:=true"
         if profile.joint_states != "joint_states":
@@ -147,19 +159,24 @@ class Doctor(Node):
             (CONTROLLER, "nothing commands the robot", f"{robot} {law}"),
             (WATCHDOG, "nothing makes the robot safe if the controller dies", robot),
         ):
-            if name in names:
+            if in_namespace(self, name) in names:
                 found.append(self._diagnosis(name))
             else:
                 command = f"ros2 run robot_control_ros {name} --ros-args {rest}"
                 found.append(warning(f"no {name}: {loss}", "Start it", command))
         return found
 
+    def _options(self) -> str:
+        """Of this command, where it looks below a namespace."""
+        return "" if self.get_namespace() == "/" else f" --namespace {self.get_namespace()}"
+
     def _diagnosis(self, name: str) -> Finding:
         """What a node says of itself on /diagnostics, once a second; nothing, where a controller isn't configured."""
         heard = [status for _, message in self._diagnostics for status in message.status]
-        own = [status for status in heard if status.name.partition(":")[0] == name]
+        full = in_namespace(self, name)
+        own = [status for status in heard if status.name.partition(":")[0] == full.lstrip("/")]
         if not own:
-            remedy = ("Configure it", f"ros2 lifecycle set /{name} configure") if name == CONTROLLER else ()
+            remedy = ("Configure it", f"ros2 lifecycle set {full} configure") if name == CONTROLLER else ()
             return warning(f"{name} says nothing on /diagnostics", *remedy)
         status = own[-1]
         values = {pair.key: pair.value for pair in status.values}
@@ -167,14 +184,15 @@ class Doctor(Node):
         running = status.hardware_id or asked[0], values.get("profile", asked[1])
         if running != asked:
             text = f"{name} runs for {running[0]} under profile {running[1]}, not for {asked[0]} under {asked[1]}"
-            return error(text, "Examine that", f"robot_control doctor --robot {running[0]} --profile {running[1]}")
+            command = f"robot_control doctor --robot {running[0]} --profile {running[1]}{self._options()}"
+            return error(text, "Examine that", command)
         judge = {DiagnosticStatus.OK: ok, DiagnosticStatus.WARN: warning}.get(status.level, error)
         return judge(f"{name}: {status.message}")
 
 
-def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float) -> list[Finding]:
+def examine(robot: RobotConfig, law: RunningLaw, name: str, lasting: float, namespace: str = "") -> list[Finding]:
     """Look at the running system for `lasting` seconds."""
-    with spinning(lambda: Doctor(robot, law, name)) as (doctor, spin):
+    with spinning(lambda: Doctor(robot, law, name, namespace)) as (doctor, spin):
         spin(lasting)
         return [*doctor.findings(), *machine()]
 

@@ -25,7 +25,7 @@ from ...ethercat.driver.topology import load_topology
 from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
-from ..common.entities import Entities
+from ..common.entities import Entities, full_name
 from ..common.messages import fill_joint_state, read_joint_command
 from ..common.ros_params import declare
 from ..common.running import run
@@ -112,7 +112,7 @@ class EthercatNode(Node):
         self._joint_states = entities.publisher(JointState, "joint_states")
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         for mode in CommandMode:
-            topic = f"/{robot.profile.controllers[mode]}/commands"
+            topic = f"{robot.profile.controllers[mode]}/commands"
             entities.subscription(Float64MultiArray, topic, self._forward_callback(mode))
         entities.subscription(JointState, robot.profile.joint_commands or "joint_commands", self._on_joint_command)
         for name in REQUESTS:
@@ -232,7 +232,7 @@ class EthercatNode(Node):
         return found
 
     def _status(self, name: str, level: bytes, message: str, values: dict[str, Any]) -> DiagnosticStatus:
-        status = DiagnosticStatus(level=level, name=f"{self.get_name()}: {name}", message=message)
+        status = DiagnosticStatus(level=level, name=f"{full_name(self)}: {name}", message=message)
         status.hardware_id = self._interface
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         return status

@@ -22,15 +22,20 @@ from ..common.gripper_commands import action_type, fill_result, read_command, re
 class GripperController:
     """Takes commands for the fingers; they keep the last one whoever sent it, and whether he is still there.
 
+    Args:
+        entities: of the node.
+        gripper: in the simulation.
+        at: namespace of its topics, with its slash; empty for the node's.
+
     Attributes:
         joints: whose states go beside those of the robot.
     """
 
-    def __init__(self, entities: Entities, gripper: MujocoGripper) -> None:
+    def __init__(self, entities: Entities, gripper: MujocoGripper, at: str) -> None:
         self._gripper, self._node = gripper, entities.node
         self.joints = (gripper.config.joint,)
         self._running: tuple[Any, Future] | None = None  # a goal, and what gets its end: False where it was cancelled
-        controller = gripper.config.controller
+        controller = f"{at}{gripper.config.controller}"
         entities.subscription(Float64MultiArray, f"{controller}/commands", self._on_command)
         self._action = action_type(gripper.config)
         if self._action is not None:

@@ -11,6 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ...core.errors import refused
 from ...robot.configuration import RobotConfig
+from ...robot.description import prefixed
 from ...simulation.mujoco_plant import MujocoPlant
 from ...simulation.scene import Scene, Shape
 from ..common.entities import Entities
@@ -30,7 +31,14 @@ _GROUND = (4.0, 4.0, 0.001)  # m, as much of a plane as is drawn
 
 
 class SceneTopics:
-    """Publishes a scene at a rate [Hz] of states, and takes targets for its objects on slides."""
+    """Publishes a scene, and takes targets for its objects on slides.
+
+    Args:
+        entities: of the node.
+        plant, robot, scene: that are shown.
+        report_errors: makes a callback whose refusals go to the log.
+        private: what the topics have in front, as `~`.
+    """
 
     def __init__(
         self,
@@ -39,10 +47,10 @@ class SceneTopics:
         robot: RobotConfig,
         scene: Scene,
         report_errors: Callable[[Callable[[Any], None]], Callable[[Any], None]],
-        rate: float,
+        private: str,
     ) -> None:
         self._plant, self._robot, self._scene = plant, robot, scene
-        self._every, self._published = max(1, round(rate / MARKER_RATE)), 0
+        self._every, self._published = max(1, round(robot.profile.rate / MARKER_RATE)), 0
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = robot.tip
         self._markers = {
@@ -50,11 +58,12 @@ class SceneTopics:
             for name, item in scene.objects.items()
         }
         self._tool = self._tool_marker()
-        self._wrenches = entities.publisher(WrenchStamped, "~/contact_wrench")
-        self._objects = entities.publisher(MarkerArray, "~/objects")
+        self._wrenches = entities.publisher(WrenchStamped, f"{private}/contact_wrench")
+        self._objects = entities.publisher(MarkerArray, f"{private}/objects")
         for item in scene.objects.values():
             if item.motion == "slides":
-                entities.subscription(PointStamped, f"~/{item.name}/target", report_errors(self._on_target(item.name)))
+                target = report_errors(self._on_target(item.name))
+                entities.subscription(PointStamped, f"{private}/{item.name}/target", target)
 
     def publish(self, stamp: Any) -> None:
         """The contact wrench, always, and the objects now and then."""
@@ -88,7 +97,9 @@ class SceneTopics:
         tool = self._scene.tool
         if tool is None:
             return []
-        marker = _make_marker("tool", 1, self._scene.tool_link or self._robot.tip, tool, _COLOURS["fixed"])
+        robot, link = self._robot, self._scene.tool_link
+        frame = prefixed(link, robot.prefix) if link else robot.tip
+        marker = _make_marker("tool", 1, frame, tool, _COLOURS["fixed"])
         marker.frame_locked = True
         fill_pose(marker.pose, tool.pose)
         return [marker]

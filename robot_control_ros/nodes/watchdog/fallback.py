@@ -9,7 +9,7 @@ from rclpy.duration import Duration
 
 from ...robot.configuration import RobotConfig
 from ..common.controller_manager import manager_services
-from ..common.entities import Entities
+from ..common.entities import Entities, in_namespace
 
 RETRY = 1.0  # s between two requests
 SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
@@ -26,6 +26,7 @@ class Fallback:
         self._next, self._taken = -math.inf, False  # the time of the next request
         self._since = -math.inf
         self._client: Any = None
+        self._manager = in_namespace(entities.node, robot.profile.controller_manager)
         self._switch = f"a switch to {robot.profile.fallback_controller}"
         if not (self._profile.controller_manager and self._profile.fallback_controller):
             return
@@ -35,7 +36,7 @@ class Fallback:
             self._log.warning(f"controller_manager_msgs isn't installed: {without}")
             return
         self._kind = services.SwitchController
-        self._client = entities.client(self._kind, f"{self._profile.controller_manager}/switch_controller")
+        self._client = entities.client(self._kind, f"{self._manager}/switch_controller")
 
     def has_robot(self, now: float, since: float) -> bool:
         """Whether it has the robot; requests it once a second, and the answers go to the log.
@@ -52,7 +53,7 @@ class Fallback:
         if self._client.service_is_ready():
             self._client.call_async(self._request()).add_done_callback(self._on_answer)
         else:
-            self._log.error(f"{self._profile.controller_manager} doesn't answer: {self._switch} isn't possible")
+            self._log.error(f"{self._manager} doesn't answer: {self._switch} isn't possible")
         return False
 
     def _request(self) -> Any:

@@ -21,10 +21,10 @@ from ...core.errors import ConfigError
 from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
-from ..common.entities import Entities
+from ..common.entities import Entities, full_name
 from ..common.messages import JointStateReader, numbers
 from ..common.polled import PolledSubscriptions
-from ..common.ros_params import declare
+from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.wire import WireReader
 from .fallback import Fallback
@@ -44,6 +44,7 @@ _PRIORITY = PRIORITY + 1  # the controller must not keep it from watching
 _PARAMETERS = {
     "robot": ("ur5", "Robot: a name ({robots}) or the path of a YAML file."),
     "profile": ("sim", "Hardware profile of the robot's file."),
+    "prefix": ("", PREFIX_TEXT),
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=_PRIORITY)),
 }
 _NUMBERS = {
@@ -64,7 +65,7 @@ class WatchdogNode(Node):
         super().__init__("watchdog")
         self.failed = False
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
-        robot = load_robot(chosen["robot"], chosen["profile"]).at_rate(chosen["rate"])
+        robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(chosen["rate"])
         self._simulated = bool(self.get_parameter("use_sim_time").value)
         self._takeover = CommandWatchdog(
             robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
@@ -216,7 +217,7 @@ class WatchdogNode(Node):
 
     def _publish_diagnostics(self) -> None:
         level, text = self._judge()
-        status = DiagnosticStatus(level=level, name=f"{self.get_name()}: commands", message=text)
+        status = DiagnosticStatus(level=level, name=f"{full_name(self)}: commands", message=text)
         status.hardware_id = self._robot.name
         values = {
             "profile": self._robot.profile_name,

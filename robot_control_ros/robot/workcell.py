@@ -1,0 +1,69 @@
+"""Work cells: several arms side by side, from config/workcells/<name>.yaml or a file of the user's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import refused, unknown
+from .files import config_names, read_config
+from .schema import entry, read
+
+MARK = "#"  # between a work cell and one of its arms
+
+
+def _named(arms: dict[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    for name in arms:
+        if not re.fullmatch("[a-z][a-z0-9_]*", name):
+            raise refused("name", name, "must be a small letter, then small letters, digits and _", where="arms: ")
+    return arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workcell:
+    """Arms by name; the robot `<work cell>#<arm>` is one of them, see :func:`.configuration.load_robot`."""
+
+    description: str = entry("", doc="The work cell, for people.")
+    arms: Mapping[str, Mapping[str, Any]] = entry(
+        convert=_named,
+        doc="By namespace, entries of a robot: `extends` names the robot, `mount` says where it stands. `prefix` is "
+        "the namespace and `_` where it is left out.",
+    )
+
+
+def workcell_names() -> list[str]:
+    """Names of the work cells of this package."""
+    return config_names("workcells")
+
+
+def load_workcell(name: str) -> Workcell:
+    """Read a work cell.
+
+    Args:
+        name: a work cell of the package, or the path of a YAML file.
+
+    Raises:
+        ConfigError: unknown work cell, a missing, unknown or unusable entry; lists the valid ones.
+    """
+    return _read(name, None)[1]
+
+
+def read_arm(name: str, beside: Path | None) -> tuple[Path, dict[str, Any]]:
+    """Place and entries of the robot `<work cell>#<arm>`; relative paths start from the folder `beside`.
+
+    Raises:
+        ConfigError: see :func:`load_workcell`; an unknown arm (lists the arms).
+    """
+    file, _, arm = name.partition(MARK)
+    path, cell = _read(file, beside)
+    if arm not in cell.arms:
+        raise unknown("arm", arm, cell.arms)
+    return path.with_name(f"{path.name}{MARK}{arm}"), {"prefix": f"{arm}_", **cell.arms[arm]}
+
+
+def _read(name: str, beside: Path | None) -> tuple[Path, Workcell]:
+    path, data = read_config("workcell", name, beside=beside)
+    return path, read(Workcell, data, str(path))
