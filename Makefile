@@ -90,5 +90,5 @@ $(ETHERCAT): $(RUN)
 
 $(DEV): $(RUN)
 	@echo "Installing what tests and lint need into $(VENV) …"
-	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat,test,dev]'
+	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat,learning,test,dev]'
 	@touch $@

@@ -85,6 +85,7 @@ setup(
         # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.
         "dashboard": ["viser>=1.1,<2", "msgspec", "trimesh", "pycollada", "matplotlib"],
         "ethercat": ["pysoem>=1.1.10,<2"],
+        "learning": ["gymnasium>=1.1,<2", "mcap>=1.2,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest-xdist",  # make test runs files side by side
@@ -94,6 +95,7 @@ setup(
             "websockets>=11",  # the tests' own browser of the page, with what it unpacks,
             "zstandard",
             "pillow",  # and its pictures
+            "mcap-ros2-support",  # another reader of MCAP records
             "axe-core-python",  # axe-core, which looks for what a keyboard or a screen reader can't use
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.

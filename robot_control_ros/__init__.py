@@ -36,6 +36,8 @@ Lead it while it runs:
     Robot           one object for a running controller, and for a simulation in this process
     Snapshot        one state of it: pose, twist, wrench, joints
 
+    gym             environments for Gymnasium: gym.ComplianceEnv
+
 Control it:
     ControlLoop     one cycle: model, reference, law, safety
     Plant           the protocol of what a loop can control
@@ -77,6 +79,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .client import gym
     from .client.robot import Robot
     from .client.snapshot import Snapshot
     from .control.loop import ControlLoop
@@ -106,6 +109,7 @@ if TYPE_CHECKING:
     from .simulation.scene import Scene, load_scene, scene_names
 else:
     _NAMES_OF_MODULES = {
+        "client.gym": "gym",
         "client.robot": "Robot",
         "client.snapshot": "Snapshot",
         "control.loop": "ControlLoop",
@@ -131,7 +135,8 @@ else:
         """A public name, imported when it is first used (PEP 562)."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        module = import_module(f".{_MODULES[name]}", __name__)
+        value = globals()[name] = module if name == "gym" else getattr(module, name)
         return value
 
     def __dir__():
@@ -176,6 +181,7 @@ __all__ = [
     "Wrench",
     "choice",
     "gain",
+    "gym",
     "law_class",
     "law_names",
     "load_imperfections",

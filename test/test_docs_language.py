@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 MAX_WORDS = 20
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "ethercat_emulator/README.md")]
+PAGES += [ROOT / "lerobot_robot_compliant_arm" / "README.md"]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 MESSAGES = {"ethercat_faults.md"}  # the table on this page consists of messages of the driver
 FOLDERS = "bench|config|docs|ethercat_emulator|examples|launch|robot_control_ros|test|urdf"

@@ -49,7 +49,10 @@ ROSDEP_KEYS = {
 # Optional modules rosdep has no key for -> the extra of setup.py that installs them.
 EXTRAS_WITHOUT_KEY = {
     "pysoem": "ethercat",
+    "gymnasium": "learning",
     "kickcat": "test",
+    "mcap": "learning",
+    "mcap_ros2": "test",
     "msgspec": "dashboard",
     "trimesh": "dashboard",
     "viser": "dashboard",
@@ -271,7 +274,7 @@ def test_one_name_maintainer_and_license_everywhere(manifest, installation):
 
 @pytest.mark.parametrize(("module", "extra"), EXTRAS_WITHOUT_KEY.items())
 def test_modules_without_rosdep_key_have_an_extra(installation, module, extra):
-    pattern = rf"{module}\b.*extra == ['\"]{extra}['\"]"
+    pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
     assert any(re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist"))
     assert f"pip install '.[{extra}]'" in (ROOT / "package.xml").read_text(encoding="utf-8")
 

@@ -169,6 +169,60 @@ def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     assert robot.state.reference_pose[2, 3] == pytest.approx(height + 0.02, abs=2e-3)
     assert "states in" in run("record", "--seconds", "0.3")
     assert (tmp_path / "record.csv").read_text().startswith("t,q.shoulder_pan_joint")
+    assert ", 0 dropped: run.mcap" in run("record", "run.mcap", "--seconds", "0.3")
+    assert (tmp_path / "run.mcap").read_bytes().startswith(b"\x89MCAP")
+
+
+def test_a_record_has_the_controllers_topics_as_they_came(robot, tmp_path):
+    reader = pytest.importorskip("mcap.reader")
+    with robot.record(tmp_path / "run.mcap") as recording:
+        robot.jog([0.0, 0.0, 0.02, 0.0, 0.0, 0.0], 0.2)
+        robot.wait_until(lambda state: not state.moving, timeout=SLOW)
+    robot.wait(0.1)
+    with (tmp_path / "run.mcap").open("rb") as file:
+        records = reader.make_reader(file)
+        summary = records.get_summary()
+        (metadata,) = records.iter_metadata()
+    assert summary.statistics.message_count == recording.messages > 100
+    counts = {summary.channels[key].topic: n for key, n in summary.statistics.channel_message_counts.items()}
+    assert counts.keys() >= {"/state", "/joint_states", "/controller/state", "/controller/target_twist"}
+    assert metadata.metadata.items() >= {"robot": "ur5", "dropped": "0"}.items()
+    assert not {"/clock", "/rosout", "/parameter_events"} & {each.topic for each in summary.channels.values()}
+    decoder = pytest.importorskip("mcap_ros2.reader")
+    joints, twists = (
+        [each.ros_msg for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"), topics=[topic])]
+        for topic in ("/joint_states", "/controller/target_twist")
+    )
+    assert set(joints[0].name) == set(robot.config.joints)
+    assert twists[0].twist.linear.z == 0.02
+    # a second record in the same client, whose subscriptions are new
+    with robot.record(tmp_path / "second.mcap") as recording:
+        robot.wait(0.1)
+    assert recording.messages > 10
+
+
+@pytest.mark.long
+def test_an_environment_on_a_running_controller(robot):
+    pytest.importorskip("gymnasium")
+    from robot_control_ros import gym
+
+    env = gym.ComplianceEnv("reach", robot, stiffness=True)
+    for _ in range(2):
+        seen, _ = env.reset(seed=1)
+        assert seen in env.observation_space
+        np.testing.assert_allclose(seen["pose"][:3], env.unwrapped.robot.state.pose[:3, 3], atol=1e-6)
+        began = robot.time
+        for _ in range(10):
+            seen, reward, terminated, _, info = env.step(np.array([0, 0, 0.5, 0, 0, 0], np.float32))
+            assert seen in env.observation_space
+        assert not terminated
+        assert "failure" not in info
+        assert -1.0 <= reward < 0.0
+        assert robot.time - began >= 0.4 - 1e-6
+        assert seen["target"][2] == pytest.approx(0.05)
+        assert seen["pose"][2] > robot.pose[2, 3] - 0.05
+    env.close()
+    assert robot.fault == ""
 
 
 @pytest.mark.long

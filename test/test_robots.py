@@ -369,3 +369,12 @@ def test_friction_that_the_robot_compensates_is_not_compensated_twice():
     assert RunningLaw(robot, "gravity_compensation").gains.current.friction == 0.0
     with refuses("friction", True, False):
         RunningLaw(robot, "gravity_compensation", {"friction": True})
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_place(tmp_path):
+    """PyYAML alone keeps the last one, and a user wonders why the first doesn't count."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("extends: ur5\ncontact: { collision_force: 20 }\nname: mine\ncontact: { clamping_force: 50 }\n")
+    with pytest.raises(ConfigError, match=r"mine\.yaml.*line 4") as refused:
+        load_robot(str(file))
+    assert refused.value.name == "contact"

@@ -136,15 +136,22 @@ def _gripper(robot: Any, options: argparse.Namespace) -> str:
 
 
 def _add_record(commands: Any) -> None:
-    add = _command("record", "write its states as CSV; Ctrl-C ends it", _record)(commands)
+    add = _command("record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record)(commands)
+    add("file", type=OUTPUT_FILE, nargs="?", metavar="FILE.mcap", help="all topics of the controller, and its states")
     add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
     add("--csv", type=OUTPUT_FILE, default="record.csv", metavar="FILE", help="(default: record.csv)")
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:
-    robot.record()
-    with suppress(KeyboardInterrupt):
-        threading.Event().wait(options.seconds or None)  # not a wait of the robot's, which would hold it
+    recording = robot.record(options.file)
+    try:
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait(options.seconds or None)  # not a wait of the robot's, which would hold it
+    finally:
+        if recording is not None:
+            recording.close()
+    if recording is not None:
+        return f"{recording.messages} messages, {recording.dropped} dropped: {recording.path}"
     log = robot.log()
     return f"{len(log)} states in {log.t[-1]:.1f} s: {log.to_csv(options.csv)}"
 

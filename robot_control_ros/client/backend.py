@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.gripper import Fingers
 from ..robot.model import RobotModel
+from .recording.mcap_recording import McapRecording
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -22,12 +23,18 @@ class RobotBackend(Protocol):
         config, model: of the robot.
         feed: its states and faults.
         concurrent: whether states come while nobody waits for them.
+        simulated: whether it is a simulation in this process.
     """
 
     config: RobotConfig
     model: RobotModel
     feed: StateFeed
     concurrent: bool
+    simulated: bool
+
+    @property
+    def record_topics(self) -> Callable[[McapRecording], None] | None:
+        """Writes its topics to a record until that is closed; None where it has none."""
 
     @property
     def gripper(self) -> Fingers | None:

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from ..robot.configuration import equipped
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal
+from .recording.mcap_recording import McapRecording
+from .recording.state_channel import record_robot
 from .robot_readings import RobotReadings
 from .snapshot import Snapshot
 from .state_recording import StateRecording
@@ -70,7 +73,8 @@ class Robot(RobotReadings):
         super().__init__(backend)
         self._callbacks = Callbacks(backend.concurrent)
         self._recording = StateRecording()
-        self.close = weakref.finalize(self, _close, backend, self._callbacks)
+        self._files: list[McapRecording] = []
+        self.close = weakref.finalize(self, _close, backend, self._callbacks, self._files)
         backend.feed.listeners += [self._recording.take, self._callbacks.take]
 
     @classmethod
@@ -244,9 +248,22 @@ class Robot(RobotReadings):
 
     # --- recording ---
 
-    def record(self) -> None:
-        """Keep each state from now on, and forget those that were kept before."""
-        self._recording.restart(self.time)
+    def record(self, path: str | Path | None = None) -> McapRecording | None:
+        """Keep each state from now on, and forget those that were kept before; or write an MCAP file.
+
+        Args:
+            path: of a new MCAP file: each state as JSON and, of a running controller, each topic that it uses. It is
+                written until the result is closed, or the robot.
+
+        Raises:
+            ConfigError: mcap isn't installed, or the file can't be written.
+        """
+        if path is None:
+            self._recording.restart(self.time)
+            return None
+        recording = record_robot(self._backend, path)
+        self._files.append(recording)
+        return recording
 
     def log(self) -> Log:
         """What was recorded; its times count from the call of :meth:`record`.
@@ -271,9 +288,13 @@ def _over_ros(
     return RosBackend(name, namespace, controller, domain, timeout, lost_after)
 
 
-def _close(backend: RobotBackend, callbacks: Callbacks) -> None:
+def _close(backend: RobotBackend, callbacks: Callbacks, files: list[McapRecording]) -> None:
     callbacks.close()
-    backend.close()
+    try:
+        for each in files:
+            each.close()
+    finally:
+        backend.close()
 
 
 def _value(name: str, value: Any) -> Value:

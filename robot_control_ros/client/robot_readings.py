@@ -12,7 +12,7 @@ from ..core.types import Array
 from ..dashboard.link import SETTINGS
 from ..robot.configuration import RobotConfig
 from ..robot.files import config_names
-from ..robot.model import JointLimits
+from ..robot.model import JointLimits, RobotModel
 from ..sensing.contact_detector import DetectedContact
 from .backend import RobotBackend
 from .robot_gripper import Gripper
@@ -29,6 +29,11 @@ class RobotReadings:
     def config(self) -> RobotConfig:
         """The robot's configuration: joints, frames, home."""
         return self._backend.config
+
+    @property
+    def model(self) -> RobotModel:
+        """Its kinematics and dynamics."""
+        return self._backend.model
 
     @property
     def state(self) -> Snapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..robot.model import RobotModel
 from ..robot.workcell import MARK
 from .backend import Value
 from .controller_watch import ControllerWatch
+from .recording.topic_recording import record_topics
 from .ros_thread import RosThread
 from .snapshot import Snapshot
 from .state_feed import StateFeed
@@ -41,7 +43,7 @@ TRIGGERS = ("hold", "zero_wrench", "clear_contact")
 class RosBackend:
     """See :class:`~.backend.RobotBackend` and :class:`~.robot.Robot`."""
 
-    concurrent = True
+    concurrent, simulated = True, False
     clock = staticmethod(time.monotonic)
 
     def __init__(
@@ -52,6 +54,7 @@ class RosBackend:
         self._name = name = "/" + "/".join(filter(None, parts))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
         self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
+        self.record_topics = partial(record_topics, self._ros, name)
         entities = self._ros.entities
         self._controller = ControllerClient(self._ros.node, entities, name)
         self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after)

@@ -6,15 +6,18 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from ..core.errors import HardwareFault
 from ..nodes.common.entities import Entities
 from ..nodes.common.transport import leave_shared_memory
 
+_T = TypeVar("_T")
 _numbers = itertools.count()
 
 
@@ -49,6 +52,22 @@ class RosThread:
     def start(self) -> None:
         """Begin to spin."""
         self._thread.start()
+
+    def call(self, action: Callable[[], _T]) -> _T:
+        """Do something in the thread, where entities may come and go while it spins.
+
+        Raises:
+            HardwareFault: the thread has ended; else what the action raises.
+        """
+        done = threading.Event()
+        results: list[_T] = []
+        task = self._executor.create_task(lambda: results.append(action()))
+        task.add_done_callback(lambda _: done.set())
+        while not done.wait(0.1):
+            if not self._thread.is_alive():
+                raise HardwareFault("the client has ended")
+        task.result()  # raises what the action raised
+        return results[0]
 
     def close(self) -> None:
         """End the thread first, then what it uses."""

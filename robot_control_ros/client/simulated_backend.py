@@ -16,6 +16,7 @@ from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
+from ..robot.model import RobotModel
 from ..simulation.imperfect_plant import arm_and_plant
 from ..simulation.imperfections import Imperfections
 from ..simulation.in_process import Push, disturb
@@ -34,6 +35,9 @@ class SimulatedBackend:
     It simulates only while a call waits; in real time a thread does so all the time.
     """
 
+    simulated = True
+    record_topics = None
+
     def __init__(
         self,
         robot: str,
@@ -47,15 +51,12 @@ class SimulatedBackend:
         self.config, self.feed, self.concurrent = load_robot(robot), StateFeed(), real_time
         scene = load_scene(scene) if isinstance(scene, str) else scene
         self._arm, self._plant = arm_and_plant(self.config, imperfections, scene=scene)
-        self.gripper = self._arm.gripper
-        self._loop = ControlLoop(self.config, law, gains)
-        self.model = self._loop.model
-        self._laws = {law: self._loop.running}
-        self._push, self._count = push, 0
+        self.model, self.gripper = RobotModel.of(self.config), self._arm.gripper
+        self._law, self._gains, self._push = law, dict(gains or {}), push
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._plant.open()
-        self._cycle()
+        self.restart()
         if real_time:
             self._thread = threading.Thread(target=self._keep_pace, name="simulated robot", daemon=True)
             self._thread.start()
@@ -87,12 +88,12 @@ class SimulatedBackend:
     def move_to(self, pose: Array) -> float:
         with self._lock:
             self._loop.motion.move_to(pose)
-            return self._time()
+            return _stamp(self._loop)
 
     def move_joints_to(self, q: Array) -> float:
         with self._lock:
             self._loop.motion.move_joints_to(q)
-            return self._time()
+            return _stamp(self._loop)
 
     def jog(self, twist: Array) -> None:
         with self._lock:
@@ -130,6 +131,15 @@ class SimulatedBackend:
         with self._lock:
             return zero_wrench(self._loop)
 
+    def restart(self, q: Array | None = None) -> None:
+        """Begin anew at joint angles (n,) [rad], by default where it began: law, gains and time as in a new one."""
+        with self._lock:
+            self._closed.clear()
+            self._plant.reset(q)
+            self._loop = ControlLoop(self.config, self._law, self._gains, model=self.model)
+            self._laws, self._count = {self._law: self._loop.running}, 0
+            self._cycle()
+
     def clear_contact(self) -> str:
         with self._lock:
             cleared = self._loop.contact.clear()
@@ -146,10 +156,6 @@ class SimulatedBackend:
     def _tuned(self) -> dict[str, ParameterSet]:
         settings = {f"{name}.": settings for name, settings in settings_of(self._loop).items()}
         return {"": self._loop.running.gains, **settings}
-
-    def _time(self) -> float:
-        assert self._loop.state is not None
-        return self._loop.state.time
 
     def _cycle(self) -> None:
         """One control cycle; its state is passed on where it is time to."""
@@ -181,3 +187,9 @@ class SimulatedBackend:
                 if behind > MAX_BEHIND:
                     start += behind
                 self._cycle()
+
+
+def _stamp(loop: ControlLoop) -> float:
+    """Of its last sample [s]."""
+    assert loop.state is not None
+    return loop.state.time

@@ -73,12 +73,14 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
         path = share_directory() / "config" / folder / f"{name}.yaml"
     else:
         raise unknown(kind, name, known, hint=", or a path ending in .yaml")
-    try:
-        found = path.stat()
-        data = deepcopy(_content(path, found.st_mtime_ns, found.st_size))
-    except Exception as error:  # PyYAML passes on what int(), float() and date() raise
-        raise ConfigError(f"{path}: not valid YAML: {error or type(error).__name__}") from error
     with errors_at(str(path)):
+        try:
+            found = path.stat()
+            data = deepcopy(_content(path, found.st_mtime_ns, found.st_size))
+        except ConfigError:
+            raise
+        except Exception as error:  # PyYAML passes on what int(), float() and date() raise
+            raise ConfigError(f"not valid YAML: {error or type(error).__name__}") from error
         if sum(1 for _ in islice(_values(data), _MAX_VALUES + 1)) > _MAX_VALUES:
             raise ConfigError(f"more than {_MAX_VALUES} entries", bound=_MAX_VALUES)
     return path, data
@@ -87,7 +89,20 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
 @lru_cache(maxsize=32)
 def _content(path: Path, changed: int, size: int) -> Any:
     """What is in a YAML file; it is read anew where the time of its last change or its size differ."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML keeps the last of two equal keys, and says nothing."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        found = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in found:
+                line = key.start_mark.line + 1
+                raise ConfigError(f"{key.value!r} stands twice, again in line {line}", name=key.value)
+            found.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _file(kind: str, name: str, beside: Path | None) -> Path:

@@ -1,0 +1,51 @@
+"""Steps per second of the Gymnasium environments: one, and some in a vector. Type: python -m bench.vector_envs"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from robot_control_ros import gym
+
+COUNT = 8
+
+
+def main() -> None:
+    """Measure each task, and print a table."""
+    parser = argparse.ArgumentParser(description="steps per second of the environments")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each figure (default: 3)")
+    parser.add_argument("--count", type=int, default=COUNT, help=f"environments in a vector (default: {COUNT})")
+    options = parser.parse_args()
+    count = options.count
+    print(f"steps per second      one  {count} sync  {count} async")
+    for task in gym.TASKS.values():
+        kinds = (1, "sync"), (count, "sync"), (count, "async")
+        rates = [_rate(task.id, number, mode, options.seconds) for number, mode in kinds]
+        print(f"{task.id:16} {rates[0]:8.0f} {rates[1]:7.0f} {rates[2]:8.0f}", flush=True)
+
+
+def _rate(task: str, count: int, mode: str, seconds: float) -> float:
+    """Steps of all environments per second, with random actions and the resets that come."""
+    envs: Any = gymnasium.make_vec(
+        f"robot_control_ros/{task}-v0", num_envs=count, vectorization_mode=mode, stiffness=True
+    )
+    try:
+        envs.reset(seed=0)
+        random, shape = np.random.default_rng(0), envs.action_space.shape
+        for _ in range(3):  # imports, caches
+            envs.step(random.uniform(-1.0, 1.0, shape).astype(np.float32))
+        steps, begin = 0, time.perf_counter()
+        while (taken := time.perf_counter() - begin) < seconds:
+            envs.step(random.uniform(-1.0, 1.0, shape).astype(np.float32))
+            steps += count
+        return steps / taken
+    finally:
+        envs.close()
+
+
+if __name__ == "__main__":
+    main()

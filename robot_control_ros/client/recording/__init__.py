@@ -1,0 +1,1 @@
+"""Recordings of a robot as MCAP files."""

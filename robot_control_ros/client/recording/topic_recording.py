@@ -1,0 +1,70 @@
+"""The topics of a running controller in an MCAP record: their bytes, as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from ...core.errors import ConfigError
+from ...nodes.common.entities import Entities
+from ..ros_thread import RosThread
+from .mcap_recording import McapRecording
+from .message_schemas import message_schema
+
+SKIPPED = ("/clock", "/parameter_events", "/rosout")
+DEPTH = 100
+
+
+def record_topics(ros: RosThread, controller: str, recording: McapRecording) -> None:
+    """Record each topic that a controller publishes or subscribes to, until the record is closed.
+
+    Args:
+        ros: to subscribe with.
+        controller: full name of its node.
+        recording: to write to.
+    """
+    stop = ros.call(lambda: _subscribe(ros.node, controller, recording))
+    recording.on_close.callback(ros.call, stop)
+
+
+def _subscribe(node: Node, controller: str, recording: McapRecording) -> Callable[[], None]:
+    """Subscribe, in the thread that spins the node; returns what ends it."""
+    namespace, _, name = controller.rpartition("/")
+    entities, found = Entities(node), {}
+    for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
+        found.update(dict(of_node(name, namespace or "/")))
+    for topic, kinds in sorted(found.items()):
+        if topic in SKIPPED:
+            continue
+        try:
+            schema, message_class = message_schema(kinds[0]), _message_class(kinds[0])
+        except (ConfigError, ImportError):
+            continue  # a type that isn't installed here can't be subscribed to
+        encodings = {"schema_encoding": "ros2msg", "message_encoding": "cdr"}
+        channel = recording.channel(topic, kinds[0], schema, **encodings)
+        qos = _quality(node.get_publishers_info_by_topic(topic))
+        entities.subscription(message_class, topic, partial(_put, recording, channel), qos, raw=True)
+    return entities.close
+
+
+def _put(recording: McapRecording, channel: int, data: bytes) -> None:
+    recording.put(channel, data, time.time_ns())
+
+
+def _message_class(kind: str) -> Any:
+    package, _, name = kind.partition("/msg/")
+    return getattr(import_module(f"{package}.msg"), name)
+
+
+def _quality(publishers: Iterable[Any]) -> QoSProfile:
+    """Best effort, so that no publisher waits for the record; latched where all publishers are."""
+    durabilities = {each.qos_profile.durability for each in publishers}
+    if durabilities == {DurabilityPolicy.TRANSIENT_LOCAL}:
+        return QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
