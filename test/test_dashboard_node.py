@@ -260,7 +260,7 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
             return response
 
         def get_parameters(request, response):
-            whole = {"law": "impedance", "robot": "ur5", "profile": "sim"}
+            whole = {"law": "impedance", "robot": "ur5", "profile": "sim", "prefix": ""}
             if list(request.names) == list(whole):
                 response.values = [Parameter(key, value=text).get_parameter_value() for key, text in whole.items()]
                 return response

@@ -191,7 +191,7 @@ def commands():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
     found = {
-        re.sub(r"\s*#.*", "", line).strip() for line in lines if line.strip().startswith("robot_control doctor --")
+        re.sub(r"\s+#.*", "", line).strip() for line in lines if line.strip().startswith("robot_control doctor --")
     }
     return sorted(line for line in found if "my_arm.yaml" not in line)
 

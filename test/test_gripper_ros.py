@@ -112,7 +112,7 @@ def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controlle
     node = SimpleNamespace(executor=None, get_logger=lambda: SimpleNamespace(error=lambda text: None))
     entities = SimpleNamespace(node=node, subscription=lambda *given: None, on_close=lambda action: None)
     plant = MujocoPlant(ROBOT, rate=100.0)
-    controller = gripper_controller.GripperController(entities, plant.gripper)
+    controller = gripper_controller.GripperController(entities, plant.gripper, "")
     (action,) = made
     assert action.name == "robotiq_gripper_controller/gripper_cmd"
 

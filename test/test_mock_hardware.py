@@ -19,7 +19,7 @@ pytestmark = pytest.mark.ros
 
 MODES = ("effort", "position", "velocity")
 TOPICS = {mode: f"/forward_{mode}_controller/commands" for mode in MODES}
-RUNNING = "/io_and_status_controller/robot_program_running"
+RUNNING = "io_and_status_controller/robot_program_running"
 
 
 @pytest.fixture
@@ -268,7 +268,7 @@ def test_while_the_robot_executes_no_commands_the_law_rests_and_then_starts_anew
     ros.until(lambda: np.abs(np.array(sent.last.data) - hardware.q).max() < 1e-6, "commands where the robot is")
     answer = ros.trigger("/controller/go_home")
     assert not answer.success
-    assert f"executes no commands, as {RUNNING} says" in answer.message
+    assert f"executes no commands, as /{RUNNING} says" in answer.message
     controller.says("executes no commands", again=joint_target(ros, robot, q))
 
     place, count = hardware.q, len(sent)

@@ -60,9 +60,6 @@ def compile_model(
         own = {link: number for number, (_, text) in enumerate(arms) for link in link_names(text)}
         for geom in spec.geoms:
             geom.contype, geom.conaffinity = _collision_bits(own.get(geom.parent.name), len(arms))
-        for robot in robots:
-            if spec.body(robot.wrench_frame) is None:
-                raise unknown("frame", robot.wrench_frame, (body.name for body in spec.bodies), ModelError)
         _add_scene(mujoco, spec, scene, robots[0], _collision_bits(0, len(arms)))
         for robot in robots:
             _add_sensor(mujoco, spec, robot)
@@ -96,8 +93,12 @@ def wrench_sensors(robot: RobotConfig) -> tuple[str, str]:
 
 
 def _add_sensor(mujoco: Any, spec: Any, robot: RobotConfig) -> None:
-    site = f"{robot.prefix}wrench"
-    spec.body(robot.wrench_frame).add_site(name=site)
+    site, body = f"{robot.prefix}wrench", spec.body(robot.wrench_frame)
+    if body is None:
+        raise unknown(
+            "frame", robot.wrench_frame, (other.name for other in spec.bodies if is_link(other.name)), ModelError
+        )
+    body.add_site(name=site)
     kinds = mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE
     for name, kind in zip(wrench_sensors(robot), kinds, strict=True):
         spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site)
@@ -141,6 +142,8 @@ def _add_scene(mujoco: Any, spec: Any, scene: Scene, robot: RobotConfig, bits: t
         joint = spec.joint(name)
         joint.armature += scene.joints.rotor_inertia
         joint.frictionloss += scene.joints.friction
+        if scene.joints.friction > 0.0 and not scene.joints.creep:
+            joint.solref_friction, joint.solimp_friction = STIFF["solref"], STIFF["solimp"]
 
 
 def is_link(body: str) -> bool:

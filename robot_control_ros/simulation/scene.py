@@ -119,8 +119,9 @@ class JointLosses:
         0.0,
         lower=0.0,
         unit="N·m",
-        doc="Dry friction as MuJoCo has it: a joint creeps that it holds. For a stiff one see imperfections.",
+        doc="Dry friction.",
     )
+    creep: bool = entry(False, doc="Whether a joint creeps that dry friction holds, as MuJoCo lets it by default.")
     rotor_inertia: float = entry(0.0, lower=0.0, unit="kg·m²", doc="Inertia behind the gears.")
 
 
