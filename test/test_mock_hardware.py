@@ -1,5 +1,7 @@
 """The controller before forward controllers on mock hardware: drives the joints, or is refused before they move."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,12 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import PoseStamped
 from mock_hardware import RATE, WRENCH, MockHardware
+from robot_trials import page_script
 from ros_support import Controller, Inbox, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
+from robot_control_ros import Push, Robot
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -333,3 +337,40 @@ def test_reversed_torques_are_turned(ros):
     message = stamped[round(blocks["time"][0], 6)]
     measured = dict(zip(message.name, message.effort, strict=True))
     np.testing.assert_allclose(blocks["effort"], [-measured[joint] for joint in robot.joints], rtol=0.0, atol=1e-12)
+
+
+# --- the script of docs/robot.md ---
+
+
+@pytest.mark.long
+@pytest.mark.sim
+def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(ros, tmp_path, monkeypatch):
+    """On joints that are where they are sent, with a sensor that is pushed with 20 N once the script has softened."""
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    hardware, ends = MockHardware(ros, load_robot("ur5", "mock")).start(), []
+    make_controller(ros, hardware.robot, "admittance")
+    demonstrate, leading = page_script(), threading.Event()
+
+    def lead():
+        with Robot("ur5", timeout=60.0, lost_after=60.0) as robot:
+            robots.append(robot)
+            leading.set()
+            ends.append(demonstrate(robot))
+
+    robots, thread = [], threading.Thread(target=lead)
+    thread.start()
+    pushed = np.inf
+
+    def ended():
+        nonlocal pushed
+        if leading.is_set() and pushed == np.inf and robots[0].gains["stiffness"][0] == 300.0:
+            pushed = hardware.time + 0.5
+        hardware.force = np.array([20.0 * (pushed <= hardware.time < pushed + 1.0), 0.0, 0.0])
+        return not thread.is_alive()
+
+    ros.until(ended, "the end of the script")
+    with Robot.simulated("ur5", "admittance", push=Push((20.0, 0.0, 0.0), start=4.0, duration=1.0)) as simulated:
+        in_process = demonstrate(simulated)
+    assert np.linalg.norm(ends[0].pose[:3, 3] - in_process.pose[:3, 3]) < 1e-3
+    assert np.abs(ends[0].pose[:3, :3] - in_process.pose[:3, :3]).max() < 1e-3
