@@ -26,10 +26,10 @@ class Fallback:
         self._next, self._taken = -math.inf, False  # the time of the next request
         self._since = -math.inf
         self._client: Any = None
-        self._manager = in_namespace(entities.node, robot.profile.controller_manager)
         self._switch = f"a switch to {robot.profile.fallback_controller}"
         if not (self._profile.controller_manager and self._profile.fallback_controller):
             return
+        self._manager = in_namespace(entities.node, self._profile.controller_manager)
         services = manager_services()
         if services is None:
             without = f"after a takeover {self._profile.fallback_controller} will not be activated"
