@@ -138,7 +138,7 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
     assert alone.level("no controller: nothing commands the robot") == "warn"
     assert alone.next.endswith(  # after `ros2 run …`, or `python -m …` where there is no ros2
         " controller --ros-args -p robot:=ur5 -p profile:=sim -p use_sim_time:=true "
-        f"-p law:=admittance -r wrench:={WRENCH}"
+        f"-p law:=admittance -r wrench:={WRENCH[1:]}"
     )
 
 

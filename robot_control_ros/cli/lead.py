@@ -120,13 +120,15 @@ def _add_gripper(commands: Any) -> None:
 
 
 def _gripper(robot: Any, options: argparse.Namespace) -> str:
-    from ..robot.gripper import REST_TIME, describe_grip
+    from ..core.errors import NotReached
+    from ..robot.gripper import describe_grip
 
     gripper, chosen = robot.gripper, {"force": options.force, "timeout": options.seconds}
     if options.target in ("open", "close"):
         return describe_grip(getattr(gripper, options.target)(**chosen))
     if not options.target:
-        robot.wait(2.0 * REST_TIME)
+        with suppress(NotReached):  # they move
+            robot.wait_until(lambda state: gripper.state.rests, timeout=1.0)
         return describe_grip(gripper.state)
     try:
         width = float(options.target)
