@@ -12,7 +12,7 @@ from scipy.integrate import fixed_quad
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.control.singular_damping import SingularDamping
-from robot_control_ros.control.soft_limits import DELAY, HASTE, SPEED, SoftLimits
+from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, SoftLimits
 from robot_control_ros.core.types import Command, CommandMode, Reference, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -57,7 +57,7 @@ class Arm:
         """-dV/dq of V = Σ k x²/2, by central differences of V."""
 
         def potential(at):
-            lower, upper = self.limits.lower + self.soft.zone, self.limits.upper - self.soft.zone
+            lower, upper = self.limits.lower + MARGIN + self.soft.zone, self.limits.upper - MARGIN - self.soft.zone
             into = np.maximum(lower - at, 0.0) + np.maximum(at - upper, 0.0)
             return 0.5 * float(np.sum(self.soft.stiffness * np.where(into > 0.0, into, 0.0) ** 2))
 
@@ -78,7 +78,7 @@ def test_at_rest_only_the_springs_act_and_they_have_a_potential(name):
 def test_the_springs_do_no_work_around_closed_paths(name):
     """Triangles through the range and its walls; the integral is split where a joint enters or leaves a wall."""
     arm = Arm(name)
-    edges = [arm.limits.lower + arm.soft.zone, arm.limits.upper - arm.soft.zone]
+    edges = [arm.limits.lower + MARGIN + arm.soft.zone, arm.limits.upper - MARGIN - arm.soft.zone]
     for _ in range(3):
         corners = [arm.state().q for _ in range(3)]
         work = 0.0

@@ -16,6 +16,7 @@ DELAY = 0.002  # s from a sample to the motor, that is taken for granted; an old
 HASTE = 1.2  # of 1/τ: rate of the dampers; a single one is stable up to π/2
 SPEED = 0.65  # of the velocity limits: from there on nothing that the model knows drives a joint
 HELD = 1.6  # of the effort limits: what a wall holds at the position limit, the law's torque and a push together
+MARGIN = 0.005  # rad before the position limits, where a wall ends: pushes and coupled joints overshoot by some mrad
 WIDEST = 0.1  # of a joint's range: a wall at each end
 BRAKING = 0.25  # of the effort limit over the largest inertia: deceleration towards a position limit
 POSTURES = 200  # from which the joints' inertias are estimated
@@ -28,8 +29,8 @@ SHOWN = 1.0  # s for which a warning stays
 class SoftLimits:
     """Keeps the joints off their position and velocity limits, by torques that are added to any effort law's.
 
-    Walls: within `zone` of a position limit a spring V = k x²/2, x the way into the zone, and a damper. At the limit
-    the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
+    Walls: within `zone` of a position limit, less 5 mrad, a spring V = k x²/2, x the way into the zone, and a damper.
+    There the spring holds 1.6 times the effort limit, where the robot's rate allows so stiff a spring.
 
     Dampers: at speed v > 0 (and alike for v < 0) a joint may gain speed by at most r (v_s - v), r = 1.2 / τ. v_s is
     0.65 of its velocity limit, less towards the middle of a wall: v_s² ≤ 2 a d. The model says what law, walls,
@@ -69,12 +70,13 @@ class SoftLimits:
         least, most = _inertias(model)
         rate = self._rate(DELAY)
         bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-        lower, upper = np.where(bounded, limits.lower, -1.0), np.where(bounded, limits.upper, 1.0)
+        lower, upper = np.where(bounded, limits.lower + MARGIN, -1.0), np.where(bounded, limits.upper - MARGIN, 1.0)
         holds = HELD * limits.effort
         zone = np.minimum(holds / (least * (rate / 2.0) ** 2), WIDEST * (upper - lower))
         self.zone = np.where(bounded, zone, 0.0)
         self.stiffness = np.where(bounded, np.minimum(holds / zone, least * rate**2), 0.0)
-        self._lower, self._upper = limits.lower + self.zone, limits.upper - self.zone
+        self._lower = np.where(bounded, lower + self.zone, -np.inf)
+        self._upper = np.where(bounded, upper - self.zone, np.inf)
         self._speed = SPEED * limits.velocity
         self._braking = 2.0 * BRAKING * limits.effort / most
         self._whole = limits.effort / self._speed**2
