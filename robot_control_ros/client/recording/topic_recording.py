@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
+from threading import Event
 from typing import Any
 
 from rclpy.node import Node
@@ -19,24 +20,36 @@ from .message_schemas import message_schema
 
 SKIPPED = ("/clock", "/parameter_events", "/rosout")
 DEPTH = 100
+CONNECTED = 2.0  # s, at most, until what is published comes
 
 
 def record_topics(ros: RosThread, controller: str, recording: McapRecording) -> None:
     """Record each topic that a controller publishes or subscribes to, until the record is closed.
+
+    It returns when its subscriptions are connected, so that what is done next is in the record.
 
     Args:
         ros: to subscribe with.
         controller: full name of its node.
         recording: to write to.
     """
-    stop = ros.call(lambda: _subscribe(ros.node, controller, recording))
+    heard = Event()
+    stop, connected = ros.call(lambda: _subscribe(ros.node, controller, recording, heard))
     recording.on_close.callback(ros.call, stop)
+    end = time.monotonic() + CONNECTED
+    while not (heard.is_set() and connected()) and time.monotonic() < end:
+        time.sleep(0.005)
 
 
-def _subscribe(node: Node, controller: str, recording: McapRecording) -> Callable[[], None]:
-    """Subscribe, in the thread that spins the node; returns what ends it."""
+def _subscribe(
+    node: Node, controller: str, recording: McapRecording, heard: Event
+) -> tuple[Callable[[], None], Callable[[], bool]]:
+    """Subscribe, in the thread that spins the node; returns what ends it, and whether all publishers are connected.
+
+    `heard` is set by the controller's state.
+    """
     namespace, _, name = controller.rpartition("/")
-    entities, found = Entities(node), {}
+    entities, found, expected = Entities(node), {}, []
     for of_node in (node.get_publisher_names_and_types_by_node, node.get_subscriber_names_and_types_by_node):
         found.update(dict(of_node(name, namespace or "/")))
     for topic, kinds in sorted(found.items()):
@@ -48,13 +61,17 @@ def _subscribe(node: Node, controller: str, recording: McapRecording) -> Callabl
             continue  # a type that isn't installed here can't be subscribed to
         encodings = {"schema_encoding": "ros2msg", "message_encoding": "cdr"}
         channel = recording.channel(topic, kinds[0], schema, **encodings)
-        qos = _quality(node.get_publishers_info_by_topic(topic))
-        entities.subscription(message_class, topic, partial(_put, recording, channel), qos, raw=True)
-    return entities.close
+        publishers = node.get_publishers_info_by_topic(topic)
+        put = partial(_put, recording, channel, heard if topic == f"{controller}/state" else None)
+        taken = entities.subscription(message_class, topic, put, _quality(publishers), raw=True)
+        expected.append((taken, len(publishers)))
+    return entities.close, lambda: all(each.get_publisher_count() >= count for each, count in expected)
 
 
-def _put(recording: McapRecording, channel: int, data: bytes) -> None:
+def _put(recording: McapRecording, channel: int, heard: Event | None, data: bytes) -> None:
     recording.put(channel, data, time.time_ns())
+    if heard is not None:
+        heard.set()
 
 
 def _message_class(kind: str) -> Any:

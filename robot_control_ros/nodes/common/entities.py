@@ -47,10 +47,10 @@ class Entities:
 
     def subscription(
         self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
-    ) -> None:
+    ) -> Any:
         """A subscription: best effort, depth 1; a raw one gets serialised messages."""
         made = self.node.create_subscription(kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw)
-        self._kept(made, self.node.destroy_subscription)
+        return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
         """A service."""
