@@ -39,7 +39,7 @@ def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
             if attribute in element.attrib:
                 element.set(attribute, prefixed(element.get(attribute, ""), prefix))
     if any(mount):
-        _mount(root, prefix, _pose(mount[:3], mount[3:]))
+        _mount(root, prefix, make_pose(np.array(mount[:3]), rotation_from_rpy(*mount[3:])))
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -68,20 +68,37 @@ def link_names(urdf: str) -> tuple[str, ...]:
     return tuple(name for each in _parsed(urdf).iter("link") if (name := each.get("name", "")) != WORLD)
 
 
+def origin_pose(part: ElementTree.Element) -> Array:
+    """Pose (4, 4) of the `origin` of a joint, an inertial, a visual or a collision; at the origin where it has none."""
+    origin = part.find("origin")
+    xyz, rpy = ("0 0 0", "0 0 0") if origin is None else (origin.get(key, "0 0 0") for key in ("xyz", "rpy"))
+    return make_pose(np.array(xyz.split(), dtype=float), rotation_from_rpy(*map(float, rpy.split())))
+
+
+def end_link(joint: ElementTree.Element, which: str) -> str:
+    """Name of a joint's `parent` or `child`; empty where it names none."""
+    element = joint.find(which)
+    return "" if element is None else element.get("link", "")
+
+
+def root_link(tree: ElementTree.Element) -> str:
+    """The first link that no joint carries."""
+    carried = {end_link(joint, "child") for joint in tree.findall("joint")}
+    return next(name for link in tree.findall("link") if (name := link.get("name", "")) not in carried)
+
+
 def _mount(root: ElementTree.Element, prefix: str, pose: Array) -> None:
     """Put a pose (4, 4) between the world and what hangs on it."""
-    links = [each.get("name", "") for each in root.findall("link")]
-    if WORLD not in links:
-        children = {each.get("link", "") for each in root.iter("child")}
-        top = next(name for name in links if name not in children)
+    if WORLD not in (each.get("name", "") for each in root.findall("link")):
+        top = root_link(root)
         ElementTree.SubElement(root, "link", name=WORLD)
         joint = ElementTree.SubElement(root, "joint", name=f"{prefix}{WORLD}_joint", type="fixed")
         ElementTree.SubElement(joint, "parent", link=WORLD)
         ElementTree.SubElement(joint, "child", link=top)
     for joint in root.findall("joint"):
-        if _element(joint, "parent").get("link") == WORLD:
-            origin = _element(joint, "origin")
-            placed = pose @ _pose(_numbers(origin, "xyz"), _numbers(origin, "rpy"))
+        if end_link(joint, "parent") == WORLD:
+            placed, origin = pose @ origin_pose(joint), joint.find("origin")
+            origin = ElementTree.SubElement(joint, "origin") if origin is None else origin
             origin.set("xyz", _text(placed[:3, 3]))
             origin.set("rpy", _text(rotation_to_rpy(placed[:3, :3])))
 
@@ -91,20 +108,6 @@ def _parsed(urdf: str) -> ElementTree.Element:
         return ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:
         raise ModelError(f"the robot description can't be read: {error}") from error
-
-
-def _element(parent: ElementTree.Element, tag: str) -> ElementTree.Element:
-    """The first child with a tag, made where there is none."""
-    found = parent.find(tag)
-    return ElementTree.SubElement(parent, tag) if found is None else found
-
-
-def _numbers(origin: ElementTree.Element, name: str) -> list[float]:
-    return [float(each) for each in origin.get(name, "0 0 0").split()]
-
-
-def _pose(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
-    return make_pose(np.array(xyz), rotation_from_rpy(*rpy))
 
 
 def _text(values: Iterable[float]) -> str:

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..core.errors import ConfigError, ModelError, refused, unknown
-from ..core.spatial import make_pose, rotation_from_rpy
 from ..core.types import Array
+from .description import end_link, origin_pose, root_link
 from .files import found_urdf, read_config
 from .schema import SOME, entry, errors_at, read_entries
 
@@ -161,8 +161,7 @@ class GripperConfig:
     @cached_property
     def root(self) -> str:
         """The link that is mounted on the robot."""
-        children = {_end(joint, "child") for joint in self._tree.iter("joint")}
-        return next(name for link in self._tree.iter("link") if (name := link.get("name", "")) not in children)
+        return root_link(self._tree)
 
     def mounted(self, urdf: str, flange: str) -> str:
         """A robot description (its text) with the gripper on the link `flange`."""
@@ -179,7 +178,7 @@ class GripperConfig:
         poses = _poses(ElementTree.fromstring(urdf))
         inertials = [(link.get("name", ""), part) for link in self._tree.iter("link") for part in link.iter("inertial")]
         masses = np.array([float(part.find("mass").get("value")) for _, part in inertials])  # type: ignore[union-attr,arg-type]
-        centers = np.array([(poses[link] @ _origin(part))[:3, 3] for link, part in inertials])
+        centers = np.array([(poses[link] @ origin_pose(part))[:3, 3] for link, part in inertials])
         center = np.append(masses @ centers / masses.sum(), 1.0)
         return GripperPayload(float(masses.sum()), np.linalg.solve(poses[frame], center)[:3])
 
@@ -294,26 +293,15 @@ def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
 
 def _poses(tree: ElementTree.Element) -> dict[str, Array]:
     """Pose (4, 4) of each link of a description in its root, all joints at 0."""
-    above = {_end(joint, "child"): joint for joint in tree.iter("joint")}
+    above = {end_link(joint, "child"): joint for joint in tree.iter("joint")}
     found: dict[str, Array] = {}
 
     def pose(link: str) -> Array:
         if link not in found:
             joint = above.get(link)
-            found[link] = np.eye(4) if joint is None else pose(_end(joint, "parent")) @ _origin(joint)
+            found[link] = np.eye(4) if joint is None else pose(end_link(joint, "parent")) @ origin_pose(joint)
         return found[link]
 
     for link in tree.iter("link"):
         pose(link.get("name", ""))
     return found
-
-
-def _end(joint: ElementTree.Element, which: str) -> str:
-    element = joint.find(which)
-    return "" if element is None else element.get("link", "")
-
-
-def _origin(part: ElementTree.Element) -> Array:
-    origin = part.find("origin")
-    xyz, rpy = ("0 0 0", "0 0 0") if origin is None else (origin.get(key, "0 0 0") for key in ("xyz", "rpy"))
-    return make_pose(np.array(xyz.split(), float), rotation_from_rpy(*map(float, rpy.split())))

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import numpy as np
 import trimesh
 
-from ...core.spatial import make_pose, rotation_from_rpy
+from ...core.spatial import make_pose
 from ...core.types import Array
+from ...robot.description import end_link, origin_pose
 
 SHELL, HOUSING = (0.86, 0.87, 0.88), (0.27, 0.31, 0.36)  # if the description has no colour
 MAX_RADIUS, MIN_RADIUS = 0.055, 0.032  # radius of a link without shapes, as a fraction of the arm's length
@@ -68,7 +69,7 @@ class Description:
         }
         self.problems: list[str] = []
         self._tree = list(self._root.findall("joint"))
-        self._parents = {_link(joint, "child"): joint for joint in self._tree}
+        self._parents = {end_link(joint, "child"): joint for joint in self._tree}
         self.joints = {joint.name: joint for joint in self._moving()}
         links = self._root.findall("link")
         drawn = {link.get("name", ""): self._drawn(link) for link in links}
@@ -80,7 +81,7 @@ class Description:
                 axis = joint.find("axis")
                 xyz = _numbers("1 0 0" if axis is None else axis.get("xyz", "1 0 0"))
                 unit = "m" if joint.get("type") == "prismatic" else "rad"
-                yield Joint(joint.get("name", ""), _link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
+                yield Joint(joint.get("name", ""), end_link(joint, "child"), xyz / np.linalg.norm(xyz), unit)
 
     def _drawn(self, link: ElementTree.Element) -> list[DrawnShape]:
         """The visuals of a link, else its collision shapes."""
@@ -96,9 +97,9 @@ class Description:
         colour = None if material is None else _colour(material) or self._colours.get(material.get("name", ""))
         size = tuple(_numbers(" ".join(solid.get(key, unset) for key, unset in SIZES[solid.tag].items())))
         if solid.tag != "mesh":
-            return DrawnShape(solid.tag, size, _origin(part), colour or SHELL)
+            return DrawnShape(solid.tag, size, origin_pose(part), colour or SHELL)
         mesh = self._mesh(solid.get("filename", ""))
-        return None if mesh is None else DrawnShape("mesh", size, _origin(part), colour, mesh)
+        return None if mesh is None else DrawnShape("mesh", size, origin_pose(part), colour, mesh)
 
     def _mesh(self, name: str) -> Any:
         """A mesh of trimesh; None, and a problem, if it can't be read."""
@@ -131,7 +132,7 @@ class Description:
 
     def _suggested(self) -> Iterator[tuple[str, list[DrawnShape]]]:
         """Housings about the joints, and round links between them, thinner towards the tip."""
-        length = sum(float(np.linalg.norm(_origin(joint)[:3, 3])) for joint in self._tree)
+        length = sum(float(np.linalg.norm(origin_pose(joint)[:3, 3])) for joint in self._tree)
         links = (link.get("name", "") for link in self._root.findall("link"))
         depths = {link: sum(joint.get("name") in self.joints for joint in self._above(link)) for link in links}
         for link, depth in depths.items():
@@ -142,7 +143,7 @@ class Description:
                 for joint in self.joints.values()
                 if joint.link == link
             ]
-            ends = [_origin(joint)[:3, 3] for joint in self._tree if _link(joint, "parent") == link]
+            ends = [origin_pose(joint)[:3, 3] for joint in self._tree if end_link(joint, "parent") == link]
             shapes += [shape for end in ends if np.linalg.norm(end) > radius for shape in _capsule(end, 0.8 * radius)]
             if shapes:
                 yield link, shapes
@@ -157,14 +158,14 @@ class Description:
         for joint in self._above(link):
             if joint.get("name") in moving:
                 break
-            link = _link(joint, "parent")
+            link = end_link(joint, "parent")
         return link
 
     def _above(self, link: str) -> Iterator[ElementTree.Element]:
         """The joints from a link to the root."""
         while (joint := self._parents.get(link)) is not None:
             yield joint
-            link = _link(joint, "parent")
+            link = end_link(joint, "parent")
 
 
 def _capsule(end: Array, radius: float) -> list[DrawnShape]:
@@ -181,19 +182,6 @@ def _capsule(end: Array, radius: float) -> list[DrawnShape]:
 def along(axis: Array) -> Array:
     """A pose (4, 4) at the origin whose z is along a unit vector."""
     return np.asarray(trimesh.geometry.align_vectors((0.0, 0.0, 1.0), axis))
-
-
-def _link(joint: ElementTree.Element, which: str) -> str:
-    element = joint.find(which)
-    return "" if element is None else element.get("link", "")
-
-
-def _origin(part: ElementTree.Element) -> Array:
-    origin = part.find("origin")
-    if origin is None:
-        return np.eye(4)
-    xyz, rpy = _numbers(origin.get("xyz", "0 0 0")), _numbers(origin.get("rpy", "0 0 0"))
-    return make_pose(xyz, rotation_from_rpy(*rpy))
 
 
 def _colour(material: ElementTree.Element) -> tuple[float, float, float] | None:
