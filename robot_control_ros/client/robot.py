@@ -263,6 +263,7 @@ class Robot(RobotReadings):
             return None
         recording = record_robot(self._backend, path)
         self._files.append(recording)
+        recording.on_close.callback(self._files.remove, recording)
         return recording
 
     def log(self) -> Log:
@@ -291,7 +292,7 @@ def _over_ros(
 def _close(backend: RobotBackend, callbacks: Callbacks, files: list[McapRecording]) -> None:
     callbacks.close()
     try:
-        for each in files:
+        for each in tuple(files):
             each.close()
     finally:
         backend.close()

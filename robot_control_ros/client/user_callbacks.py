@@ -28,11 +28,14 @@ class Callbacks:
     def __init__(self, concurrent: bool) -> None:
         self._concurrent = concurrent
         self._checks: list[Callable[[Event], None]] = []
+        self._newest: Snapshot | None = None
         self._due: queue.SimpleQueue[tuple[Callable[[Any], object], Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def take(self, event: Event) -> None:
         """A state, a fault, or a new contact."""
+        if isinstance(event, Snapshot):
+            self._newest = event
         for check in tuple(self._checks):
             check(event)
 
@@ -41,16 +44,21 @@ class Callbacks:
 
         Such a force counts anew after it has fallen below half of the bound.
         """
-        touching, newest = False, None
+        self._checks.append(self._contact_check(callback) if force is None else self._force_check(callback, force))
+
+    def _contact_check(self, callback: Callable[[Snapshot], object]) -> Callable[[Event], None]:
+        def check(event: Event) -> None:
+            if isinstance(event, DetectedContact) and self._newest is not None:
+                self._call(callback, self._newest)
+
+        return check
+
+    def _force_check(self, callback: Callable[[Snapshot], object], force: float) -> Callable[[Event], None]:
+        touching = False
 
         def check(event: Event) -> None:
-            nonlocal touching, newest
-            if isinstance(event, DetectedContact) and force is None and newest is not None:
-                self._call(callback, newest)
-            elif isinstance(event, Snapshot):
-                newest = event
-                if force is None:
-                    return
+            nonlocal touching
+            if isinstance(event, Snapshot):
                 size = float(np.linalg.norm(event.wrench[:3]))
                 if size > force and not touching:
                     touching = True
@@ -58,7 +66,7 @@ class Callbacks:
                 elif size < RELEASED * force:
                     touching = False
 
-        self._checks.append(check)
+        return check
 
     def on_fault(self, callback: Callable[[RobotControlError], object]) -> None:
         """Call with each fault."""
