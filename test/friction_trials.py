@@ -3,7 +3,7 @@
 ``python test/friction_trials.py`` prints the table of docs/controller.md.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Found:
 
 def trial(direction, gains, delay=0.002, *, back=False):
     """Move the tip by 0.11 m in 1 s, wait, and push on in the same direction, or back."""
-    robot = replace(load_robot("ur5e"), rotor_inertia=(0.1,) * 6).at_rate(RATE)
+    robot = load_robot("ur5e").with_rotors(0.1).at_rate(RATE)
     plant = MujocoPlant(robot, rate=PHYSICS_RATE, scene=Scene("friction", joints=JointLosses(friction=FRICTION)))
     line = DelayedPlant(plant, PHYSICS_RATE, rate=RATE, delay=delay)
     loop = ControlLoop(robot, "impedance", GAINS | gains)

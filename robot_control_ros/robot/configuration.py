@@ -136,6 +136,10 @@ class RobotConfig:
         """The same with another rate [Hz]; 0 keeps the profile's."""
         return self if rate == 0.0 else replace(self, profile=replace(self.profile, rate=rate))
 
+    def with_rotors(self, inertia: float) -> RobotConfig:
+        """The same with one rotor inertia [kg·m²] for all joints, such as the one that figures belong to."""
+        return replace(self, rotor_inertia=(inertia,) * self.n)
+
     def urdf(self) -> str:
         """The text of the robot description, with the prefix, at its place in the world."""
         try:

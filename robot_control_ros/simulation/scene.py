@@ -115,12 +115,7 @@ class JointLosses:
     """What the joints have besides what description and configuration say, the same for each."""
 
     damping: float = entry(0.0, lower=0.0, unit="N·m·s/rad", doc="Viscous friction.")
-    friction: float = entry(
-        0.0,
-        lower=0.0,
-        unit="N·m",
-        doc="Dry friction.",
-    )
+    friction: float = entry(0.0, lower=0.0, unit="N·m", doc="Dry friction.")
     creep: bool = entry(False, doc="Whether a joint creeps that dry friction holds, as MuJoCo lets it by default.")
     rotor_inertia: float = entry(0.0, lower=0.0, unit="kg·m²", doc="Inertia behind the gears.")
 

@@ -28,7 +28,7 @@ IDEAL = ""  # an arm without imperfections
 def trial_robot(name: str, rate: float = RATE, arm: str = IDEAL) -> RobotConfig:
     """A robot of the package at a rate [Hz], with the trials' rotors where its arm is ideal."""
     robot = load_robot(name).at_rate(rate)
-    return robot if arm else replace(robot, rotor_inertia=(ROTOR_INERTIA,) * robot.n)
+    return robot if arm else robot.with_rotors(ROTOR_INERTIA)
 
 
 def delays(arm: str = IDEAL) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, SupportsFloat
 
@@ -23,8 +23,7 @@ def light_ur5(rotor_inertia: float = 0.1) -> RobotConfig:
 
     A real one's are up to 19 times as heavy, and so are the package's own.
     """
-    robot = load_robot("ur5")
-    return replace(robot, rotor_inertia=(rotor_inertia,) * robot.n)
+    return load_robot("ur5").with_rotors(rotor_inertia)
 
 
 @dataclass(frozen=True)

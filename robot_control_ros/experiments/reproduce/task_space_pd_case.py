@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ APPROACH = np.array([0.6, -0.1, 0.5])  # m
 
 def run() -> Result:
     """The experiments, on the vendor's inertial parameters alone: without rotor inertia."""
-    model = RobotModel.of(replace(load_robot("gen3"), rotor_inertia=(0.0,) * 7))
+    model = RobotModel.of(load_robot("gen3").with_rotors(0.0))
     following = {"position gains only": _follow(model, TRANSLATION_ONLY), "all gains": _follow(model, np.ones(6))}
     rotations = rotation_errors.run(model)
     return Result(

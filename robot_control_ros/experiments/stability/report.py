@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,7 @@ def page_text(cells: Sequence[Cell], figure: Path) -> str:
 def _inertia(name: str) -> str:
     robot = load_robot(name)
     mass, inertia = lightest(robot)
-    bare_mass, bare_inertia = lightest(replace(robot, rotor_inertia=(0.0,) * robot.n))
+    bare_mass, bare_inertia = lightest(robot.with_rotors(0.0))
     return (
         f"Smallest Λ over the postures: {mass:.2g} kg and {inertia:.2g} kg·m². "
         f"With `rotor_inertia` 0: {bare_mass:.2g} kg and {bare_inertia:.2g} kg·m²."
