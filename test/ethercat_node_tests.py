@@ -187,9 +187,14 @@ class TestDrives:
         assert list(drives.states.last.name) == list(ROBOT.joints)
         np.testing.assert_allclose(drives.q, HOME, atol=1e-4)  # some counts of an encoder behind a gear
         count = len(drives.states)
-        ros.until(lambda: len(drives.states) >= count + 500, "500 joint states")
-        stamps = [seconds(message.header.stamp) for message in drives.states.messages[count:]]
-        assert np.median(np.diff(stamps)) == pytest.approx(1e-3, rel=0.2)
+
+        def spacing():
+            """Median of the last 200, of which a busy machine may first hold up some."""
+            stamps = [seconds(message.header.stamp) for message in drives.states.messages[-200:]]
+            return float(np.median(np.diff(stamps)))
+
+        at_rate = lambda: len(drives.states) >= count + 500 and spacing() == pytest.approx(1e-3, rel=0.2)  # noqa: E731
+        ros.until(at_rate, "500 joint states, at the bus's rate")
         assert not drives.status.in_process
         drives.bus_says("disabled")
         ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")
