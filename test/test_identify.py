@@ -88,6 +88,18 @@ def test_the_file_is_read_by_simulation_and_stability(tmp_path, capsys):
     assert plot(tmp_path / "mine.png", ROBOT, found, recording).stat().st_size > 0
 
 
+@pytest.mark.sim
+def test_offsets_of_the_efforts_are_found_and_change_no_friction(tmp_path):
+    _, plan, found, recording = identified(4, ("elbow_joint",))
+    offset = np.array([2.0, -3.0, 1.8, 0.8, 1.1, -2.1])
+    other = identify(replace(recording, effort=recording.effort + offset), plan, MODEL, ROBOT.profile)
+    assert other.effort_kind == "torque"
+    read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, other)))
+    np.testing.assert_allclose(read.effort_offset, found.line.offset.value + offset, atol=0.05)
+    assert other.line.offset.holds(offset).mean() > 0.5
+    np.testing.assert_allclose(other.coulomb.value[2], found.coulomb.value[2], rtol=1e-6)
+
+
 @cache
 def identified_by_positions():
     arm = replace(random_arm(4), commands=CommandLine(position_delay=0.019, jitter=0.001))
