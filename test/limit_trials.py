@@ -1,6 +1,7 @@
 """Arms in MuJoCo under effort laws, with targets far away and pushes: how near the joints come to their limits.
 
-``python test/limit_trials.py [ROBOT ...] [LAW ...]`` prints the table of 10⁴ s, or a part of it. All takes an hour.
+``python test/limit_trials.py [ROBOT ...] [LAW ...] [500Hz] [1000Hz] [0ms] [2ms]`` prints the table of 10⁴ s, or a part of
+it. All takes three hours.
 """
 
 import sys
@@ -26,7 +27,8 @@ EFFORT_LAWS = (
     "force_control",
 )
 GAINS = {"force_control": {"force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}}  # without, it is impedance to the last bit
-RATES, DELAYS, TARGETS = (500.0, 1000.0), (0.002, 0.0), 30  # Hz, s, and how many, of a row of the table
+RATES, DELAYS = {"500Hz": 500.0, "1000Hz": 1000.0}, {"2ms": 0.002, "0ms": 0.0}  # Hz, s, by their words
+TARGETS = 30  # of a row of the table
 STILL = 0.01  # rad/s
 REACH = {"ur5": 0.85, "ur5e": 0.85, "gen3": 0.9}  # m
 PLANT_RATE = 1000.0  # Hz
@@ -138,13 +140,13 @@ def _share(loop, limits, force):
 
 def main():
     """Print the table, rows as they come: 30 targets of each robot, law, rate and delay."""
-    print("| robot | law | Hz | ms | s | speed / limit | rad beyond | at rest | fastest, rad/s | faults |")
+    print("| robot | law | rate | delay | s | speed / limit | rad beyond | at rest | fastest, rad/s | faults |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    names, laws = ([each for each in all_ if each in sys.argv] or all_ for all_ in (REACH, EFFORT_LAWS))
-    for delay, rate, name, law in product(DELAYS, RATES, names, laws):
-        found = trial(name, law, count=TARGETS, rate=rate, delay=delay)
+    choices = DELAYS, RATES, REACH, EFFORT_LAWS
+    for delay, rate, name, law in product(*([each for each in all_ if each in sys.argv] or all_ for all_ in choices)):
+        found = trial(name, law, count=TARGETS, rate=RATES[rate], delay=DELAYS[delay])
         still = sum(rest <= STILL for rest in found.rests)
-        row = (name, law, f"{rate:g}", f"{1e3 * delay:g}", f"{found.time:.0f}", f"{found.speed:.2f}")
+        row = (name, law, rate, delay, f"{found.time:.0f}", f"{found.speed:.2f}")
         end = (f"{found.beyond:.4f}", f"{still} of {TARGETS}", f"{found.rest:.3f}", "; ".join(found.faults))
         print(f"| {' | '.join(row + end)} |", flush=True)
 
