@@ -30,7 +30,7 @@ GAINS = {"force_control": {"force_axes": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}}  # wit
 RATES, DELAYS = {"500Hz": 500.0, "1000Hz": 1000.0}, {"2ms": 0.002, "0ms": 0.0}  # Hz, s, by their words
 TARGETS = 30  # of a row of the table
 STILL = 0.01  # rad/s
-REACH, SHOULDER = {"ur5": 0.85, "ur5e": 0.85, "gen3": 0.9}, (0.0, 0.0, 0.1)  # m
+REACH, SHOULDER = {"ur5": 0.85, "ur5e": 0.85, "gen3": 0.9}, np.array([0.0, 0.0, 0.1])  # m
 PLANT_RATE = 1000.0  # Hz
 REST, PATIENCE = 2.0, 20.0  # s that a target rests before the joints are looked at, and at most
 

@@ -202,10 +202,12 @@ def test_a_single_wrong_sample_changes_nothing():
 # --- near singular postures ---
 
 
-def added(damping, running, state, model):
-    """The torque (n,) that a damping adds to a law's."""
+def added(damping, running, state, model, pull=(0.0, 0.0, 0.0)):
+    """The torque (n,) that a damping adds to a law's, whose target is `pull` [m] from the tip."""
+    kin, pose = model.at(state.q, state.v), np.eye(4)
+    pose[:3, :3], pose[:3, 3] = kin.pose[:3, :3], kin.pose[:3, 3] + pull
     law = Command(CommandMode.EFFORT, np.zeros(model.n))
-    return damping.add(law, running, state, model.at(state.q, state.v), 1.0).values
+    return damping.add(law, running, Reference(pose=pose), state, kin, 1.0).values
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -217,7 +219,7 @@ def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postur
         state = arm.state()
         if arm.rng.random() < 0.3:
             state.q[min(2 + (name == "gen3"), arm.robot.n - 1)] = arm.rng.normal() * 0.02  # the elbow, nearly straight
-        torque = added(damping, running, state, arm.model)
+        torque = added(damping, running, state, arm.model, arm.rng.normal(size=3))
         seen += torque.any()
         assert torque @ state.v <= 1e-9
     assert 0 < seen < STATES
@@ -225,17 +227,30 @@ def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postur
     assert not added(damping, running, home, arm.model).any()
 
 
-def test_singular_damping_brakes_what_moves_the_stretched_elbow_and_not_the_tip():
-    """By an independent formula: the null vector of J decays with 10 1/s; what moves the tip is left alone."""
+@pytest.mark.parametrize("pull", [0.0, 0.05, 0.1])
+def test_singular_damping_is_critical_for_the_pendulum_that_a_stretched_arm_is(pull):
+    """By an independent formula: V = -f p(q) along the null vector of J, p by differences of the tip's position.
+
+    What moves the tip is left alone.
+    """
     arm = Arm("ur5")
     q = np.array(arm.robot.home)
     q[2] = 0.0
-    *_, rows = np.linalg.svd(arm.model.at(q).jacobian)
-    damping, running = SingularDamping(arm.robot), RunningLaw(arm.robot, "impedance")
-    mass = arm.model.mass(q)
-    for v, rate in ((rows[5], 10.0), (np.linalg.solve(mass, arm.model.at(q).jacobian.T @ np.ones(6)), 0.0)):
-        torque = added(damping, running, RobotState(0.0, q, v, 0.0 * v), arm.model)
-        np.testing.assert_allclose(np.linalg.solve(mass, torque), -rate * v, atol=1e-3 * max(1.0, np.abs(v).max()))
+    kin, step = arm.model.at(q), 1e-3
+    *_, rows = np.linalg.svd(kin.jacobian)
+    null = rows[5] / math.sqrt(rows[5] @ kin.mass @ rows[5])
+    places = [arm.model.at(q + k * step * null).pose[:3, 3] for k in (-1, 0, 1)]
+    bend = (places[0] - 2.0 * places[1] + places[2]) / step**2
+    outwards = -bend / np.linalg.norm(bend)
+    running = RunningLaw(arm.robot, "impedance", {"stiffness": [500.0] * 3 + [50.0] * 3, "max_force": 0.0})
+    curvature = 500.0 * pull * outwards @ -bend
+    rate = min(max(2.0 * math.sqrt(curvature), 2.5), 10.0)
+    moving = np.linalg.solve(kin.mass, kin.jacobian.T @ np.ones(6))
+    for v, wanted in ((null, rate), (moving, 0.0)):
+        state = RobotState(0.0, q, v, 0.0 * v)
+        torque = added(SingularDamping(arm.robot), running, state, arm.model, pull * outwards)
+        slack = 2e-3 * max(1.0, np.abs(v).max() * wanted)
+        np.testing.assert_allclose(np.linalg.solve(kin.mass, torque), -wanted * v, atol=slack)
 
 
 @pytest.mark.parametrize("law", ["joint_impedance", "gravity_compensation"])
