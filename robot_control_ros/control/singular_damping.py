@@ -39,10 +39,12 @@ class SingularDamping:
 
     The rate is critical for what the spring of force f does there: r_i = 2 √κ_i, between 2.5 and 10 1/s, with
 
-        κ_i = vᵢᵀ Jᵀ K J vᵢ + |f| |J̇(vᵢ) vᵢ|,
+        κ_i = vᵢᵀ Jᵀ K J vᵢ - fᵀ J̇(vᵢ) vᵢ,
 
-    and alike for torques. The second term is the largest that the curvature of the tip's path adds: a stretched arm
-    that is drawn outwards is a pendulum. A higher rate lets an arm creep towards its target for long.
+    the second derivative of the spring's potential, f and K those of translation and of rotation. A stretched arm that
+    is drawn outwards is a pendulum, one that is drawn inwards stands on a saddle. A higher rate lets an arm creep
+    towards its target, or stay on the saddle for long. Here f has the direction of the pose error, and K is the largest
+    of all axes.
 
     Energy: the damping matrix is positive semidefinite, so it takes power only, however old it is.
 
@@ -114,23 +116,24 @@ class SingularDamping:
         if self._modes is not None:
             momentum, weights, moved, bent = self._modes
             stiffness, force = self._spring(gains, tip_error(reference, kin))
-            rates = 2.0 * np.sqrt(stiffness.dot(moved) + force.dot(bent))
+            rates = 2.0 * np.sqrt(np.maximum(stiffness.dot(moved) - force.dot(bent), 0.0))
             self._damping = (momentum * (weights * np.clip(rates, SLOWEST, FASTEST))).dot(momentum.T)
 
     def _spring(self, gains: Any, error: Array) -> tuple[Array, Array]:
-        """Of translation and of rotation (2,): the largest stiffness, and the force at a pose error (6,) at most."""
+        """The largest stiffness of translation and of rotation (2,), and the force (6,) at a pose error (6,)."""
         stiffness = np.zeros(2)
         for name in self._springs:
             values = np.atleast_1d(np.asarray(getattr(gains, name), dtype=float))
             sizes = np.abs(values).sum(axis=1) if values.ndim == 2 else values  # at least the eigenvalues
             stiffness = np.maximum(stiffness, (sizes[:3].max(), sizes[3:].max(initial=0.0)))
-        bounds = [getattr(gains, name, 0.0) or math.inf for name in ("max_force", "max_torque")]
-        return stiffness, np.minimum(stiffness * (np.linalg.norm(error[:3]), np.linalg.norm(error[3:])), bounds)
+        bounds = np.array([getattr(gains, name, 0.0) or math.inf for name in ("max_force", "max_torque")])
+        scale = np.minimum(stiffness, bounds / np.maximum(_halves(error), 1e-9))
+        return stiffness, np.repeat(scale, 3) * error
 
     def _find_modes(self, kin: RobotDynamics) -> tuple[Array, Array, Array, Array] | None:
         """The singular directions vᵢ of this posture; None where it has none.
 
-        These are M vᵢ (n, m), wᵢ (m,), and for translation and rotation (2, m) |J vᵢ|² and |J̇(vᵢ) vᵢ|.
+        These are M vᵢ (n, m), wᵢ (m,), |J vᵢ|² of translation and rotation (2, m), and J̇(vᵢ) vᵢ (6, m).
         """
         scaled = self._scale[:, None] * kin.jacobian
         square = scaled.T.dot(scaled)
@@ -146,9 +149,9 @@ class SingularDamping:
         modes = modes[:, weights > 0.0]
         moved = kin.jacobian.dot(modes)
         bent = np.array([kin.model.jdot_v(kin.q, mode) for mode in modes.T]).T
-        return kin.mass.dot(modes), weights[weights > 0.0], _halves(moved) ** 2, _halves(bent)
+        return kin.mass.dot(modes), weights[weights > 0.0], _halves(moved) ** 2, bent
 
 
 def _halves(twists: Array) -> Array:
-    """Lengths (2, m) of the linear and the angular parts of (6, m)."""
+    """Lengths (2, ...) of the linear and the angular parts of (6, ...)."""
     return np.array((np.linalg.norm(twists[:3], axis=0), np.linalg.norm(twists[3:], axis=0)))
