@@ -313,8 +313,7 @@ def test_at_a_fresh_state_the_safe_efforts_have_the_torques_of_the_soft_limits_a
     assert seen > 0
 
 
-@pytest.mark.parametrize("mode", [CommandMode.POSITION, CommandMode.EFFORT])
-def test_samples_from_before_a_change_of_mode_or_a_take_over_do_not_count(mode):
+def test_samples_from_before_a_change_of_mode_do_not_count():
     """The median of three samples: two old ones outvote a new one."""
     arm = Arm("ur5")
     safety, home = Safety(arm.robot, arm.limits, arm.soft), np.array(arm.robot.home)
@@ -323,10 +322,7 @@ def test_samples_from_before_a_change_of_mode_or_a_take_over_do_not_count(mode):
     still = replace(fast, v=np.zeros(6))
     for _ in range(3):
         safety.apply(Command(CommandMode.EFFORT, kin.gravity), still, kin, 0.002)
-    if mode is CommandMode.POSITION:
-        safety.apply(Command(mode, home), still, kin, 0.002)
-    else:
-        safety.take_over(Command(mode, kin.gravity))
+    safety.apply(Command(CommandMode.POSITION, home), still, kin, 0.002)
     assert arm.soft.active.tolist() == [False] * 6
     safety.apply(Command(CommandMode.EFFORT, kin.gravity), fast, kin, 0.002)
     assert arm.soft.active.tolist() == [True] * 6

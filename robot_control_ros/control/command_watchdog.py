@@ -15,7 +15,6 @@ from ..core.types import Command, CommandMode, RobotState
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from .safety import Safety
-from .soft_limits import SoftLimits
 
 STALE, STALE_PERIODS = 0.02, 3  # s, and periods, without a joint state after which the last one doesn't brake any more
 MAX_STEP = 0.02  # s since the last command, at most, for which the next one may change
@@ -87,7 +86,7 @@ class CommandWatchdog:
         self.silence = self.longest_silence = 0.0
         self._robot, self._model, self._simulated = robot, model, simulated
         self._state_timeout, self._stale = max(state_timeout, self.timeout), max(STALE, STALE_PERIODS * robot.period)
-        self._safety = Safety(robot, model.limits, SoftLimits(robot, model))
+        self._safety = Safety(robot, model.limits)
         self._unanswered, self._nothing = Timeout(self.timeout), Timeout(self._state_timeout)
         self._last: Command | None = None  # received
         self._state: RobotState | None = None

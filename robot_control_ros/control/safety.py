@@ -106,10 +106,8 @@ class Safety:
 
     def take_over(self, command: Command) -> None:
         """Begin at another's last command; a position is then held there."""
-        self.mode = None
-        self._begin(command.mode)
         self._last = self._executed = command.values
-        self._stopped, self._last_extra = True, None
+        self.mode, self._stopped, self._last_extra = command.mode, True, None
 
     def approach_safe_output(
         self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = False
@@ -118,7 +116,7 @@ class Safety:
 
         The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
-        sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt, fresh)
+        sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
         self._stopped = True
         return sent
 
@@ -141,8 +139,8 @@ class Safety:
         self.fault = reason
         return self.safe_output(mode, state, kin, fresh=True)
 
-    def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = True) -> Command:
-        """The command that may be sent, `dt` seconds after the last one; without soft limits if no state is `fresh`."""
+    def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
+        """The command that may be sent, `dt` seconds after the last one."""
         values, extra = command.values, command.feedforward
         if not self.usable(command):
             parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
@@ -161,9 +159,7 @@ class Safety:
         self._begin(mode)
         self._last, self._stopped = sent, False
         self._asked, self._bounded, self._sent = values, bounded, sent
-        if fresh:
-            sent = self._with_soft_limits(mode, sent, state, kin)
-        self._executed = sent
+        self._executed = sent = self._with_soft_limits(mode, sent, state, kin)
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
