@@ -202,10 +202,12 @@ def test_a_single_wrong_sample_changes_nothing():
 # --- near singular postures ---
 
 
-def added(damping, running, state, model):
-    """The torque (n,) that a damping adds to a law's."""
+def added(damping, running, state, model, pull=(0.0, 0.0, 0.0)):
+    """The torque (n,) that a damping adds to a law's, whose target is `pull` [m] from the tip."""
+    kin, pose = model.at(state.q, state.v), np.eye(4)
+    pose[:3, :3], pose[:3, 3] = kin.pose[:3, :3], kin.pose[:3, 3] + pull
     law = Command(CommandMode.EFFORT, np.zeros(model.n))
-    return damping.add(law, running, state, model.at(state.q, state.v), 1.0).values
+    return damping.add(law, running, Reference(pose=pose), state, kin, 1.0).values
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -217,7 +219,7 @@ def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postur
         state = arm.state()
         if arm.rng.random() < 0.3:
             state.q[min(2 + (name == "gen3"), arm.robot.n - 1)] = arm.rng.normal() * 0.02  # the elbow, nearly straight
-        torque = added(damping, running, state, arm.model)
+        torque = added(damping, running, state, arm.model, arm.rng.normal(size=3))
         seen += torque.any()
         assert torque @ state.v <= 1e-9
     assert 0 < seen < STATES
@@ -225,17 +227,30 @@ def test_singular_damping_only_takes_power_and_is_none_away_from_singular_postur
     assert not added(damping, running, home, arm.model).any()
 
 
-def test_singular_damping_brakes_what_moves_the_stretched_elbow_and_not_the_tip():
-    """By an independent formula: the null vector of J decays with 10 1/s; what moves the tip is left alone."""
+@pytest.mark.parametrize("pull", [-0.05, 0.0, 0.05, 0.1])
+def test_singular_damping_is_critical_for_the_pendulum_that_a_stretched_arm_is(pull):
+    """By an independent formula: V = -f p(q) along the null vector of J, p by differences of the tip's position.
+
+    Drawn inwards the arm stands on a saddle, and is damped least. What moves the tip is left alone.
+    """
     arm = Arm("ur5")
     q = np.array(arm.robot.home)
     q[2] = 0.0
-    *_, rows = np.linalg.svd(arm.model.at(q).jacobian)
-    damping, running = SingularDamping(arm.robot), RunningLaw(arm.robot, "impedance")
-    mass = arm.model.mass(q)
-    for v, rate in ((rows[5], 10.0), (np.linalg.solve(mass, arm.model.at(q).jacobian.T @ np.ones(6)), 0.0)):
-        torque = added(damping, running, RobotState(0.0, q, v, 0.0 * v), arm.model)
-        np.testing.assert_allclose(np.linalg.solve(mass, torque), -rate * v, atol=1e-3 * max(1.0, np.abs(v).max()))
+    kin, step = arm.model.at(q), 1e-3
+    *_, rows = np.linalg.svd(kin.jacobian)
+    null = rows[5] / math.sqrt(rows[5] @ kin.mass @ rows[5])
+    places = [arm.model.at(q + k * step * null).pose[:3, 3] for k in (-1, 0, 1)]
+    bend = (places[0] - 2.0 * places[1] + places[2]) / step**2
+    outwards = -bend / np.linalg.norm(bend)
+    running = RunningLaw(arm.robot, "impedance", {"stiffness": [500.0] * 3 + [50.0] * 3, "max_force": 0.0})
+    curvature = 500.0 * pull * outwards @ -bend
+    rate = min(max(2.0 * math.sqrt(max(curvature, 0.0)), 2.5), 10.0)
+    moving = np.linalg.solve(kin.mass, kin.jacobian.T @ np.ones(6))
+    for v, wanted in ((null, rate), (moving, 0.0)):
+        state = RobotState(0.0, q, v, 0.0 * v)
+        torque = added(SingularDamping(arm.robot), running, state, arm.model, pull * outwards)
+        slack = 2e-3 * max(1.0, np.abs(v).max() * wanted)
+        np.testing.assert_allclose(np.linalg.solve(kin.mass, torque), -wanted * v, atol=slack)
 
 
 @pytest.mark.parametrize("law", ["joint_impedance", "gravity_compensation"])
@@ -243,6 +258,74 @@ def test_laws_without_a_spring_at_the_tip_get_no_singular_damping(law):
     arm = Arm("ur5")
     state = RobotState(0.0, np.zeros(6), np.ones(6), np.zeros(6))
     assert not added(SingularDamping(arm.robot), RunningLaw(arm.robot, law), state, arm.model).any()
+
+
+# --- the safe output ---
+
+
+def pushed_while_stopped(arm, joint, before, fresh=True, step=0.0005):
+    """How far past its upper limit a joint gets [rad], from `before` it, under 60 % of what its effort limit leaves.
+
+    The others stand, and give way: what turns is the joint's own inertia. Torques act 2 ms late.
+    """
+    q, v = np.array(arm.robot.home), np.zeros(arm.robot.n)
+    q[joint] = arm.limits.upper[joint] - before
+    kin = arm.model.at(q)
+    inverse = np.linalg.inv(kin.mass)[joint, joint]
+    push = 0.6 * max(arm.limits.effort[joint] - abs(kin.gravity[joint]), 0.0)
+    safety = Safety(arm.robot, arm.limits, arm.soft)
+    every, torques = round(arm.robot.period / step), [0.0] * round(DELAY / step)
+    for k in range(round(0.5 / step)):
+        if k % every == 0:
+            state = RobotState(k * step, q.copy(), v.copy(), np.full(arm.robot.n, np.nan))
+            sent = safety.safe_output(CommandMode.EFFORT, state, arm.model.at(q, v), fresh=fresh)
+        torques.append(sent.values[joint] - kin.gravity[joint])
+        v[joint] += step * (torques[k] + push) * inverse
+        q[joint] += step * v[joint]
+        if v[joint] <= 0.0:
+            break
+    return q[joint] - arm.limits.upper[joint]
+
+
+@every_robot
+@pytest.mark.parametrize("rate", [500.0, 1000.0])
+def test_a_stopped_arm_that_is_pushed_does_not_pass_a_position_limit(name, rate):
+    arm = Arm(name, rate)
+    bounded = np.flatnonzero(np.isfinite(arm.limits.upper))
+    assert all(pushed_while_stopped(arm, joint, before) <= 0.0 for joint in bounded for before in (0.05, 0.1))
+    assert all(pushed_while_stopped(arm, joint, 0.1, fresh=False) > 0.0 for joint in bounded)
+
+
+@every_robot
+def test_at_a_fresh_state_the_safe_efforts_have_the_torques_of_the_soft_limits_and_else_they_have_not(name):
+    arm, seen = Arm(name), 0
+    bound = Safety(arm.robot, arm.limits, arm.soft)
+    plain = Safety(arm.robot, arm.limits)
+    for _ in range(STATES // 10):
+        state = arm.state()
+        kin = arm.model.at(state.q, state.v)
+        for fresh in (True, False):
+            bound.reset()
+            sent, without = (each.safe_output(CommandMode.EFFORT, state, kin, fresh).values for each in (bound, plain))
+            added = arm.added(without, state) if fresh else np.zeros(arm.robot.n)
+            seen += added.any()
+            np.testing.assert_array_equal(sent, np.clip(without + added, -arm.limits.effort, arm.limits.effort))
+    assert seen > 0
+
+
+def test_samples_from_before_a_change_of_mode_do_not_count():
+    """The median of three samples: two old ones outvote a new one."""
+    arm = Arm("ur5")
+    safety, home = Safety(arm.robot, arm.limits, arm.soft), np.array(arm.robot.home)
+    fast = RobotState(0.0, home, 1.2 * arm.limits.velocity, np.zeros(6))
+    kin = arm.model.at(home, fast.v)
+    still = replace(fast, v=np.zeros(6))
+    for _ in range(3):
+        safety.apply(Command(CommandMode.EFFORT, kin.gravity), still, kin, 0.002)
+    safety.apply(Command(CommandMode.POSITION, home), still, kin, 0.002)
+    assert arm.soft.active.tolist() == [False] * 6
+    safety.apply(Command(CommandMode.EFFORT, kin.gravity), fast, kin, 0.002)
+    assert arm.soft.active.tolist() == [True] * 6
 
 
 # --- in the loop ---

@@ -273,7 +273,7 @@ class ControlLoop:
             if load > 0.0 or motion.governor.rate < 1.0:
                 motion.governor.observe(load and load * gains.governor, reference, kin.pose, dt)
             command = self._transition.blend(command, running.variant, safety, state, kin, dt)
-            command = self._singular_damping.add(command, running, state, kin, dt)
+            command = self._singular_damping.add(command, running, reference, state, kin, dt)
             sent = safety.apply(command, state, kin, dt)
             if safety.fault:
                 motion.trajectory = None

@@ -93,11 +93,15 @@ class Safety:
         """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from.
 
         A position, once held, stays: it doesn't give way, sample by sample, to a load. Where gravity is ours, and the
-        state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
+        state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm. At a
+        fresh state the soft limits are added to efforts, too: a push can't lead a stopped arm past a position limit.
         """
         values = self._safe_values(mode, state, kin, fresh)
+        self._begin(mode)
         self._last = self._asked = self._bounded = self._sent = self._executed = values
-        self.mode, self._stopped, self._last_extra = mode, True, None
+        self._stopped, self._last_extra = True, None
+        if fresh:
+            self._executed = values = self._with_soft_limits(mode, values, state, kin)
         return Command(mode, values)
 
     def take_over(self, command: Command) -> None:
@@ -152,22 +156,27 @@ class Safety:
         step = rate * dt
         sent = np.minimum(np.maximum(bounded, last - step), last + step)
         torque = self._limited_feedforward(command.mode, extra, dt)
-        self._last, self.mode, self._stopped = sent, command.mode, False
+        self._begin(mode)
+        self._last, self._stopped = sent, False
         self._asked, self._bounded, self._sent = values, bounded, sent
-        if mode is CommandMode.EFFORT:
-            sent = self._with_soft_limits(sent, state, kin)
-        self._executed = sent
+        self._executed = sent = self._with_soft_limits(mode, sent, state, kin)
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
         return Command(command.mode, sent, torque, velocity)
 
-    def _with_soft_limits(self, torque: Array, state: RobotState, kin: RobotDynamics) -> Array:
-        """Torques (n,) with those of the soft limits, within the effort limits."""
-        if self._soft_limits is None:
-            return torque
-        added = self._soft_limits.add(torque, state, kin)
-        return torque if added is torque else np.clip(added, *self._effort_bounds)
+    def _begin(self, mode: CommandMode) -> None:
+        """A command in this mode follows; in a new one, the soft limits forget the samples of before."""
+        if mode is not self.mode and self._soft_limits is not None:
+            self._soft_limits.reset()
+        self.mode = mode
+
+    def _with_soft_limits(self, mode: CommandMode, values: Array, state: RobotState, kin: RobotDynamics) -> Array:
+        """The command (n,); efforts with the torques of the soft limits, within the effort limits."""
+        if self._soft_limits is None or mode is not CommandMode.EFFORT:
+            return values
+        added = self._soft_limits.add(values, state, kin)
+        return values if added is values else np.clip(added, *self._effort_bounds)
 
     def _limited_feedforward(self, mode: CommandMode, wanted: Array | None, dt: float) -> Array | None:
         """The torque (n,) fed forward; None where there is none. One that is no longer wanted is led back to 0."""
