@@ -193,8 +193,10 @@ class TestDrives:
             stamps = [seconds(message.header.stamp) for message in drives.states.messages[-200:]]
             return float(np.median(np.diff(stamps)))
 
-        at_rate = lambda: len(drives.states) >= count + 500 and spacing() == pytest.approx(1e-3, rel=0.2)  # noqa: E731
-        ros.until(at_rate, "500 joint states, at the bus's rate")
+        ros.until(
+            lambda: len(drives.states) >= count + 500 and spacing() == pytest.approx(1e-3, rel=0.2),
+            "500 joint states, at the bus's rate",
+        )
         assert not drives.status.in_process
         drives.bus_says("disabled")
         ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")

@@ -13,13 +13,14 @@ PAGES += sorted((ROOT / "docs").rglob("*.md"))
 MESSAGES = {"ethercat_faults.md"}  # the table on this page consists of messages of the driver
 FOLDERS = "bench|config|docs|ethercat_emulator|examples|launch|robot_control_ros|test|urdf"
 
+CODE = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
 END = re.compile(r"(?<=[.!?])[\"')*]*\s+")
 
 
 def blocks(page):
     """The paragraphs, list items and table cells of a page, each as one text, without code blocks."""
-    page = re.sub(r"^[ ]*```.*?^[ ]*```[ ]*$", "", page, flags=re.MULTILINE | re.DOTALL)
+    page = CODE.sub("", page)
     block = []
     for line in page.splitlines():
         cells = line.strip().strip("|").split("|") if line.lstrip().startswith("|") else None
@@ -91,8 +92,7 @@ def test_files_and_headings_that_a_page_names_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_each_row_of_a_table_has_as_many_cells_as_its_head(page):
-    code = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
-    text = code.sub("", page.read_text(encoding="utf-8"))
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         head, ruler, *rows = table.splitlines()  # an empty line within a table would make one without a ruler
         assert re.fullmatch(r"\|(?:[ :-]*-[ :-]*\|)+", ruler), table

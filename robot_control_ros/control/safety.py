@@ -98,11 +98,10 @@ class Safety:
         """
         values = self._safe_values(mode, state, kin, fresh)
         self._begin(mode)
-        self._last = self._asked = self._bounded = self._sent = self._executed = values
+        self._last = self._asked = self._bounded = self._sent = values
         self._stopped, self._last_extra = True, None
-        if fresh:
-            self._executed = values = self._with_soft_limits(mode, values, state, kin)
-        return Command(mode, values)
+        self._executed = self._with_soft_limits(mode, values, state, kin) if fresh else values
+        return Command(mode, self._executed)
 
     def take_over(self, command: Command) -> None:
         """Begin at another's last command; a position is then held there."""

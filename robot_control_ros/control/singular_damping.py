@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy.linalg import lapack
 from ..core.gains import JOINT, gain_specs
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..laws.running_law import RunningLaw
-from ..laws.softening import SPRING_UNITS
+from ..laws.spring.bounded_spring import BoundedSpring
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
 from ..sensing.payload import AT_REST
@@ -65,7 +64,7 @@ class SingularDamping:
         self._scale = np.array(robot.axes) * (1.0, 1.0, 1.0, LENGTH, LENGTH, LENGTH)
         self._free = max(robot.n - int(np.count_nonzero(robot.axes)), 0)
         self._none = self.torque = np.zeros(robot.n)
-        self._age, self._wanted = np.inf, False
+        self._age = np.inf
         self._gains: type | None = None
         self._springs: tuple[str, ...] = ()
         self._modes: tuple[Array, Array, Array, Array] | None = None  # of the posture; None where it isn't singular
@@ -92,8 +91,8 @@ class SingularDamping:
         gains = running.gains.target
         if type(gains) is not self._gains:
             self._gains, self._age = type(gains), np.inf
-            springs = [spec for spec in gain_specs(type(gains)) if spec.unit.startswith(SPRING_UNITS)]
-            self._springs = tuple(spec.name for spec in springs if spec.size != JOINT and spec.unit.startswith("N/m"))
+            springs = (spec for spec in gain_specs(type(gains)) if spec.unit.startswith("N/m"))
+            self._springs = tuple(spec.name for spec in springs if spec.size != JOINT)
         if not self._springs or command.mode is not CommandMode.EFFORT:
             self._damping, self.torque = None, self._none
             return command
@@ -126,9 +125,8 @@ class SingularDamping:
             values = np.atleast_1d(np.asarray(getattr(gains, name), dtype=float))
             sizes = np.abs(values).sum(axis=1) if values.ndim == 2 else values  # at least the eigenvalues
             stiffness = np.maximum(stiffness, (sizes[:3].max(), sizes[3:].max(initial=0.0)))
-        bounds = np.array([getattr(gains, name, 0.0) or math.inf for name in ("max_force", "max_torque")])
-        scale = np.minimum(stiffness, bounds / np.maximum(_halves(error), 1e-9))
-        return stiffness, np.repeat(scale, 3) * error
+        bounds = (getattr(gains, name, 0.0) for name in ("max_force", "max_torque"))
+        return stiffness, BoundedSpring(np.diag(np.repeat(stiffness, 3)), *bounds).gradient(error)
 
     def _find_modes(self, kin: RobotDynamics) -> tuple[Array, Array, Array, Array] | None:
         """The singular directions vᵢ of this posture; None where it has none.

@@ -18,8 +18,9 @@ SPEED = 0.65  # of the velocity limits: from there on nothing that the model kno
 HELD = 1.6  # of the effort limits: what a wall holds at the position limit, the law's torque and a push together
 MARGIN = 0.005  # rad before the position limits, where a wall ends: pushes and coupled joints overshoot by some mrad
 WIDEST = 0.1  # of a joint's range: a wall at each end
-BRAKING = 0.2  # of the effort limit over the largest inertia: deceleration towards a position limit; half of what a
-# push of 60 % of the effort limit leaves, as the dampers know of a push by its speed only, and late
+# Deceleration towards a position limit, of the effort limit over the largest inertia: half of what a push of 60 % of
+# the effort limit leaves, as the dampers know of a push by its speed only, and late.
+BRAKING = 0.2
 POSTURES = 200  # from which the joints' inertias are estimated
 TURNS = 4  # in which the dampers of all joints are found
 QUIET = 0.3  # of the speed above: slower, and without much torque, there is nothing to do

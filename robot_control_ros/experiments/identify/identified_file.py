@@ -40,7 +40,7 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
 
 def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
     """The entries of the file."""
-    line, wrench = found.line, np.nan_to_num(found.wrench_noise.value)
+    line, wrench, offset = found.line, np.nan_to_num(found.wrench_noise.value), _offset(found)
     jitter = float(np.nan_to_num(line.jitter.value))
     commands = {"delay": _number(max(float(line.delay.value) - jitter / 2.0, 0.0)), "jitter": _number(jitter)}
     if found.mode is CommandMode.POSITION:
@@ -66,7 +66,7 @@ def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
         },
         "friction": {name: _positive(each) for name, each in _friction(found).items() if np.isfinite(each.value).any()},
         "model": model,
-        "effort_offset": _numbers(_offset(found)) if _offset(found).any() else [],
+        "effort_offset": _numbers(offset) if offset.any() else [],
     }
     return {key: value for key, value in data.items() if value}
 
