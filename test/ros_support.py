@@ -214,8 +214,10 @@ class Ros:
         """Handle at most one event."""
         self.executor.spin_once(timeout_sec=seconds)
 
-    def until(self, condition: Callable[[], Any], what: str, again: Callable[[], Any] | None = None) -> Any:
-        """Spin until the condition holds; `again`, where given, is done first and then ten times per second."""
+    def until(
+        self, condition: Callable[[], Any], what: str, again: Callable[[], Any] | None = None, period: float = 0.1
+    ) -> Any:
+        """Spin until the condition holds; `again`, where given, is done first, and again after each period [s]."""
         deadline, next_time = time.monotonic() + LIMIT, -1.0
         while not (found := condition()):
             now = time.monotonic()
@@ -224,7 +226,7 @@ class Ros:
                 pytest.fail(f"waited for: {what}\n{words}")
             if again is not None and now >= next_time:
                 again()
-                next_time = now + 0.1
+                next_time = now + period
             self.spin()
         return found
 

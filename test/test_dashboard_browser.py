@@ -29,6 +29,7 @@ pytestmark = [
 
 SIDE = Camera((0.0, -2.0, 0.25), (0.0, 0.0, 0.25))  # x to the right, z up
 STIFFNESS = [500.0] * 3 + [50.0] * 3
+MOTION = 8.0  # s; a motion of these tests takes less
 CONNECTING = "document.querySelector('.mantine-Loader-root') !== null"
 
 
@@ -59,18 +60,11 @@ def home(opened):
 
 def bring_home(system, ask):
     """Ask for home, and again where a machine that stalled for 0.1 s has ended the motion."""
-    asked = -np.inf
 
-    def ask_again():
-        nonlocal asked
-        if time.monotonic() - asked > 8.0:  # s; a motion home takes less
-            ask()
-            asked = time.monotonic()
+    def at_home():
+        return all(np.abs(system.pose(topic) - HOME).max() < 0.005 for topic in ("reference_pose", "pose"))
 
-    for topic in ("reference_pose", "pose"):
-        system.ros.until(
-            lambda topic=topic: np.abs(system.pose(topic) - HOME).max() < 0.005, f"{topic} at home", ask_again
-        )
+    system.ros.until(at_home, "reference and arm at home", ask, period=MOTION)
 
 
 def test_it_loads_without_any_request_to_elsewhere(opened):
@@ -83,15 +77,20 @@ def test_it_loads_without_any_request_to_elsewhere(opened):
 
 def test_the_arm_follows_the_dragged_target(home):
     system, browser = home
-    system.targets.messages.clear()
-    ways = [system.grip(browser, (0.0, 0.0, height)) for height in (0.0, 0.03, 0.06, 0.1)]
-    with browser.holding(*ways[0]) as move:
-        for place in ways[1:]:
-            move(*place)
-        system.ros.until(lambda: system.targets.messages, "a target")
     goal = HOME[:3, 3] + [0.0, 0.0, 0.1]
-    system.ros.until(lambda: np.abs(last_target(system) - goal).max() < 0.005, f"a target at {goal}")
-    system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}")
+
+    def drag():
+        """From where the reference is. A stall of the machine ends a drag: so again, if the arm doesn't come there."""
+        way = goal - system.pose("reference_pose")[:3, 3]
+        places = [system.grip(browser, share * way) for share in (0.0, 0.3, 0.6, 1.0)]
+        with browser.holding(*places[0]) as move:
+            for place in places[1:]:
+                move(*place)
+            browser.rest(0.3)  # a target is sent with each drawing
+
+    system.targets.messages.clear()
+    system.ros.until(lambda: np.abs(system.tip() - goal).max() < 0.008, f"the arm at {goal}", drag, period=MOTION)
+    assert last_target(system) == pytest.approx(goal, abs=0.005)
 
 
 def last_target(system):
