@@ -8,6 +8,7 @@ are.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from importlib.util import find_spec
@@ -52,14 +53,21 @@ def managed_robot(folder: Path, rate: float, mode: CommandMode) -> tuple[str, Ro
     return str(path), load_robot(str(path), "managed")
 
 
-def use_stand_in(ros: Ros, monkeypatch: Any) -> None:
-    """Let this process and the nodes that it starts have messages of the controller manager."""
-    found = find_spec("controller_manager_msgs")
-    if found is None or str(found.origin).startswith(str(STAND_IN)):
-        monkeypatch.syspath_prepend(str(STAND_IN))
-        ros.environment["PYTHONPATH"] = str(STAND_IN)
-        monkeypatch.setitem(sys.modules, "controller_manager_msgs", None)
-        monkeypatch.delitem(sys.modules, "controller_manager_msgs")
+def use_stand_in(ros: Ros, monkeypatch: Any, *packages: str) -> None:
+    """Let this process and the nodes that it starts have messages of packages, where these aren't installed."""
+    for package in packages:
+        found = find_spec(package)
+        if found is None or str(found.origin).startswith(str(STAND_IN)):
+            put_first(ros, monkeypatch, package, STAND_IN / package)
+
+
+def put_first(ros: Ros, monkeypatch: Any, package: str, folder: Path) -> None:
+    """Let this process and the nodes that it starts take a package from a folder."""
+    monkeypatch.syspath_prepend(str(folder))
+    paths = [str(folder), ros.environment.get("PYTHONPATH", "")]
+    ros.environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, package)
 
 
 class ManagedRobot:

@@ -39,7 +39,8 @@ class Bus:
 
     def __init__(self, path, monkeypatch, law="impedance"):
         self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
-        self.in_process = InProcessLoop(open_memory(path, create=True), PERIOD, SameThread(), self.robot)
+        self.memory = open_memory(path, create=True)
+        self.in_process = InProcessLoop(self.memory, PERIOD, SameThread(), self.robot)
         self.q = np.array(self.robot.home)
         self.now = time.monotonic()
         clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=time.monotonic_ns, sleep=self.serve)
@@ -509,6 +510,16 @@ def test_no_answer_is_told_so(bus, monkeypatch):
     with pytest.raises(HardwareFault) as caught:
         bus.remote.motion.hold()
     assert (caught.value.name, caught.value.bound) == ("hold", 5.0)
+
+
+def test_after_the_bus_has_ended_a_call_fails_at_once_and_a_stop_has_nothing_to_do(bus):
+    begin = bus.now
+    bus.memory.close(remove=True)
+    with pytest.raises(HardwareFault) as caught:
+        bus.remote.motion.hold()
+    assert caught.value.name == "bus"
+    assert bus.remote.stop() is None
+    assert bus.now - begin < rpc.POLL
 
 
 # --- the cycle isn't held up ---

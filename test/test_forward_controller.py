@@ -87,7 +87,7 @@ MODES = [pytest.param(mode, marks=pytest.mark.long if mode is CommandMode.VELOCI
 def setup(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("managed")
     with pytest.MonkeyPatch.context() as patch, Ros(folder) as ros:
-        use_stand_in(ros, patch)
+        use_stand_in(ros, patch, "controller_manager_msgs")
         yield Setup(ros, folder, request.param)
 
 
@@ -170,7 +170,7 @@ def test_a_manager_that_is_started_again_finds_a_law_that_rests(setup):
 @pytest.mark.long
 def test_a_killed_controller_gives_the_robot_to_the_fallback_controller_and_the_watchdog_says_so(tmp_path, monkeypatch):
     with Ros(tmp_path) as ros:
-        use_stand_in(ros, monkeypatch)
+        use_stand_in(ros, monkeypatch, "controller_manager_msgs")
         setup = Setup(ros, tmp_path, CommandMode.POSITION)
         watchdog = ros.start("watchdog", {"robot": str(tmp_path / "managed.yaml"), "profile": "managed"})
         setup.give_to(setup.forward)

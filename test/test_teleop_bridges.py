@@ -7,7 +7,7 @@ from refusals import refuses
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import Transform, Twist, TwistStamped, Wrench, WrenchStamped
-from managed_robot import use_stand_in
+from managed_robot import STAND_IN, put_first, use_stand_in
 from ros_support import Ros
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -15,6 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from robot_control_ros.nodes.teleop.joint_jog import LEAD, JointJogging
 from robot_control_ros.nodes.teleop.node import message_type
 
+AIC = "aic_control_interfaces"
 MEASURED = {"shoulder": 0.3, "elbow": -1.0}
 
 
@@ -49,7 +50,8 @@ def test_a_joint_command_that_makes_no_sense_is_refused(names, velocities, wrong
 @pytest.fixture
 def ros(tmp_path, monkeypatch):
     with Ros(tmp_path) as made:
-        use_stand_in(made, monkeypatch)
+        use_stand_in(made, monkeypatch, "control_msgs")
+        put_first(made, monkeypatch, AIC, STAND_IN / AIC)  # so that its messages are made in one way
         yield made
 
 
@@ -75,7 +77,7 @@ def test_joint_commands_of_servo_move_the_joints_targets(ros):
 @pytest.mark.ros
 @pytest.mark.long
 def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros):
-    MotionUpdate, make = (message_type("aic_control_interfaces", name) for name in ("MotionUpdate", "make"))
+    MotionUpdate, make = (message_type(AIC, name) for name in ("MotionUpdate", "make"))
     ros.start(
         "teleop", {"input": "motion_update", "frame": "tool0"}, remappings={"pose_commands": "/aic/pose_commands"}
     )
@@ -109,10 +111,12 @@ def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"input": "motion_update"}, "tool0"), ({"input": "motion_update", "frame": "tool0"}, "aic_control_interfaces")],
+    [({"input": "motion_update"}, "tool0"), ({"input": "motion_update", "frame": "tool0"}, AIC)],
 )
-def test_what_it_lacks_is_named_at_the_start(tmp_path, parameters, words):
+def test_what_it_lacks_is_named_at_the_start(tmp_path, monkeypatch, parameters, words):
+    (tmp_path / f"{AIC}.py").write_text('raise ImportError("as where it is not installed")')
     with Ros(tmp_path) as made:
+        put_first(made, monkeypatch, AIC, tmp_path)
         child = made.start("teleop", parameters)
         assert child.end() == 1
         assert words in child.err

@@ -35,7 +35,7 @@ class LoopConnection:
     """What goes to the loop in the bus's process, and comes from there, by the memory shared with it.
 
     Attributes:
-        call: see :meth:`RpcClient.call`; it is done between two cycles.
+        call: see :meth:`RpcClient.call`; it is done between two cycles. It ends at once where the process has ended.
 
     Raises:
         ConfigError: there is none, or another controller has it.
@@ -52,7 +52,7 @@ class LoopConnection:
         except ConfigError:
             self._memory.close()
             raise
-        self.call = RpcClient(self._memory, CONTROLLER, REPLY_TIMEOUT, self._repeat_pulse).call
+        self.call = RpcClient(self._memory, CONTROLLER, REPLY_TIMEOUT, self._wait).call
         self._telemetry, self._pulse = (Latest(self._memory.region(name)) for name in ("telemetry", "pulse"))
         self._taken = 0
         self._newest: LoopTelemetry | None = None
@@ -79,8 +79,15 @@ class LoopConnection:
         self._last_pulse = encode(wrench)
         self._pulse.put(self._last_pulse)
 
-    def _repeat_pulse(self) -> None:
-        """While it waits for an answer, the controller lives."""
+    @property
+    def lives(self) -> bool:
+        """Whether the bus's process, or the one that started it, lives."""
+        return self._memory.owned
+
+    def _wait(self) -> None:
+        """While it waits for an answer, the controller lives; a HardwareFault where nobody is left to answer."""
+        if not self.lives:
+            raise HardwareFault("the bus's process has ended", name="bus")
         if self._last_pulse:
             self._pulse.put(self._last_pulse)
 
@@ -344,9 +351,13 @@ class RemoteLoop:
         self._begun, self._telemetry_time = True, time.monotonic()
 
     def stop(self) -> Command | None:
-        """Let it command no longer: the bus's process then stops the drives."""
+        """Let it command no longer: the bus's process then stops the drives. It has done so where it has ended."""
         self.motion.trajectory, self._begun = None, False
-        self._connection.call("stop")
+        try:
+            self._connection.call("stop")
+        except HardwareFault:
+            if self._connection.lives:
+                raise
         return None
 
     def check_switch(self, running: RunningLaw) -> None:

@@ -129,10 +129,16 @@ class SharedFile:
     def lock(self, which: int) -> bool:
         """Take a lock, OWNED or LED, unless somebody has it; it is held until this file and its copies are closed."""
         try:
-            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, which, 1, 0))
+            fcntl.fcntl(self.descriptor, fcntl.F_OFD_SETLK, _lock_record(which))
         except BlockingIOError:
             return False
         return True
+
+    @property
+    def owned(self) -> bool:
+        """Whether another process, or another object, has the lock OWNED."""
+        kind, *_ = _LOCK.unpack(fcntl.fcntl(self.descriptor, fcntl.F_OFD_GETLK, _lock_record(self.OWNED)))
+        return bool(kind != fcntl.F_UNLCK)
 
     def region(self, name: str) -> memoryview:
         """A part by name."""
@@ -144,6 +150,11 @@ class SharedFile:
         if remove:
             self.path.unlink(missing_ok=True)
         os.close(self.descriptor)
+
+
+def _lock_record(which: int) -> bytes:
+    """A lock for fcntl(2): for writing, of one byte."""
+    return _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, which, 1, 0)
 
 
 def _open(path: Path, flags: int = 0) -> int:
