@@ -7,12 +7,14 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from robot_control_ros.core.gains import interpolate, make_gains
-from robot_control_ros.core.spatial import make_pose, pose_error, rotation_exp
+from robot_control_ros.core.spatial import make_pose, pose_error, pose_error_and_map, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
 from robot_control_ros.experiments.contact.spring_trials import rows, rows_of
 from robot_control_ros.laws.impedance import Impedance
 from robot_control_ros.laws.spring.bounded_spring import BoundedSpring
 from robot_control_ros.laws.task_space_pd import TaskSpacePD
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
 
 LAWS = (Impedance, TaskSpacePD)
 
@@ -137,6 +139,23 @@ def test_the_spring_s_torque_is_the_gradient_by_the_joints(rng, law):
 def test_without_bounds_there_is_no_load(rng, law):
     kin = random_arm(4, 6).model().at(rng.uniform(-2, 2, 6))
     assert law_at(law, kin, Reference(np.eye(4))).spring_load == 0.0
+
+
+@pytest.mark.parametrize("robot", ["ur5", "ur5e", "gen3"])
+@pytest.mark.parametrize("law", LAWS)
+def test_without_bounds_the_spring_is_the_plain_one_to_the_last_bit(rng, law, robot):
+    """Jᵀ [K d; Aᵀ K ρ], and of task_space_pd Jᵀ K e, as the laws had it before there were bounds and frames."""
+    model = RobotModel.of(load_robot(robot))
+    stiffness = rng.uniform(10.0, 900.0, 6)
+    for _ in range(20):
+        kin = model.at(rng.uniform(-2, 2, model.n))
+        pose = make_pose(kin.pose[:3, 3] + rng.normal(size=3), rotation_exp(rng.normal(size=3)) @ kin.pose[:3, :3])
+        made = law_at(law, kin, Reference(pose), stiffness=stiffness, max_force=0.0, max_torque=0.0)
+        error, turning = pose_error_and_map(pose, kin.pose)
+        pull = stiffness * error if law is Impedance else np.diag(stiffness).dot(error)
+        if law is Impedance:
+            pull[3:] = turning.T.dot(pull[3:])
+        np.testing.assert_array_equal(made.terms["stiffness"], kin.jacobian.T.dot(pull))
 
 
 @pytest.mark.parametrize(("old", "new"), [(30.0, 0.0), (0.0, 30.0), (30.0, 60.0), (0.0, 0.0)])

@@ -1,6 +1,7 @@
 """The momentum observer: its first-order response, and pushes on simulated arms."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -94,6 +95,19 @@ def test_the_same_sample_twice_changes_nothing_and_a_reset_starts_from_zero(rng)
     observer.reset()
     assert observer.time is None
     assert not any(observer.update(*at_rest(model, q, np.ones(6), 7.0), 50.0))
+
+
+def test_efforts_that_are_no_numbers_give_none_and_change_nothing(rng):
+    model, q = random_arm(1, 6).model(), rng.uniform(-2.0, 2.0, 6)
+    observer, other = MomentumObserver(), MomentumObserver()
+    for time in (0.0, 0.01, 0.02):
+        state, kin = at_rest(model, q, np.ones(6), time)
+        if time != 0.01:
+            other.update(state, kin, 50.0)
+            observer.update(state, kin, 50.0)
+        else:
+            assert observer.update(replace(state, effort=np.full(6, math.nan)), kin, 50.0) is None
+    np.testing.assert_array_equal(observer.torque, other.torque)
 
 
 def test_changing_the_gain_does_not_make_the_estimate_jump(rng):

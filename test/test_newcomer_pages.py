@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from robot_control_ros import ControlLoop, RobotControlError, RobotState, load_robot
 from robot_control_ros.cli.main import main
@@ -42,6 +43,23 @@ def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split(f"{border}\n") == [printed for _, printed in blocks]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sway.csv", "sway.png"]
+
+
+# --- in_contact.md ---
+
+
+@pytest.mark.sim
+def test_the_script_that_wipes_prints_what_stands_under_it(capsys):
+    pytest.importorskip("mujoco")
+    ((code, printed),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", read("in_contact.md"), re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out == printed
+
+
+def test_the_gains_that_press_are_those_of_the_example():
+    (shown,) = re.findall(r"```yaml\n(.*?)```", read("in_contact.md"), re.DOTALL)
+    example = (ROOT / "examples" / "press.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(shown) == yaml.safe_load(example)
 
 
 # --- pictures ---

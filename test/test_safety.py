@@ -105,6 +105,26 @@ def test_no_effort_ever_changes_faster_than_its_rate():
         last = sent
 
 
+def test_bounds_of_effort_and_rate_are_those_of_the_formula_to_the_last_bit(rng):
+    safety, effort, last = gate(), LIMITS.effort, None
+    for _ in range(500):
+        last = np.clip(GRAVITY, -effort, effort) if last is None else last
+        step = RATE * DT
+        share = rng.choice([0.0, 0.5, 1.0, 1.0 + 1e-15, 3.0], 2)
+        wanted = last + share * step * rng.choice([-1.0, 1.0], 2)
+        expected = np.clip(np.clip(wanted, -effort, effort), last - step, last + step)
+        last = send(safety, EFFORT, wanted).values
+        np.testing.assert_array_equal(last, expected)
+
+
+def test_a_law_that_uses_its_array_again_keeps_the_rate_of_effort():
+    safety, values = gate(), GRAVITY.copy()
+    first = safety.apply(Command(EFFORT, values), at(), kin(), DT).values.copy()
+    values += 15.0
+    second = safety.apply(Command(EFFORT, values), at(), kin(), DT).values
+    np.testing.assert_allclose(second - first, np.minimum(15.0, RATE * DT), rtol=0, atol=1e-12)
+
+
 def test_flags_tell_limits_from_rates_joint_by_joint():
     safety = gate()
     send(safety, EFFORT, GRAVITY + np.array([0.0, 1.0]))

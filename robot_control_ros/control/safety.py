@@ -58,6 +58,7 @@ class Safety:
         self._stopped = False
         self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
+        self._limit_lists = limits.effort.tolist(), self._effort_rate.tolist()
         self._asked = self._bounded = self._sent = self._executed = np.zeros(robot.n)
         self.fault = ""
 
@@ -149,11 +150,14 @@ class Safety:
         mode, last = command.mode, self.start(command.mode, state, kin)
         follows = mode is self.mode
         self.fault = self._following.check(mode, self._executed, state, kin, dt) if follows else ""
-        lower, upper, rate = self._bounds(mode, last, state, dt)
-        wanted = self.holding(mode, state, kin) if self.fault else values
-        bounded = np.minimum(np.maximum(wanted, lower), upper)
-        step = rate * dt
-        sent = np.minimum(np.maximum(bounded, last - step), last + step)
+        if mode is CommandMode.EFFORT and not self.fault and _is_within(values, last, self._limit_lists, dt):
+            bounded = sent = values.copy()  # a law may use its array again
+        else:
+            lower, upper, rate = self._bounds(mode, last, state, dt)
+            wanted = self.holding(mode, state, kin) if self.fault else values
+            bounded = np.minimum(np.maximum(wanted, lower), upper)
+            step = rate * dt
+            sent = np.minimum(np.maximum(bounded, last - step), last + step)
         torque = self._limited_feedforward(command.mode, extra, dt)
         self._begin(mode)
         self._last, self._stopped = sent, False
@@ -231,3 +235,12 @@ class Safety:
         speed = np.sqrt(self._braking * room) - self._braking * (dt / 4.0)
         stopping: Array = np.minimum(np.maximum(speed, self._none), limits.velocity)
         return stopping
+
+
+def _is_within(torque: Array, last: Array, limits: tuple[list[float], list[float]], dt: float) -> bool:
+    """Whether torques (n,), `dt` [s] after the last ones, keep the limits of effort and of its rate: the usual case."""
+    for value, before, most, rate in zip(torque.tolist(), last.tolist(), *limits, strict=True):  # numpy takes longer
+        step = rate * dt
+        if not (-most <= value <= most and before - step <= value <= before + step):
+            return False
+    return True

@@ -113,7 +113,7 @@ def pose_error_and_map(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
 def _pose_error(pose_ref: Array, pose: Array) -> tuple[Array, Array]:
     """The error (6,) and R_ref Rᵀ (3, 3)."""
     error = np.empty(6)
-    error[:3] = pose_ref[:3, 3] - pose[:3, 3]
+    np.subtract(pose_ref[:3, 3], pose[:3, 3], error[:3])
     rotation = pose_ref[:3, :3].dot(pose[:3, :3].T)
     error[3:] = pin.log3(rotation)
     return error, rotation

@@ -148,7 +148,8 @@ class Impedance:
         else:
             error, rotation_map = pose_error_and_map(reference.pose, kin.pose)
             spring = self._stiffness * error
-            spring[3:] = rotation_map.T.dot(spring[3:])
+            turn = spring[3:]
+            turn[:] = rotation_map.T.dot(turn)
         stiffness = jacobian_t.dot(spring)
         self.terms = terms = {
             "stiffness": stiffness if turning is None else stiffness + turning,

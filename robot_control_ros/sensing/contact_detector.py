@@ -204,28 +204,29 @@ class ContactDetector:
             dt: since the last sample [s].
             everything: watch all quantities, also those without thresholds.
         """
-        weight, found = -math.expm1(-self._rate * dt), None
-        effort, frozen = state.effort, state.time < self._until
-        watched: list[tuple[str, Watch, list[float]]] = []
-        self._watched = watched
+        torque, effort = self.torque, state.effort
+        self._watched = watched = []
         if force is not None and self.force.watches:
             watched.append((WRENCH, self.force, [math.sqrt(force.dot(force))]))
-        if (self.torque.watches or everything) and effort.shape == state.v.shape and math.isfinite(effort.dot(effort)):
-            watched.append((TORQUE, self.torque, self._observer.update(state, kin, self._gain)))
-        lag = self._lagging(state, kin, command, dt) if self.following.watches or everything else None
-        if lag is not None:
-            watched.append((FOLLOWING, self.following, lag.tolist()))
-        for detector, watch, x in watched:
-            if frozen:
+        if (torque.watches or everything) and effort.size == state.v.size:
+            external = self._observer.update(state, kin, self._gain)
+            if external is not None:
+                watched.append((TORQUE, torque, external))
+        if command is not None and command.mode is not CommandMode.EFFORT and (self.following.watches or everything):
+            watched.append((FOLLOWING, self.following, self._lagging(state, kin, command, dt).tolist()))
+        if state.time < self._until:
+            for _, watch, x in watched:
                 watch.settle(x)
-            elif (excess := watch.update(x, weight, motion)) is not None and found is None:
+            return None
+        found, weight = None, -math.expm1(-self._rate * dt)
+        for detector, watch, x in watched:
+            excess = watch.update(x, weight, motion)
+            if excess is not None and found is None:
                 found = self._contact(detector, excess, state.time)
         return found
 
-    def _lagging(self, state: RobotState, kin: RobotDynamics, command: Command | None, dt: float) -> Array | None:
-        """How far the joints lag (n,) [rad]; None under efforts."""
-        if command is None or command.mode is CommandMode.EFFORT:
-            return None
+    def _lagging(self, state: RobotState, kin: RobotDynamics, command: Command, dt: float) -> Array:
+        """How far the joints lag a position or velocity command (n,) [rad]."""
         if command.mode is CommandMode.POSITION:
             return np.asarray(command.values - kin.q)
         self._lag = self._lag + dt * (command.values - state.v)

@@ -52,32 +52,38 @@ class MomentumObserver:
         """Start anew at the next sample."""
         self.time = None
 
-    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> list[float]:
+    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> list[float] | None:
         """The n external joint torques [N·m], until the next call; `state.effort` acted since the last sample.
 
+        Efforts that aren't finite numbers give None, and change nothing.
+
         Args:
-            state: finite, and not older than the last one.
+            state: not older than the last one.
             kin: at that state; joints that turn without end are counted on.
             gain: K [1/s].
         """
-        q, v = kin.q, state.v
+        q, v, efforts = kin.q, state.v, state.effort.tolist()
+        if not math.isfinite(sum(efforts)):
+            return None
         if self.time is None:
             self._torque, self._motion = [0.0] * v.size, np.empty((3, v.size))
             self._rows, self._divisors = tuple(self._motion), np.full_like(self._motion, 2.0)
+            self._interval = self._divisors[2]
         elif state.time > self.time:
             dt, model, (position, middle, acceleration) = state.time - self.time, kin.model, self._rows
             np.add(q, self._q, position)
             np.add(v, self._v, middle)
             np.subtract(v, self._v, acceleration)
-            self._divisors[2] = dt
+            self._interval.fill(dt)
             np.divide(self._motion, self._divisors, self._motion)  # one division of all three takes the least time
-            external = model.inverse_dynamics(position, middle, acceleration) - state.effort
+            needed = model.inverse_dynamics(position, middle, acceleration)
             if model.has_friction:
-                external += friction_torque(middle, model.viscous_friction, model.dry_friction)
+                friction = friction_torque(middle, model.viscous_friction, model.dry_friction)
+                needed, efforts = needed - state.effort + friction, [0.0] * v.size
             share, torque = -math.expm1(-gain * dt), self._torque
-            for joint, new in enumerate(external.tolist()):  # plain numbers: numpy takes longer for so few
+            for joint, new in enumerate(needed.tolist()):  # plain numbers: numpy takes longer for so few
                 old = torque[joint]
-                torque[joint] = (new - old) * share + old
+                torque[joint] = (new - efforts[joint] - old) * share + old
         self.time, self._q, self._v = state.time, q, v
         return self._torque
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...control.loop import ControlLoop
-from ...core.types import Array, RobotState
+from ...core.types import Array
 from ...laws.contact_bound import SERVO, SampledContact
 from ...laws.impedance import Impedance
 from ...laws.running_law import RunningLaw
@@ -18,7 +17,7 @@ from ...laws.stiffness_bound import MAX_GROWTH, largest_stable, stiffness_bound
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
 from .row import Row, at_most
-from .trial_arm import TrialArm, cycles, trial_robot
+from .trial_arm import Load, LoadedArm, TrialArm, cycles, trial_robot
 
 TRANSLATION, ROTATION = "translation", "rotation"
 SOFT = (500.0, 20.0)  # N/m, N·m/rad: of the other part, and of an arm that a hand shakes
@@ -35,29 +34,9 @@ DIRECTION = np.array([1.0, 2.0, 3.0]) / math.sqrt(14.0)
 START, END = 0.05, 1.6  # s: of the push; after it, when the arm must be quiet
 PRESS, PULL = 0.02, 0.75  # m into the wall, and s until the tip is pulled off it
 SEEN, QUIET, PEAK = 0.45, 0.13, 1.7  # s, √J, √J: the bounds
-CALM = 20.0  # s of each trial that must not alarm
+CALM = 60.0  # s of each trial that must not alarm
 HAND = (2.0, 4.0)  # Hz
 WAY, SPEED, EVERY = 0.1, 0.25, 1.0  # m, m/s of moves; s from one push or move to the next
-Load = Callable[[float, RobotDynamics], Array]
-
-
-class LoadedArm(TrialArm):
-    """A simulated arm with a wrench on its tip that is renewed at each physics step.
-
-    Args:
-        robot: its configuration.
-        load: of a time [s] and the dynamics: the wrench (6,) in base axes.
-    """
-
-    def __init__(self, robot: RobotConfig, load: Load) -> None:
-        super().__init__(robot)
-        self._load, self._dynamics, self._tip = load, RobotModel.of(robot), robot.tip
-
-    def sample(self) -> RobotState:
-        state = super().sample()
-        wrench = self._load(state.time, self._dynamics.at(state.q, state.v))
-        self.push(self._tip, wrench[:3], wrench[3:])
-        return state
 
 
 @dataclass(frozen=True)

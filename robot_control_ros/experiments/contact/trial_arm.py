@@ -11,7 +11,7 @@ from ...control.loop import ControlLoop
 from ...control.plant import Plant
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig, load_robot
-from ...robot.model import RobotDynamics
+from ...robot.model import RobotDynamics, RobotModel
 from ...simulation.delayed import DelayedPlant
 from ...simulation.imperfect_plant import ImperfectPlant
 from ...simulation.imperfections import Imperfections, TripLimits, load_imperfections
@@ -23,6 +23,7 @@ ROTOR_INERTIA = 0.1  # kg·m² of each joint, that the figures belong to
 RATE = 500.0  # Hz
 DELAYS = (0.0, 0.002, 0.004)  # s
 IDEAL = ""  # an arm without imperfections
+Load = Callable[[float, RobotDynamics], Array]
 
 
 def trial_robot(name: str, rate: float = RATE, arm: str = IDEAL) -> RobotConfig:
@@ -91,6 +92,25 @@ class TrialArm(MujocoPlant):
         if self._imperfect is not None:
             return self._imperfect
         return DelayedPlant(self, 1.0 / self._step, rate=self._rate, delay=delay)
+
+
+class LoadedArm(TrialArm):
+    """A simulated arm with a wrench on its tip that is renewed at each physics step.
+
+    Args:
+        robot: its configuration.
+        load: of a time [s] and the dynamics: the wrench (6,) in base axes.
+    """
+
+    def __init__(self, robot: RobotConfig, load: Load) -> None:
+        super().__init__(robot)
+        self._load, self._dynamics, self._tip = load, RobotModel.of(robot), robot.tip
+
+    def sample(self) -> RobotState:
+        state = super().sample()
+        wrench = self._load(state.time, self._dynamics.at(state.q, state.v))
+        self.push(self._tip, wrench[:3], wrench[3:])
+        return state
 
 
 def cycles(
