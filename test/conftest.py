@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import signal
 import sys
 
 import numpy as np
@@ -23,6 +24,12 @@ LONGEST = (
     "reproduce_position_domain",
     "dashboard_node",
 )
+
+
+def pytest_configure():
+    """Ctrl-C ends programs here, also where a script started the tests in the background: there a shell ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

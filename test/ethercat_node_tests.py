@@ -38,9 +38,9 @@ from robot_control_ros.robot.model import RobotModel
 ROBOT = load_robot("ur5", "ethercat")
 ENABLED = (Action.RUN, Action.HOLD)
 HOME = np.array(ROBOT.home)
-# Virtual machines stall for some milliseconds; what is tested here isn't how well they keep time.
+# On a busy machine the slaves' watchdogs would end tests of other things; ethercat_oddity_tests.py tests them.
 EMULATED_BUS_TIMEOUTS = {name: float(value) for name, value in pacing.EMULATED_BUS_TIMEOUTS.items()}
-EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "realtime_priority": 0}
+EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "watchdog": 3.0, "realtime_priority": 0}
 
 
 class Bus:
@@ -187,9 +187,14 @@ class TestDrives:
         assert list(drives.states.last.name) == list(ROBOT.joints)
         np.testing.assert_allclose(drives.q, HOME, atol=1e-4)  # some counts of an encoder behind a gear
         count = len(drives.states)
-        ros.until(lambda: len(drives.states) >= count + 500, "500 joint states")
-        stamps = [seconds(message.header.stamp) for message in drives.states.messages[count:]]
-        assert np.median(np.diff(stamps)) == pytest.approx(1e-3, rel=0.2)
+
+        def spacing():
+            """Median of the last 200, of which a busy machine may first hold up some."""
+            stamps = [seconds(message.header.stamp) for message in drives.states.messages[-200:]]
+            return float(np.median(np.diff(stamps)))
+
+        at_rate = lambda: len(drives.states) >= count + 500 and spacing() == pytest.approx(1e-3, rel=0.2)  # noqa: E731
+        ros.until(at_rate, "500 joint states, at the bus's rate")
         assert not drives.status.in_process
         drives.bus_says("disabled")
         ros.until(lambda: len(drives.diagnoses) == 1 + ROBOT.n, "a diagnosis of each drive")

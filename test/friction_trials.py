@@ -1,8 +1,9 @@
 """A UR5e with dry friction in its joints: what the compensation leaves of the error, and what a push does.
 
-``python test/friction_trials.py`` prints the table of docs/controller.md.
+``python test/friction_trials.py`` prints the table of docs/controller.md; arguments are delays in ms.
 """
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,24 +74,28 @@ CASES = {
 }
 
 
-def main():
-    """Print the table: of each column the least and the most over the six directions."""
-    print("| `friction_bound` | error | rotation | motion in 1.4 s | 20 N on | 20 N back |\n|---|---|---|---|---|---|")
-    for name, gains in CASES.items():
-        found = [trial(direction, gains) for direction in DIRECTIONS]
-        back = [trial(direction, gains, back=True) for direction in DIRECTIONS]
-        cells = [
-            f"{min(values):.{digits}f} to {max(values):.{digits}f} {unit}"
-            for values, digits, unit in (
-                ([1e3 * each.error for each in found], 0, "mm"),
-                ([1e3 * each.rotation for each in found], 0, "mrad"),
-                ([1e6 * each.motion for each in found], 1, "µm"),
-                ([1e3 * each.pushed for each in found], 0, "mm"),
-                ([1e3 * each.pushed for each in back], 0, "mm"),
-            )
-        ]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+def main(delays):
+    """Print the table for each delay [s]: of each column the least and the most over the six directions."""
+    for delay in delays:
+        print(f"\n{1e3 * delay:g} ms of delay\n")
+        print("| `friction_bound` | error | rotation | motion in 1.4 s | speed | 20 N on | 20 N back |")
+        print("|---|---|---|---|---|---|---|")
+        for name, gains in CASES.items():
+            found = [trial(direction, gains, delay) for direction in DIRECTIONS]
+            back = [trial(direction, gains, delay, back=True) for direction in DIRECTIONS]
+            cells = [
+                f"{min(values):.{digits}f} to {max(values):.{digits}f} {unit}"
+                for values, digits, unit in (
+                    ([1e3 * each.error for each in found], 0, "mm"),
+                    ([1e3 * each.rotation for each in found], 0, "mrad"),
+                    ([1e6 * each.motion for each in found], 1, "µm"),
+                    ([1e3 * each.speed for each in found], 3, "mm/s"),
+                    ([1e3 * each.pushed for each in found], 0, "mm"),
+                    ([1e3 * each.pushed for each in back], 0, "mm"),
+                )
+            ]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main([1e-3 * float(each) for each in sys.argv[1:]] or [0.002])

@@ -23,7 +23,6 @@ class Terminal:
         self.shown, self._ended = "", False
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # which a worker that runs tests ignores
             os.execve(sys.executable, [sys.executable, *arguments], environment or os.environ)
         self.before = self.modes()
 

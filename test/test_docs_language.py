@@ -89,6 +89,16 @@ def test_files_and_headings_that_a_page_names_exist(page):
         assert not heading or heading in headings(target.read_text(encoding="utf-8")), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_row_of_a_table_has_as_many_cells_as_its_head(page):
+    code = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
+    text = code.sub("", page.read_text(encoding="utf-8"))
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, ruler, *rows = table.splitlines()  # an empty line within a table would make one without a ruler
+        assert re.fullmatch(r"\|(?:[ :-]*-[ :-]*\|)+", ruler), table
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in (ruler, *rows)} == {len(re.findall(r"(?<!\\)\|", head))}
+
+
 def headings(page):
     """The anchors of a page, as GitHub makes them."""
     lines = re.findall(r"^#+ (.*)$", page, re.MULTILINE)

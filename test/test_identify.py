@@ -6,6 +6,20 @@ from functools import cache
 
 import numpy as np
 import pytest
+from identification_trials import (
+    HOME,
+    MODEL,
+    MOVED,
+    ROBOT,
+    SETS,
+    SHARE,
+    STEP,
+    figures,
+    inside,
+    print_table,
+    random_arm,
+    wrong_figures,
+)
 from refusals import refuses
 
 from robot_control_ros.core.errors import ConfigError, HardwareFault
@@ -21,49 +35,14 @@ from robot_control_ros.experiments.identify.running_arm import RunningIdentifica
 from robot_control_ros.experiments.identify.simulated import identify_plan
 from robot_control_ros.experiments.stability.gain_table import gain_table
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfections import (
     CommandLine,
     Imperfections,
-    LoadedFriction,
     ModelErrors,
-    SensorNoise,
-    StateLine,
     load_imperfections,
 )
 
-ROBOT = load_robot("ur5e").at_rate(500.0)
-MODEL = RobotModel.of(ROBOT)
-HOME = np.array(ROBOT.home)
-STEP = 0.0005  # s, of the physics
-LARGE = np.array([1.0, 1.0, 1.0, 0.25, 0.25, 0.25])  # sizes of the joints
-MOVED = ("shoulder_lift_joint", "wrist_1_joint")
-SETS = 20
 SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
-
-
-def random_arm(seed):
-    r = np.random.default_rng(seed)
-    n = ROBOT.n
-    late = STEP * r.integers(0, [7, 3, 7, 3])
-    effort = tuple(r.uniform(0.05, 0.4, n) * LARGE)
-    return Imperfections(
-        name=f"set {seed}",
-        seed=seed,
-        states=StateLine(delay=late[0], jitter=late[1], lost=r.uniform(0.0, 0.02)),
-        commands=CommandLine(delay=late[2], jitter=late[3]),
-        noise=SensorNoise(
-            (r.uniform(1e-5, 5e-5),),
-            (r.uniform(1e-4, 1e-3),),
-            effort,
-            r.uniform(0.1, 0.5),
-            r.uniform(0.005, 0.02),
-        ),
-        friction=LoadedFriction(
-            coulomb=tuple(r.uniform(1.0, 7.0, n) * LARGE), viscous=tuple(r.uniform(1.0, 5.0, n) * LARGE)
-        ),
-        model=ModelErrors(payload_mass=r.uniform(0.5, 3.0), payload_centre=tuple(r.uniform(-0.05, 0.05, 3))),
-    )
 
 
 @cache
@@ -73,39 +52,10 @@ def identified(seed, joints=MOVED):
     return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=STEP)
 
 
-def figures(arm, plan, found, _):
-    """Name, estimate, truth and tolerance of each figure; of joints, those that moved."""
-    moved = sorted({stroke.joint for stroke in plan.strokes})
-    noise, friction = arm.noise, arm.friction
-    coulomb, viscous, effort = (np.array(each) for each in (friction.coulomb, friction.viscous, noise.effort))
-    yield "delay", found.line.delay, arm.commands.delay + arm.commands.jitter / 2.0, 0.0005, ...
-    yield "coulomb", found.coulomb, coulomb, np.maximum(0.1 * coulomb, 0.2), moved
-    yield "viscous", found.viscous, viscous, 0.2 * viscous, moved
-    yield "effort noise", found.line.noise, effort, 0.2 * effort, ...
-    for name, estimate, true in (
-        ("position noise", found.position_noise, noise.position[0]),
-        ("velocity noise", found.velocity_noise, noise.velocity[0]),
-        ("wrench noise", found.wrench_noise, np.array([noise.force, noise.torque])),
-    ):
-        yield name, estimate, np.broadcast_to(true, estimate.value.shape), 0.2 * true, ...
-    if len(moved) > 1:
-        mass = arm.model.payload_mass
-        yield "payload", found.payload_mass, mass, 0.05 * mass, ...
-
-
-def wrong_figures(result):
-    return [
-        (name, estimate.value[kept], np.asarray(true)[kept])
-        for name, estimate, true, tolerance, kept in figures(*result)
-        if not (np.abs(estimate.value - true) <= tolerance)[kept].all()
-    ]
-
-
 @pytest.mark.sim
 def test_one_joint_tells_line_noise_and_friction():
-    result = identified(4, ("elbow_joint",))
-    arm, _, found, _ = result
-    assert wrong_figures(result) == []
+    arm, _, found, _ = identified(4, ("elbow_joint",))
+    assert wrong_figures(figures(arm, ("elbow_joint",), found)) == []
     assert found.effort_kind == "torque"
     assert found.rate == pytest.approx(ROBOT.profile.rate)
     assert found.state_delay == pytest.approx(arm.states.delay, abs=STEP / 2.0)
@@ -136,6 +86,18 @@ def test_the_file_is_read_by_simulation_and_stability(tmp_path, capsys):
     assert "joint_impedance" in capsys.readouterr().out
     assert ROBOT.joints[2] in table(ROBOT, found)
     assert plot(tmp_path / "mine.png", ROBOT, found, recording).stat().st_size > 0
+
+
+@pytest.mark.sim
+def test_offsets_of_the_efforts_are_found_and_change_no_friction(tmp_path):
+    _, plan, found, recording = identified(4, ("elbow_joint",))
+    offset = np.array([2.0, -3.0, 1.8, 0.8, 1.1, -2.1])
+    other = identify(replace(recording, effort=recording.effort + offset), plan, MODEL, ROBOT.profile)
+    assert other.effort_kind == "torque"
+    read = load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, other)))
+    np.testing.assert_allclose(read.effort_offset, found.line.offset.value + offset, atol=0.05)
+    assert other.line.offset.holds(offset).mean() > 0.5
+    np.testing.assert_allclose(other.coulomb.value[2], found.coulomb.value[2], rtol=1e-6)
 
 
 @cache
@@ -186,7 +148,7 @@ def test_what_the_recording_lost_costs_no_accuracy():
         kept[begin : begin + 60] = False  # 0.12 s, longer than a block of a stroke
     part = {name: value[kept] for name, value in vars(recording).items() if isinstance(value, np.ndarray)}
     other = identify(replace(recording, **part), plan, MODEL, ROBOT.profile)
-    assert wrong_figures((arm, plan, other, None)) == []
+    assert wrong_figures(figures(arm, ("elbow_joint",), other)) == []
     assert other.lost > found.lost
 
 
@@ -249,15 +211,13 @@ def test_the_lag_of_positions_is_found_beside_friction_and_offset(lag):
 @pytest.mark.sim
 @pytest.mark.long
 def test_20_random_arms_are_found_within_the_stated_uncertainty():
-    inside = {}
+    sets = []
     for seed in range(SETS):
-        result = identified(seed)
-        assert wrong_figures(result) == [], seed
-        for name, estimate, true, _, kept in figures(*result):
-            inside.setdefault(name, []).extend(np.atleast_1d(estimate.holds(true)[kept]).tolist())
-    shares = {name: float(np.mean(each)) for name, each in inside.items()}
-    print(shares)
-    assert min(shares.values()) >= 18 / SETS, shares
+        arm, _, found, _ = identified(seed)
+        sets.append(figures(arm, MOVED, found))
+        assert wrong_figures(sets[-1]) == [], seed
+    print_table(sets)
+    assert min(inside(sets).values()) >= SHARE
 
 
 @pytest.mark.sim

@@ -18,11 +18,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def python(*arguments):
-    """Run Python in the present folder; the package is this one."""
+def python(*arguments, **more):
+    """Run Python in the present folder, with `more` in its environment; the package is this one."""
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    line = [sys.executable, *arguments]
-    return subprocess.run(line, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False)
+    line, environment = [sys.executable, *arguments], os.environ | {"PYTHONPATH": paths} | more
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.long
@@ -39,10 +39,21 @@ def test_the_line_that_it_prints_runs_the_law_and_its_test_passes(folder, capsys
 
 @pytest.mark.long
 @pytest.mark.sim
+def test_it_passes_what_every_law_must(folder):
+    assert main(["init-law", "hanging_spring"]) == 0
+    law = "hanging_spring:HangingSpring"
+    suite = ("-p", "no:xdist", str(ROOT / "test" / "test_every_law.py"), "-k", "hanging_spring and not long")
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    tested = python("-m", "pytest", "-q", *suite, ROBOT_CONTROL_LAWS=law, PYTHONPATH=path)
+    assert tested.returncode == 0, tested.stdout
+
+
+@pytest.mark.long
+@pytest.mark.sim
 def test_its_test_finds_what_is_wrong(folder):
     assert main(["init-law", "hanging_spring"]) == 0
     law = folder / "hanging_spring.py"
-    law.write_text(law.read_text(encoding="utf-8").replace('"gravity": kin.gravity', '"gravity": 0.5 * kin.gravity'))
+    law.write_text(law.read_text(encoding="utf-8").replace("gains.gravity * kin", "0.5 * kin"))
     assert python("-m", "pytest", "-q", "test_hanging_spring.py").returncode == 1
 
 

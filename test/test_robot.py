@@ -250,7 +250,7 @@ def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(real_time):
         robot.wait(0.1)
         threading.Timer(0.2, interrupt).start()
         with pytest.raises(KeyboardInterrupt):
-            robot.wait_until(lambda state: False)
+            robot.wait_until(lambda state: False, timeout=600.0)
         assert time.monotonic() - begun[0] < 1.0
         robot.wait_until(lambda state: not state.moving, timeout=2.0)
 

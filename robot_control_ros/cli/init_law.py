@@ -35,6 +35,7 @@ class $title:
 
         stiffness: float = gain(200.0, unit="N/m", upper=2000.0, doc="Spring K at the tip; 0 lets go.")
         damping: float = gain(10.0, unit="N·m·s/rad", upper=100.0, doc="Damper D of each joint; 0 lets the arm swing.")
+        gravity: float = gain(True, doc="Compensate gravity; off by itself where the robot does it.")
 
     mode = CommandMode.EFFORT  # what Command holds: n joint torques [N·m]
 
@@ -56,7 +57,11 @@ class $title:
         """
         pull = np.zeros(6)
         pull[:3] = gains.stiffness * (reference.pose[:3, 3] - kin.pose[:3, 3])
-        self.terms = {"spring": kin.jacobian.T @ pull, "damping": -gains.damping * state.v, "gravity": kin.gravity}
+        self.terms = {
+            "spring": kin.jacobian.T @ pull,
+            "damping": -gains.damping * state.v,
+            "gravity": gains.gravity * kin.gravity,
+        }
         return Command(self.mode, sum(self.terms.values()))
 ''')
 

@@ -26,7 +26,7 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
     """Write the arm as imperfections, with the table as comments.
 
     Of a delay under positions, the simulated servo's lag is left out: the simulation adds it. A joint that did not move
-    gets no friction. A payload within its own uncertainty is left out.
+    gets no friction. Payload and offsets of efforts are left out where they are within their own uncertainty.
 
     Raises:
         ConfigError: see :func:`~...core.output_paths.writable_file`.
@@ -66,6 +66,7 @@ def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
         },
         "friction": {name: _positive(each) for name, each in _friction(found).items() if np.isfinite(each.value).any()},
         "model": model,
+        "effort_offset": _numbers(_offset(found)) if _offset(found).any() else [],
     }
     return {key: value for key, value in data.items() if value}
 
@@ -87,6 +88,8 @@ def table(robot: RobotConfig, found: Identification) -> str:
         "rad/s noise": found.velocity_noise,
         "N·m noise": line.noise,
     }
+    if found.effort_kind == "torque":
+        columns["N·m offset"] = line.offset
     for index, joint in enumerate(robot.joints):
         known = ((unit, _one(each, index)) for unit, each in columns.items() if np.isfinite(each.value[index]))
         figures = (f"{_shown(each)} {unit}" for unit, each in known)
@@ -142,6 +145,13 @@ def _friction(found: Identification) -> dict[str, Estimate]:
     return {"coulomb": found.coulomb, "viscous": found.viscous}
 
 
+def _offset(found: Identification) -> Array:
+    """(n,) what is added to the measured torques [N·m]; 0 where efforts are no torques."""
+    offset = found.line.offset
+    sure = (np.abs(offset.value) > offset.half_width) & (found.effort_kind == "torque")
+    return np.where(sure, offset.value, 0.0)
+
+
 def _positive(estimate: Estimate) -> list[float]:
     return _numbers(np.maximum(np.nan_to_num(estimate.value), 0.0))
 
@@ -151,7 +161,8 @@ def _one(estimate: Estimate, index: int) -> Estimate:
 
 
 def _shown(estimate: Estimate, scale: float = 1.0) -> str:
-    return f"{scale * float(estimate.value):.3g} ± {scale * float(estimate.half_width):.2g}"
+    value, width = (round(scale * float(each), PLACES) for each in (estimate.value, estimate.half_width))
+    return f"{value:.3g} ± {width:.2g}"
 
 
 def _number(value: float) -> float:
