@@ -25,6 +25,8 @@ from .spring.compliance_frame import BASE, TANK, ComplianceFrame, PassiveSpring,
 from .terms import critical_damping, damping_gain, damping_ratio_gain, gravity_gain, gravity_torque, is_diagonal, total
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
+HEAVY = 100.0  # kg or kg·m²: where the tip feels heavier in a direction, the matrix turns quickly with the posture
+TURNED = 0.02  # rad, after which it is designed anew there
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
 REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
 
@@ -120,6 +122,7 @@ class Impedance:
         self._frame: ComplianceFrame | None = None  # None: the base
         self._damping = np.zeros((6, 6))
         self._damping_age = np.inf
+        self._designed_at = np.zeros(0)  # q where the tip feels heavy; empty where it doesn't
         self._adopted: object = None
         self._adds_inertia = False
         self._holds_posture = False
@@ -134,7 +137,7 @@ class Impedance:
         if gains is not self._adopted:
             self._adopt(gains, kin)
         self._damping_age += dt
-        if self._damping_age >= DAMPING_PERIOD:
+        if self._damping_age >= DAMPING_PERIOD or (self._designed_at.size and self._has_turned(kin)):
             self._design_damping(kin, gains)
         jacobian_t = kin.jacobian.T
         twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
@@ -179,7 +182,10 @@ class Impedance:
         mobility = jacobian.dot(np.linalg.solve(mass, jacobian.T))
         inertia = np.diag(axes * gains.inertia * axes)
         share = np.eye(6) - inertia.dot(np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility))
-        spring, damper = axes[:, None] * gains.stiffness * axes, _designed_damping(gains, mass, jacobian)
+        spring, damper = (
+            axes[:, None] * gains.stiffness * axes,
+            _designed_damping(gains, _mobility(gains, mass, jacobian)),
+        )
         stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian
@@ -211,14 +217,22 @@ class Impedance:
         self._spring.change(spring)
 
     def _design_damping(self, kin: RobotDynamics, gains: Gains) -> None:
-        """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity."""
-        if self._frame is None:
-            self._damping = _designed_damping(gains, kin.mass, kin.jacobian)
-        else:
-            to_frame = self._frame.map(kin)
-            damping = _designed_damping(gains, kin.mass, to_frame.dot(kin.jacobian))
-            self._damping = to_frame.T.dot(damping).dot(to_frame)
-        self._damping_age = 0.0
+        """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity.
+
+        Near singular postures it is large in one direction. An old direction, that the arm has turned from, gives the
+        torque a saw-tooth with the period of the designs.
+        """
+        to_frame = None if self._frame is None else self._frame.map(kin)
+        mobility = _mobility(gains, kin.mass, kin.jacobian if to_frame is None else to_frame.dot(kin.jacobian))
+        damping = _designed_damping(gains, mobility)
+        self._damping = damping if to_frame is None else to_frame.T.dot(damping).dot(to_frame)
+        light = lapack.dpotrf(mobility - np.eye(6) / HEAVY)[1] == 0 or not gains.damping_ratio.any()
+        self._damping_age, self._designed_at = 0.0, np.zeros(0) if light else kin.q
+
+    def _has_turned(self, kin: RobotDynamics) -> bool:
+        """Whether the joints have left the posture of the last design."""
+        away = kin.q - self._designed_at
+        return bool(away.dot(away) > TURNED**2)
 
     @staticmethod
     def _inertia_force(
@@ -245,15 +259,21 @@ class Impedance:
         return project(torque, rows, kin.mass, 1.0 - gains.axes**2)
 
 
-def _designed_damping(gains: Impedance.Gains, mass: Array, jacobian: Array) -> Array:
+def _mobility(gains: Impedance.Gains, mass: Array, jacobian: Array) -> Array:
+    """J M⁻¹ Jᵀ (6, 6) of the controlled axes, of which none feels heavier than the bound."""
+    axes = gains.axes
+    _, solved, _ = lapack.dposv(mass, jacobian.T)
+    mobility = axes[:, None] * jacobian.dot(solved) * axes  # an axis that is 0 is taken out of it
+    mobility.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
+    return np.asarray(mobility)
+
+
+def _designed_damping(gains: Impedance.Gains, mobility: Array) -> Array:
     """D (6, 6) at a posture."""
     axes = gains.axes
     damping = gains.damping.copy()
     if gains.damping_ratio.any():
-        _, solved, _ = lapack.dposv(mass, jacobian.T)
         stiffness = axes[:, None] * gains.stiffness * axes
-        mobility = axes[:, None] * jacobian.dot(solved) * axes  # an axis that is 0 is taken out of it
-        mobility.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
         damping += critical_damping(stiffness, mobility, gains.damping_ratio)
     return np.asarray(axes[:, None] * damping * axes)
 
