@@ -22,9 +22,9 @@ from ..dashboard.link import Parameter, RequestResult
 from ..nodes.common.controller_client import ControllerClient
 from ..nodes.common.gripper_commands import RosGripper
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
-from ..robot.configuration import RobotConfig, load_robot
+from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
-from ..robot.workcell import MARK
+from ..robot.workcell import arm_namespace
 from .backend import Value
 from .controller_watch import ControllerWatch
 from .recording.topic_recording import record_topics
@@ -49,11 +49,14 @@ class RosBackend:
     def __init__(
         self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
     ) -> None:
-        self.feed = feed = StateFeed()
-        parts = namespace.strip("/") or robot.partition(MARK)[2], controller.strip("/")
+        self.feed, self.gripper = StateFeed(), None
+        feed = self.feed
+        parts = namespace.strip("/") or arm_namespace(robot), controller.strip("/")
         self._name = name = "/" + "/".join(filter(None, parts))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
-        self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
+        self._ros = RosThread(
+            domain, name.rpartition("/")[0], lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}"))
+        )
         self.record_topics = partial(record_topics, self._ros, name)
         entities = self._ros.entities
         self._controller = ControllerClient(self._ros.node, entities, name)
@@ -69,7 +72,9 @@ class RosBackend:
             known = self._controller
             self.config = config = load_robot(known.robot, known.profile, known.prefix)
             self.model = RobotModel.of(config)
-            self.gripper = _gripper(self._ros, config, namespace)
+            if (gripper := config.gripper) is not None:
+                states = config.profile.joint_states
+                self.gripper = self._ros.call(lambda: RosGripper(self._ros.node, entities, gripper, states))
             if robot and load_robot(robot).name != config.name:
                 raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)
         except BaseException:
@@ -222,13 +227,6 @@ def _not_connected(controller: ControllerClient, name: str, node: Node, timeout:
     others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
     text = f"no controller {name} within {timeout:g} s; others: {others}"
     return StaleStateError(text, name=name, bound=found)
-
-
-def _gripper(ros: RosThread, config: RobotConfig, namespace: str) -> RosGripper | None:
-    """What leads the robot's gripper, in the namespace of the controller."""
-    states, place = config.profile.joint_states, f"/{namespace.strip('/')}".rstrip("/")
-    states = states if states.startswith("/") else f"{place}/{states}"
-    return None if config.gripper is None else RosGripper(ros.node, ros.entities, config.gripper, states, place)
 
 
 def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:
