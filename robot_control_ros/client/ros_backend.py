@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.validate_full_topic_name import validate_full_topic_name
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -52,7 +54,7 @@ class RosBackend:
         self.feed, self.gripper = StateFeed(), None
         feed = self.feed
         parts = namespace.strip("/") or arm_namespace(robot), controller.strip("/")
-        self._name = name = "/" + "/".join(filter(None, parts))
+        self._name = name = _checked("/" + "/".join(filter(None, parts)))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
         self._ros = RosThread(
             domain, name.rpartition("/")[0], lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}"))
@@ -91,6 +93,7 @@ class RosBackend:
         return {name: parameter.value for name, parameter in self._controller.parameters.items()}
 
     def advance(self, seen: Snapshot | None, limit: float) -> None:
+        self._check_thread()
         self.feed.wait(seen, limit)
 
     def move_to(self, pose: Array) -> float:
@@ -113,7 +116,7 @@ class RosBackend:
         self._trigger("hold")
 
     def interrupt(self) -> None:
-        if self._triggers["hold"].service_is_ready():
+        if self._ros.runs and self._triggers["hold"].service_is_ready():
             self._triggers["hold"].call_async(Trigger.Request())
 
     def set_parameters(self, values: Mapping[str, Value]) -> None:
@@ -156,6 +159,7 @@ class RosBackend:
         """
         for _ in range(ATTEMPTS):
             results: list[RequestResult] = []
+            self._check_alive()
             request(results.append)
             while not results:
                 self._check_alive()
@@ -190,8 +194,15 @@ class RosBackend:
         return float(data["time"])
 
     def _check_alive(self) -> None:
-        if self._watch.lost or self._ros.closed:
+        self._check_thread()
+        if self._watch.lost:
             self.feed.check(self.feed.faults)
+
+    def _check_thread(self) -> None:
+        """Raise a fault where nothing comes in any more."""
+        if not self._ros.runs:
+            self.feed.check(self.feed.faults)
+            raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
 
     def _on_reply(self, message: DiagnosticStatus) -> None:
         key = tuple(json.loads(next(item.value for item in message.values if item.key == "stamp")))
@@ -213,6 +224,15 @@ class RosBackend:
             if time.monotonic() > end:
                 raise _not_connected(self._controller, self._name, self._ros.node, timeout)
             time.sleep(CONNECT_POLL)
+
+
+def _checked(name: str) -> str:
+    """A full name of a node; ConfigError where ROS allows no such name."""
+    try:
+        validate_full_topic_name(name)
+    except InvalidTopicNameException as error:
+        raise ConfigError(f"controller {name!r}: {error}", name="controller", value=name) from error
+    return name
 
 
 def _not_connected(controller: ControllerClient, name: str, node: Node, timeout: float) -> RobotControlError:

@@ -55,6 +55,11 @@ class RosThread:
         """Begin to spin."""
         self._thread.start()
 
+    @property
+    def runs(self) -> bool:
+        """Whether it spins; a forked process has no thread of its parent's."""
+        return self._thread.is_alive() and not self.closed
+
     def call(self, action: Callable[[], _T]) -> _T:
         """Do something in the thread, where entities may come and go while it spins.
 
