@@ -90,9 +90,25 @@ def test_a_robot_has_a_gripper_by_its_name_or_by_its_file(tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(f"extends: ur5e\nname: own\ngripper: {NAME}\n")
     assert load_robot(str(path)).gripper == GRIPPER
+    (tmp_path / "claw.yaml").write_text(
+        (GRIPPER.urdf_path.parents[2] / "config/grippers/robotiq_2f85.yaml").read_text()
+    )
+    path.write_text("extends: ur5e\nname: own\ngripper: claw.yaml\n")  # beside the robot's file
+    assert load_robot(str(path)).gripper.joint == GRIPPER.joint
     with pytest.raises(ConfigError) as refused:
         load_robot("ur5+claw")
     assert (refused.value.name, refused.value.bound) == ("gripper", tuple(config_names("grippers")))
+
+
+def test_an_arm_of_a_work_cell_has_a_gripper_by_its_name_or_in_its_file(tmp_path):
+    assert split_gripper("two_ur5e#left+x") == ("two_ur5e#left", "x")
+    path = tmp_path / "cell.yaml"
+    path.write_text(f"arms:\n  one: {{ extends: ur5e, gripper: {NAME} }}\n  two: {{ extends: gen3 }}\n")
+    one = load_robot(f"{path}#one")
+    assert (one.gripper.joint, one.tip, one.flange) == (f"one_{GRIPPER.joint}", f"one_{GRIPPER.tip}", "one_tool0")
+    assert one.gripper.controller == GRIPPER.controller  # that has no prefix: it is in the arm's namespace
+    assert load_robot(f"{path}#two").gripper is None
+    assert load_robot(f"{path}#two+{NAME}").gripper.joint == f"two_{GRIPPER.joint}"
 
 
 # --- mass ---
@@ -115,6 +131,19 @@ def test_the_model_has_the_weight_of_the_gripper_and_the_tip_is_between_the_fing
     in_base.update(q, np.zeros(6))
     sensor = in_base.frame_pose(BARE.wrench_frame)
     np.testing.assert_allclose((sensor @ [*wrench["payload_center"], 1.0])[:3], bare.pose[:3, 3] + lever, atol=1e-12)
+
+
+def test_a_prefix_of_a_gripper_changes_no_number():
+    other = load_robot(f"ur5e+{NAME}", prefix="l_")
+    q, v = np.array(BARE.home) + 0.2, np.full(6, 0.1)
+    one, two = RobotModel.of(EQUIPPED), RobotModel.of(other)
+    np.testing.assert_array_equal(one.bias(q, v), two.bias(q, v))
+    np.testing.assert_array_equal(one.at(q).pose, two.at(q).pose)
+    assert other.profile.wrench == EQUIPPED.profile.wrench
+    assert [each.name for each in other.gripper.joints] == [f"l_{each.name}" for each in GRIPPER.joints]
+    poses, moved = FingerModel(GRIPPER).poses(0.3), FingerModel(other.gripper).poses(0.3)
+    for link, pose in poses.items():
+        np.testing.assert_array_equal(moved[link if link == "world" else f"l_{link}"], pose)
 
 
 def test_a_robot_that_compensates_gravity_itself_is_told_the_payload_elsewhere():
@@ -203,6 +232,23 @@ def test_the_wrench_is_without_the_gripper_and_the_fingers_go_where_they_are_sen
         robot.gripper.close(force=300.0)
     with pytest.raises(ConfigError):
         robot.gripper.move(0.2)
+
+
+@pytest.mark.sim
+def test_the_grippers_of_two_arms_in_one_world_move_each_by_its_own_commands():
+    pytest.importorskip("mujoco")
+    from robot_control_ros.simulation import mujoco_plant
+
+    left, right = mujoco_plant.arms_in_one_world([load_robot(f"two_ur5e#{arm}+{NAME}") for arm in ("left", "right")])
+    single = mujoco_plant.MujocoPlant(EQUIPPED)
+    for gripper in (left.gripper, single.gripper):
+        gripper.command(gripper.config.position(0.03), 40.0)
+    for _ in range(200):
+        left.advance()
+        single.advance()
+    assert right.gripper.grip.width == pytest.approx(0.085, abs=1e-4)
+    assert left.gripper.grip.width == pytest.approx(single.gripper.grip.width, abs=1e-6)
+    assert single.gripper.grip.width == pytest.approx(0.03, abs=5e-4)
 
 
 @pytest.mark.sim

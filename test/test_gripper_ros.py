@@ -186,16 +186,17 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
 
 
 @pytest.mark.long
-def test_the_shell_opens_closes_and_moves_the_fingers(tmp_path):
+@pytest.mark.parametrize("arm", ["", "left"])
+def test_the_shell_opens_closes_and_moves_the_fingers(tmp_path, arm):
     with Ros(tmp_path) as ros:
-        ros.start("simulator", {"robot": NAME, "pacing": "lockstep"})
-        ros.start("controller", {"robot": NAME, "autostart": True, "use_sim_time": True})
+        given = {"robot": NAME, "prefix": f"{arm}_"} if arm else {"robot": NAME}
+        ros.start("simulator", {**given, "pacing": "lockstep"}, namespace=arm)
+        ros.start("controller", {**given, "autostart": True, "use_sim_time": True}, namespace=arm)
 
         def run(*arguments, status=0):
             command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
-            done = subprocess.run(
-                [*command, "--lost-after", str(SLOW)], env=ros.environment, capture_output=True, text=True, check=False
-            )
+            command += ["--lost-after", str(SLOW), "--namespace", arm]
+            done = subprocess.run(command, env=ros.environment, capture_output=True, text=True, check=False)
             assert done.returncode == status, done.stderr
             return done.stdout + done.stderr
 

@@ -1,14 +1,18 @@
 """Robot on a controller and a simulator in processes of their own: the same script, refusals, Ctrl-C, a killed one."""
 
 import math
+import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import threads
 from robot_trials import page_script, run_notebook
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
@@ -22,6 +26,7 @@ from robot_control_ros.nodes.common.messages import fill_vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
+GROWTH = 5.0  # MB of memory in a soak
 
 
 def start(ros, namespace="", **parameters):
@@ -236,18 +241,19 @@ def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
 
 
 @pytest.mark.long
-def test_a_soak_of_gains_and_moves_leaves_nothing_behind(robot):
-    soak(robot, changes=10_000, moves=1_000)
+def test_a_soak_of_gains_and_moves_leaves_nothing_behind(robot, ros):
+    soak(robot, ros, changes=10_000, moves=1_000)
 
 
 @pytest.mark.long
-def test_a_short_soak_of_gains_and_moves_leaves_nothing_behind(robot):
-    soak(robot, changes=60, moves=4)
+def test_a_short_soak_of_gains_and_moves_leaves_nothing_behind(robot, ros):
+    soak(robot, ros, changes=60, moves=4)
 
 
-def soak(robot, changes, moves):
-    """Threads and memory don't grow after a first tenth; every change arrives."""
-    home, kept = robot.state.reference_pose, []
+def soak(robot, ros, changes, moves):
+    """Threads, files and memory of no process grow after a first tenth; every change arrives."""
+    home, kept, began = robot.state.reference_pose, [], time.monotonic()
+    processes = {"client": os.getpid(), **{each.process.args[2]: each.process.pid for each in ros.children}}
     for k in range(changes):
         robot.set_gains(stiffness=500.0 + k % 7)
         assert robot.gains["stiffness"][0] == 500.0 + k % 7
@@ -255,16 +261,22 @@ def soak(robot, changes, moves):
             target = home.copy()
             target[2, 3] += 0.005 * (k // (changes // moves) % 2)
             robot.move_to(target, timeout=SLOW)
-        if k % (changes // 10) == 0:
-            kept.append((threading.active_count(), resident_memory()))
-    threads, memory = np.array(kept).T
-    assert (threads[1:] == threads[1]).all()
-    assert memory[-1] - memory[1] < 20.0  # MB
+        if (k + 1) % (changes // 10) == 0:
+            kept.append([footprint(number) for number in processes.values()])
+            print(f"{time.monotonic() - began:.0f} s, {robot.time:.0f} s of the robot, {k + 1} changes")
+    for name, figures in zip(processes, np.swapaxes(kept, 0, 1), strict=True):
+        memory, running, files = figures.T
+        print(f"{name}: memory {memory.round(1)} MB, threads {running}, files {files}")
+        assert (running[1:] == running[1]).all()
+        assert (files[1:] == files[1]).all()
+        assert memory[-1] - memory[1] < GROWTH
 
 
-def resident_memory():
-    with open("/proc/self/status") as status:
-        return int(next(line for line in status if line.startswith("VmRSS")).split()[1]) / 1024.0
+def footprint(number):
+    """Resident memory [MB], threads and open files of a process."""
+    status = Path(f"/proc/{number}/status").read_text()
+    memory = int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024.0
+    return memory, len(threads(number)), len(os.listdir(f"/proc/{number}/fd"))
 
 
 @pytest.mark.alone

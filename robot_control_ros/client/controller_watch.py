@@ -40,7 +40,7 @@ class ControllerWatch:
     ) -> None:
         self.lost = False
         self._controller, self._name, self._feed, self._lost_after = controller, name, feed, lost_after
-        self._fault = ""
+        self._fault, self._states = "", 0  # states since it was lost
         self._looked_at = self._stalled_at = time.monotonic()
         entities.subscription(Float64MultiArray, f"{name}/state", self._on_state)
         entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED)
@@ -49,6 +49,7 @@ class ControllerWatch:
 
     def _on_state(self, message: Float64MultiArray) -> None:
         self._controller.on_telemetry()
+        self._states += 1
         self._feed.put(Snapshot.of(read_blocks(message)))
 
     def _on_fault(self, message: String) -> None:
@@ -60,18 +61,21 @@ class ControllerWatch:
         self._feed.touch(read_contact(message))
 
     def _look(self) -> None:
-        """See whether it is there; a time in which this process was held up doesn't count."""
+        """See whether it is there; a time in which this process was held up doesn't count.
+
+        One that was lost is there again when its gains are known, and it sends states or says why it doesn't.
+        """
         now, before = time.monotonic(), self._looked_at
         self._looked_at = now
         if now - before > CHECK_PERIOD + STALLED:
             self._stalled_at = now
         silence = min(self._controller.silence, now - self._stalled_at)
         if silence > self._lost_after and not self.lost:
-            self.lost = True
+            self.lost, self._states = True, 0
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
             self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
-        elif silence < self._lost_after and self.lost and self._controller.answers:
-            self.lost = False
+        elif silence < self._lost_after and self.lost and self._controller.known and (self._fault or self._states):
+            self.lost = False  # and what is known of it isn't of the process before it
             self._report_fault()
 
     def _report_fault(self) -> None:

@@ -28,6 +28,7 @@ from .state_recording import StateRecording
 from .user_callbacks import Callbacks
 from .waiting import held_on_interrupt, wait_for
 
+MAX_DOMAIN = 232  # of ROS: beyond it Fast DDS ends the process
 LOST_AFTER = 0.4  # s; a call then ends within 0.5 s
 
 
@@ -74,7 +75,7 @@ class Robot(RobotReadings):
         self._callbacks = Callbacks(backend.concurrent)
         self._recording = StateRecording()
         self._files: list[McapRecording] = []
-        self.close = weakref.finalize(self, _close, backend, self._callbacks, self._files)
+        self.close = weakref.finalize(self, _close, os.getpid(), backend, self._callbacks, self._files)
         backend.feed.listeners += [self._recording.take, self._callbacks.take]
 
     @classmethod
@@ -282,6 +283,8 @@ def _over_ros(
     """A controller over ROS; wheels of ROS find their parts by a variable that nobody sets."""
     if find_spec("rclpy") is None:
         raise missing_extra("a running robot", "rclpy", "ros")
+    if domain is not None and domain not in range(MAX_DOMAIN + 1):
+        raise refused("domain", domain, f"must be a whole number from 0 to {MAX_DOMAIN}", (0, MAX_DOMAIN))
     if path := environment().get("AMENT_PREFIX_PATH"):
         os.environ["AMENT_PREFIX_PATH"] = path
     from .ros_backend import RosBackend
@@ -289,7 +292,9 @@ def _over_ros(
     return RosBackend(name, namespace, controller, domain, timeout, lost_after)
 
 
-def _close(backend: RobotBackend, callbacks: Callbacks, files: list[McapRecording]) -> None:
+def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: list[McapRecording]) -> None:
+    if process != os.getpid():
+        return  # a forked process ends: the robot is its parent's
     callbacks.close()
     try:
         for each in tuple(files):

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.validate_full_topic_name import validate_full_topic_name
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -22,9 +24,9 @@ from ..dashboard.link import Parameter, RequestResult
 from ..nodes.common.controller_client import ControllerClient
 from ..nodes.common.gripper_commands import RosGripper
 from ..nodes.common.messages import fill_pose, fill_twist, numbers
-from ..robot.configuration import RobotConfig, load_robot
+from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
-from ..robot.workcell import MARK
+from ..robot.workcell import arm_namespace
 from .backend import Value
 from .controller_watch import ControllerWatch
 from .recording.topic_recording import record_topics
@@ -49,11 +51,14 @@ class RosBackend:
     def __init__(
         self, robot: str, namespace: str, controller: str, domain: int | None, timeout: float, lost_after: float
     ) -> None:
-        self.feed = feed = StateFeed()
-        parts = namespace.strip("/") or robot.partition(MARK)[2], controller.strip("/")
-        self._name = name = "/" + "/".join(filter(None, parts))
+        self.feed, self.gripper = StateFeed(), None
+        feed = self.feed
+        parts = namespace.strip("/") or arm_namespace(robot), controller.strip("/")
+        self._name = name = _checked("/" + "/".join(filter(None, parts)))
         self._replies: dict[tuple[int, ...], DiagnosticStatus | None] = {}  # by stamp, of targets that wait for one
-        self._ros = RosThread(domain, lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}")))
+        self._ros = RosThread(
+            domain, name.rpartition("/")[0], lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}"))
+        )
         self.record_topics = partial(record_topics, self._ros, name)
         entities = self._ros.entities
         self._controller = ControllerClient(self._ros.node, entities, name)
@@ -69,7 +74,9 @@ class RosBackend:
             known = self._controller
             self.config = config = load_robot(known.robot, known.profile, known.prefix)
             self.model = RobotModel.of(config)
-            self.gripper = _gripper(self._ros, config, namespace)
+            if (gripper := config.gripper) is not None:
+                states = config.profile.joint_states
+                self.gripper = self._ros.call(lambda: RosGripper(self._ros.node, entities, gripper, states))
             if robot and load_robot(robot).name != config.name:
                 raise refused("robot", robot, f"controller {name} controls {config.name!r}", config.name)
         except BaseException:
@@ -86,6 +93,7 @@ class RosBackend:
         return {name: parameter.value for name, parameter in self._controller.parameters.items()}
 
     def advance(self, seen: Snapshot | None, limit: float) -> None:
+        self._check_thread()
         self.feed.wait(seen, limit)
 
     def move_to(self, pose: Array) -> float:
@@ -108,7 +116,7 @@ class RosBackend:
         self._trigger("hold")
 
     def interrupt(self) -> None:
-        if self._triggers["hold"].service_is_ready():
+        if self._ros.runs and self._triggers["hold"].service_is_ready():
             self._triggers["hold"].call_async(Trigger.Request())
 
     def set_parameters(self, values: Mapping[str, Value]) -> None:
@@ -151,6 +159,7 @@ class RosBackend:
         """
         for _ in range(ATTEMPTS):
             results: list[RequestResult] = []
+            self._check_alive()
             request(results.append)
             while not results:
                 self._check_alive()
@@ -185,8 +194,15 @@ class RosBackend:
         return float(data["time"])
 
     def _check_alive(self) -> None:
-        if self._watch.lost or self._ros.closed:
+        self._check_thread()
+        if self._watch.lost:
             self.feed.check(self.feed.faults)
+
+    def _check_thread(self) -> None:
+        """Raise a fault where nothing comes in any more."""
+        if not self._ros.runs:
+            self.feed.check(self.feed.faults)
+            raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
 
     def _on_reply(self, message: DiagnosticStatus) -> None:
         key = tuple(json.loads(next(item.value for item in message.values if item.key == "stamp")))
@@ -210,6 +226,15 @@ class RosBackend:
             time.sleep(CONNECT_POLL)
 
 
+def _checked(name: str) -> str:
+    """A full name of a node; ConfigError where ROS allows no such name."""
+    try:
+        validate_full_topic_name(name)
+    except InvalidTopicNameException as error:
+        raise ConfigError(f"controller {name!r}: {error}", name="controller", value=name) from error
+    return name
+
+
 def _not_connected(controller: ControllerClient, name: str, node: Node, timeout: float) -> RobotControlError:
     """Why there is no controller of a name; names the others."""
     if controller.answers and controller.lifecycle != "active":
@@ -222,13 +247,6 @@ def _not_connected(controller: ControllerClient, name: str, node: Node, timeout:
     others = ", ".join(found) or "none; is it in this ROS_DOMAIN_ID?"
     text = f"no controller {name} within {timeout:g} s; others: {others}"
     return StaleStateError(text, name=name, bound=found)
-
-
-def _gripper(ros: RosThread, config: RobotConfig, namespace: str) -> RosGripper | None:
-    """What leads the robot's gripper, in the namespace of the controller."""
-    states, place = config.profile.joint_states, f"/{namespace.strip('/')}".rstrip("/")
-    states = states if states.startswith("/") else f"{place}/{states}"
-    return None if config.gripper is None else RosGripper(ros.node, ros.entities, config.gripper, states, place)
 
 
 def _refusal(reason: str, values: Mapping[str, Value], known: Mapping[str, Parameter]) -> ConfigError:

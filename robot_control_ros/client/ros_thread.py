@@ -26,6 +26,7 @@ class RosThread:
 
     Args:
         domain: of ROS; None takes ROS_DOMAIN_ID.
+        namespace: of the node, so that relative names are in it.
         on_error: is called where the thread can't go on.
 
     Attributes:
@@ -33,12 +34,13 @@ class RosThread:
         closed: whether :meth:`close` was called.
     """
 
-    def __init__(self, domain: int | None, on_error: Callable[[Exception], None]) -> None:
+    def __init__(self, domain: int | None, namespace: str, on_error: Callable[[Exception], None]) -> None:
         leave_shared_memory()
         self._context, self._on_error = rclpy.Context(), on_error
         rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node(
             f"robot_client_{os.getpid()}_{next(_numbers)}",
+            namespace=namespace,
             context=self._context,
             use_global_arguments=False,
             start_parameter_services=False,
@@ -52,6 +54,11 @@ class RosThread:
     def start(self) -> None:
         """Begin to spin."""
         self._thread.start()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it spins; a forked process has no thread of its parent's."""
+        return self._thread.is_alive() and not self.closed
 
     def call(self, action: Callable[[], _T]) -> _T:
         """Do something in the thread, where entities may come and go while it spins.

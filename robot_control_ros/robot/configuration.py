@@ -146,18 +146,16 @@ class RobotConfig:
             text = self.urdf_path.read_text(encoding="utf-8")
         except OSError as error:
             raise ConfigError(f"robot {self.name}: can't read urdf {self.urdf_path}: {error}") from error
-        if self.gripper is not None:
-            text = self.gripper.mounted(text, self.flange)
-        return place_description(text, self.prefix, self.mount)
+        text = place_description(text, self.prefix, self.mount)
+        return text if self.gripper is None else self.gripper.mounted(text, self.flange)
 
     def with_gripper(self, gripper: GripperConfig) -> RobotConfig:
-        """The same with a gripper on its tip.
+        """The same with a gripper on its tip, whose joints and frames get the robot's prefix.
 
         The weight of the gripper is taken out of the wrench of a sensor. A robot that compensates gravity itself must
         be told the payload; then its sensor's wrench is without it, too.
         """
-        if self.prefix:
-            raise refused("prefix", self.prefix, "must be empty: a gripper's joints have none")
+        gripper = gripper.with_prefix(self.prefix)
         robot = replace(self, gripper=gripper, flange=self.tip, tip=gripper.tip)
         if self.profile.gravity_by_robot or "payload_mass" in self.profile.wrench:
             return robot
@@ -180,7 +178,8 @@ class RobotConfig:
 def split_gripper(name: str) -> tuple[str, str]:
     """The names of robot and gripper in ``robot+gripper``; the second is empty where there is none."""
     robot, plus, gripper = name.rpartition("+")
-    return (robot, gripper) if plus and (robot in robot_names() or robot.endswith((".yaml", ".yml"))) else (name, "")
+    known = plus and (MARK in robot or robot in robot_names() or robot.endswith((".yaml", ".yml")))
+    return (robot, gripper) if known else (name, "")
 
 
 def equipped(robot: str, gripper: str) -> str:
@@ -227,8 +226,10 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
     with errors_at(where):
         values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent for path in paths])
         robot = RobotConfig(**values)
-        gripper = gripper or robot.gripper_name
-        return robot if not gripper else robot.with_gripper(load_gripper(gripper))
+        if gripper:
+            return robot.with_gripper(load_gripper(gripper))
+        beside = [path.parent for path in paths if (path.parent / robot.gripper_name).is_file()]
+        return robot.with_gripper(load_gripper(robot.gripper_name, *beside[:1])) if robot.gripper_name else robot
 
 
 def _read(name: str, place: Path | None) -> tuple[Path, Any]:

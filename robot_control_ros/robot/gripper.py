@@ -7,7 +7,7 @@ the robot's: a law never sees them. Commands are a position of the driven joint 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.errors import ConfigError, ModelError, refused, unknown
 from ..core.types import Array
-from .description import end_link, origin_pose, root_link
+from .description import end_link, origin_pose, place_description, prefixed, root_link
 from .files import found_urdf, read_config
 from .schema import SOME, entry, errors_at, read_entries
 
@@ -162,6 +162,11 @@ class GripperConfig:
     def root(self) -> str:
         """The link that is mounted on the robot."""
         return root_link(self._tree)
+
+    def with_prefix(self, prefix: str) -> GripperConfig:
+        """The same on a robot whose joints and frames have a prefix; the gripper's controller has none."""
+        text = place_description(self.text, prefix, ())
+        return replace(self, joint=prefixed(self.joint, prefix), tip=prefixed(self.tip, prefix), text=text)
 
     def mounted(self, urdf: str, flange: str) -> str:
         """A robot description (its text) with the gripper on the link `flange`."""

@@ -64,6 +64,11 @@ def read_arm(name: str, beside: Path | None) -> tuple[Path, dict[str, Any]]:
     return path.with_name(f"{path.name}{MARK}{arm}"), {"prefix": f"{arm}_", **cell.arms[arm]}
 
 
+def arm_namespace(robot: str) -> str:
+    """The namespace of the robot `<work cell>#<arm>`, with a gripper or without; empty for other robots."""
+    return robot.partition(MARK)[2].partition("+")[0]
+
+
 def _read(name: str, beside: Path | None) -> tuple[Path, Workcell]:
     path, data = read_config("workcell", name, beside=beside)
     return path, read(Workcell, data, str(path))

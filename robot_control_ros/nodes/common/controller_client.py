@@ -131,6 +131,11 @@ class ControllerClient:
         """Whether it has shown a sign of life lately."""
         return time.monotonic() - self._answered_at < SILENT
 
+    @property
+    def known(self) -> bool:
+        """Whether it answers, and its law and gains are those of the process that does."""
+        return self._known and self.answers
+
     def on_telemetry(self) -> None:
         """Telemetry is a sign of life, and of an active controller."""
         self._telemetry = self._answered_at = time.monotonic()

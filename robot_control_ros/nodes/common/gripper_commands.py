@@ -27,18 +27,15 @@ class RosGripper:
     """See :class:`~....robot.gripper.Fingers`.
 
     Args:
-        node, entities: what it is made on.
+        node, entities: what it is made on; the gripper's controller is in the namespace of the node.
         gripper: its configuration.
         joint_states: topic that has the driven joint.
-        namespace: of the gripper's controller, absolute; empty takes the node's.
     """
 
-    def __init__(
-        self, node: Node, entities: Entities, gripper: GripperConfig, joint_states: str, namespace: str = ""
-    ) -> None:
+    def __init__(self, node: Node, entities: Entities, gripper: GripperConfig, joint_states: str) -> None:
         self.config, self.refusal = gripper, ""
         self._monitor = GripMonitor(gripper)
-        name = f"{namespace}/{gripper.controller}" if namespace else gripper.controller
+        name = gripper.controller
         self._commands = entities.publisher(Float64MultiArray, f"{name}/commands")
         self._action: Any = None
         if (kind := action_type(gripper)) is not None:

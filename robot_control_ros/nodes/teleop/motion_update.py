@@ -20,6 +20,7 @@ from ..common.messages import vector
 # aic_control_interfaces/msg/TrajectoryGenerationMode; frames and meanings: docs/aic_controller.md of intrinsic-dev/aic
 VELOCITY, POSITION = 1, 2
 TIP_FRAME = "gripper/tcp"
+MAX_FEEDBACK = 0.95  # as the message's comment has it
 GAINS = ["stiffness", "damping"]
 WHERE = "motion update: "
 
@@ -58,8 +59,12 @@ class MotionUpdateInput:
         mode, frame_id = message.trajectory_generation_mode.mode, message.header.frame_id
         if mode not in (VELOCITY, POSITION):
             raise refused("mode", mode, "must be 1 (velocity) or 2 (position)", (VELOCITY, POSITION), where=WHERE)
-        if np.any(message.wrench_feedback_gains_at_tip):
-            self._logger.warning("wrench_feedback_gains_at_tip are not used: see law force_control", once=True)
+        feedback = np.asarray(message.wrench_feedback_gains_at_tip)
+        if not np.all((feedback >= 0.0) & (feedback <= MAX_FEEDBACK)):
+            rule = f"must be within [0, {MAX_FEEDBACK}]"
+            raise refused("wrench_feedback_gains_at_tip", feedback.tolist(), rule, (0.0, MAX_FEEDBACK), where=WHERE)
+        if feedback.any():
+            self._logger.warning("wrench_feedback_gains_at_tip are not used: see docs/teleop.md", once=True)
         self._set_gains([*map(float, message.target_stiffness), *map(float, message.target_damping)])
         self._push(message.feedforward_wrench_at_tip)
         frame = self._tip if frame_id == TIP_FRAME else frame_id

@@ -14,7 +14,7 @@ from ....core.errors import ConfigError, refused, unknown
 from ...common.entities import Entities
 from ...common.messages import seconds
 
-LENGTHS = 1, 6, 36  # numbers of one gain
+LENGTHS = 1, 6, 36  # numbers of one gain, or one for each joint
 
 
 class DueGains(NamedTuple):
@@ -28,7 +28,7 @@ class ImpedanceTargets:
     """Subscribes to ``~/target_impedance``: gains of the running law along the tip's trajectory.
 
     `joint_names` of the message are names of gains, such as stiffness and damping_ratio. Each point has as many numbers
-    for each of them: 1, 6 or 36. Its `header.frame_id` is the gain `frame`; empty leaves that as it is.
+    for each of them: 1, 6, 36, or one for each joint. Its `header.frame_id` is the gain `frame`; empty leaves that as it is.
 
     The values become parameters of the node when they are due: `stream.delay` after their times, as the poses of
     ``~/tip_trajectory``. A newer message takes the place of what isn't due yet.
@@ -85,9 +85,10 @@ class ImpedanceTargets:
             if name not in gains:
                 raise unknown("gain", name, gains)
         each = len(numbers) // max(len(names), 1)
-        if each not in LENGTHS or each * len(names) != len(numbers):
-            rule = f"must be 1, 6 or 36 for each of {', '.join(names)}"
-            raise refused("numbers of a point", len(numbers), rule, LENGTHS, where="target impedance: ")
+        lengths = tuple(sorted({*LENGTHS, self._loop.robot.n}))
+        if each not in lengths or each * len(names) != len(numbers):
+            rule = f"must be {', '.join(map(str, lengths))} for each of {', '.join(names)}"
+            raise refused("numbers of a point", len(numbers), rule, lengths, where="target impedance: ")
         parts = (numbers[i * each : (i + 1) * each] for i in range(len(names)))
         return {name: part[0] if each == 1 else part for name, part in zip(names, parts, strict=True)}
 
