@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import wraps
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
@@ -33,12 +34,21 @@ def in_namespace(node: Node, name: str) -> str:
 
 
 class Entities:
-    """What one part of a node has created; close() takes all of it back, last first; on_close() adds an action."""
+    """What one part of a node has created; close() takes all of it back, last first; on_close() adds an action.
+
+    An executor that works through what is ready still calls what was destroyed meanwhile. After close() that does
+    nothing.
+    """
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self._created = ExitStack()
-        self.on_close, self.close = self._created.callback, self._created.close
+        self._created, self._closed = ExitStack(), False
+        self.on_close = self._created.callback
+
+    def close(self) -> None:
+        """Take everything back."""
+        self._closed = True
+        self._created.close()
 
     def publisher(self, kind: type, topic: str, qos: QoSProfile | int = COMMAND_QOS) -> Any:
         """A publisher: reliable, depth 1."""
@@ -49,7 +59,9 @@ class Entities:
         self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
     ) -> Any:
         """A subscription: best effort, depth 1; a raw one gets serialised messages."""
-        made = self.node.create_subscription(kind, topic, callback, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw)
+        made = self.node.create_subscription(
+            kind, topic, self._until_closed(callback), qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw
+        )
         return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
@@ -80,7 +92,16 @@ class Entities:
 
     def timer(self, period: float, callback: Callable[[], Any]) -> None:
         """A timer on the steady clock."""
-        self._kept(self.node.create_timer(period, callback, clock=steady_clock()), self.node.destroy_timer)
+        timer = self.node.create_timer(period, self._until_closed(callback), clock=steady_clock())
+        self._kept(timer, self.node.destroy_timer)
+
+    def _until_closed(self, callback: Callable[..., Any]) -> Callable[..., None]:
+        @wraps(callback)  # rclpy reads its signature
+        def call(*message: Any) -> None:
+            if not self._closed:
+                callback(*message)
+
+        return call
 
     def _kept(self, made: Any, destroy: Callable[[Any], object]) -> Any:
         self.on_close(destroy, made)
