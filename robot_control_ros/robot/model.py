@@ -226,8 +226,10 @@ class RobotModel:
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """M(q) a + C(q, v) v + g(q), (n,) [N·m]: the torques of a motion, without friction."""
+        torque: Array  # new, each time
         if self._plain:
-            return pin.rnea(self._model, self._aside, q, v, a)  # new, each time
+            torque = pin.rnea(self._model, self._aside, q, v, a)
+            return torque
         x, w, b = self._configuration(q), self._velocity(v), self._velocity(a)
         torque = pin.rnea(self._model, self._aside, x, w, b)
         return torque if self._order is None else torque[self._order]

@@ -202,4 +202,4 @@ def _loop_work(rng: np.random.Generator) -> float:
         return float(spring.gradient(sizes * np.sin(s + phases)).dot(sizes * np.cos(s + phases)))
 
     ends = np.linspace(0.0, 2.0 * np.pi, PIECES + 1)  # in a whole turn quad may miss where a bound begins to act
-    return abs(sum(quad(power, *piece, epsabs=1e-12, epsrel=0.0)[0] for piece in pairwise(ends)))
+    return float(abs(sum(quad(power, *piece, epsabs=1e-12, epsrel=0.0)[0] for piece in pairwise(ends))))

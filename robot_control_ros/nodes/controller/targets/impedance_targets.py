@@ -28,7 +28,8 @@ class ImpedanceTargets:
     """Subscribes to ``~/target_impedance``: gains of the running law along the tip's trajectory.
 
     `joint_names` of the message are names of gains, such as stiffness and damping_ratio. Each point has as many numbers
-    for each of them: 1, 6, 36, or one for each joint. Its `header.frame_id` is the gain `frame`; empty leaves that as it is.
+    for each of them: 1, 6, 36, or one for each joint. Its `header.frame_id` is the gain `frame`; empty leaves that as
+    it is.
 
     The values become parameters of the node when they are due: `stream.delay` after their times, as the poses of
     ``~/tip_trajectory``. A newer message takes the place of what isn't due yet.
