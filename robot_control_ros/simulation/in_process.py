@@ -198,10 +198,10 @@ def _sample(
     plant: MujocoPlant, loop: ControlLoop, state: RobotState, kin: RobotDynamics, command: Command
 ) -> LogSample:
     contact = None if plant.scene is None else plant.contact_wrench()
-    report, tip = loop.report(), (kin.pose, loop.pose_error(), kin.twist)
+    tip, safety = (kin.pose, loop.pose_error(), kin.twist), loop.safety
     seen = state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip
-    limited = report.saturated, report.rate_limited, report.soft_limited
-    return LogSample(*seen, command.values, *limited, report.fault, contact)
+    limited = safety.saturated, safety.rate_limited, loop.soft_limits.active
+    return LogSample(*seen, command.values, *limited, loop.fault, contact)
 
 
 def _start(loop: ControlLoop, q0: Any) -> Array:

@@ -83,10 +83,10 @@ class MujocoRobot:
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
             raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
         body = self.body(link)
-        rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
-        self.data.xfrc_applied[body] = 0.0
-        self._pushes.pop(body, None)
+        if self._pushes.pop(body, None) is not None:
+            self.data.xfrc_applied[body] = 0.0
         if wrench.any():
+            rotation = self.data.xmat[self.body(self._config.base)].reshape(3, 3)
             self._pushes[body] = np.concatenate((rotation @ wrench[:3], rotation @ wrench[3:]))
 
     def apply_pushes(self) -> None:
