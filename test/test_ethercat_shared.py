@@ -116,7 +116,7 @@ def test_no_torn_record_while_another_process_writes_at_full_speed(memory):
     writer = started(WRITER, memory.path)
     try:
         last, got = 0, 0
-        while got < 20_000:
+        while got < 5_000:
             number, data = latest.get()
             if not number:
                 continue

@@ -345,7 +345,7 @@ def test_impedance_follows_a_slow_circle_about_home(robot):
     def circle(start):
         return Circle(start, 0.08, period=5.0, normal=(0.0, 0.0, 1.0))
 
-    log = simulate(robot, reference=circle, duration=5.5)
+    log = simulate(robot, reference=circle, duration=5.5, rate=500.0)
     assert np.ptp(log.pose[:, 0, 3]) > 0.15
     lag = 0.08 * (2.0 * np.pi / 5.0) ** 2 / slowest_swing(robot, [500.0] * 3 + [50.0] * 3) ** 2
     assert abs(log.pose_error[:, :3]).max() < max(lag, 0.005)

@@ -42,6 +42,7 @@ from robot_control_ros.simulation.imperfections import (
     load_imperfections,
 )
 
+SLOW = 125.0  # Hz: many arms take positions so
 SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
 
 
@@ -101,10 +102,11 @@ def test_offsets_of_the_efforts_are_found_and_change_no_friction(tmp_path):
 
 
 @cache
-def identified_by_positions():
+def identified_by_positions(rate=ROBOT.profile.rate):
+    robot = ROBOT.at_rate(rate)
     arm = replace(random_arm(4), commands=CommandLine(position_delay=0.019, jitter=0.001))
-    plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=("elbow_joint",)))
-    return arm, plan, *identify_plan(ROBOT, arm, plan, "position")
+    plan = plan_motion(robot, MODEL, HOME, MotionBounds(joints=("elbow_joint",)))
+    return arm, plan, *identify_plan(robot, arm, plan, "position")
 
 
 @pytest.mark.long
@@ -128,8 +130,8 @@ def test_an_arm_that_takes_positions_tells_its_lag_noise_and_friction(tmp_path):
     ("efforts", "kind"), [(lambda effort: np.nan * effort, "none"), (lambda effort: 0.1 * effort, "current")]
 )
 def test_an_arm_that_takes_positions_and_gives_no_torques_has_no_friction_in_its_file(tmp_path, efforts, kind):
-    _, plan, found, recording = identified_by_positions()
-    profile = replace(ROBOT.profile, joint_effort=kind)
+    _, plan, found, recording = identified_by_positions(SLOW)
+    profile = replace(ROBOT.at_rate(SLOW).profile, joint_effort=kind)
     other = identify(replace(recording, effort=efforts(recording.effort)), plan, MODEL, profile)
     assert float(other.line.delay.value) == float(found.line.delay.value)
     assert np.isnan(other.coulomb.value).all()

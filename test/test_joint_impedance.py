@@ -254,7 +254,7 @@ def test_with_an_exact_model_a_move_is_followed_exactly(name, rate):
     robot = load_robot(name)
     model, home = RobotModel.of(robot), np.array(robot.home)
     goal = home + np.array([0.8, -0.4, 0.6, -0.7, 0.5, 1.0, -0.6])[: robot.n]
-    move = JointMove(model, home, goal, 0.0, 0.3 * model.limits.velocity)
+    move = JointMove(model, home, goal, 0.0, 0.5 * model.limits.velocity)
     error = {}
     for feedforward in (True, False):
         log = simulate(robot, "joint_impedance", {"feedforward": feedforward}, move, duration=move.end + 0.5, rate=rate)
@@ -266,7 +266,7 @@ def test_with_an_exact_model_a_move_is_followed_exactly(name, rate):
 @pytest.mark.sim
 def test_a_constant_push_deflects_each_joint_by_its_torque_over_its_stiffness(ur5):
     K, force = np.array([300.0, 300.0, 200.0, 100.0, 80.0, 50.0]), np.array([20.0, -10.0, 15.0])
-    log = simulate(ur5, "joint_impedance", {"stiffness": K}, push=Push(force), duration=4.0)
+    log = simulate(ur5, "joint_impedance", {"stiffness": K}, push=Push(force), duration=4.0, rate=500.0)
     kin = RobotModel.of(ur5).at(log.q[-1])
     np.testing.assert_allclose(K * (log.q[-1] - ur5.home), kin.jacobian[:3].T @ force, rtol=0, atol=1e-3)
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ import robot_control_ros
 
 PACKAGES = [Path(each.__file__).resolve().parent for each in (robot_control_ros, ethercat_emulator)]
 FILES = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 each_package = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+
+
+@cache
+def trees():
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 def name(path):
@@ -26,7 +31,7 @@ def lines(node):
 
 
 def nodes(kinds):
-    return [(path, node) for path, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, kinds)]
+    return [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, kinds)]
 
 
 def methods(node):
@@ -76,11 +81,11 @@ def test_no_module_has_the_name_of_another(package):
 
 @each_package
 def test_no_public_class_has_the_name_of_another(package):
-    trees = [tree for path, tree in TREES.items() if path.is_relative_to(package)]
-    public = [node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
+    own = [tree for path, tree in trees().items() if path.is_relative_to(package)]
+    public = [node.name for tree in own for node in tree.body if isinstance(node, ast.ClassDef)]
     assert twice(each for each in public if not each.startswith("_") and each != "Gains") == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_every_module_says_what_it_is_for(path):
-    assert ast.get_docstring(TREES[path])
+    assert ast.get_docstring(trees()[path])

@@ -43,7 +43,7 @@ def used(node):
         return [node.attr]
     if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in {p.name for p in PACKAGES}:
         return [alias.name for alias in node.names]
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in BY_NAME:
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME:
         texts = [each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
         return [text.rpartition(".")[2] for text in texts]
     return []
