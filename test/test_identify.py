@@ -42,7 +42,7 @@ from robot_control_ros.simulation.imperfections import (
     load_imperfections,
 )
 
-SLOW = 125.0  # Hz: many arms take positions so
+SLOW = 250.0  # Hz: many arms take positions so
 SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
 
 
