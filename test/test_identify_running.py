@@ -87,7 +87,7 @@ def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
     [
         pytest.param(("--controller", "nobody"), "nobody", marks=pytest.mark.long),
         (("--joints", "nonsense"), "nonsense"),
-        (("--speed", "9"), "speed"),
+        pytest.param(("--speed", "9"), "speed", marks=pytest.mark.long),
     ],
 )
 def test_what_cannot_be_identified_is_refused_and_nothing_moves(system, options, word):

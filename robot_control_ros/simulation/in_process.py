@@ -30,6 +30,7 @@ from .trouble import warn_of
 
 Start = Callable[[Array], Trajectory]
 Intervention = Callable[[MujocoPlant], None]
+_NO_FORCE = np.zeros(3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +188,8 @@ def _finite(name: str, value: Any, count: int) -> Array:
 def disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene: Intervention | None = None) -> None:
     """Apply a push as it is due at the plant's time, then intervene."""
     if push is not None:
-        scale = 1.0 if push.start <= plant.time < push.start + push.duration else 0.0
-        force, torque = scale * np.asarray(push.force, float), scale * np.asarray(push.torque, float)
+        acts = push.start <= plant.time < push.start + push.duration
+        force, torque = (np.asarray(each, float) if acts else _NO_FORCE for each in (push.force, push.torque))
         plant.push(push.link or robot.tip, force, torque)
     if intervene is not None:
         intervene(plant)

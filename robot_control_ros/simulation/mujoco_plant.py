@@ -16,7 +16,7 @@ from .imperfect_arm import servo_bandwidth
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_gripper import MujocoGripper
-from .mujoco_robot import MujocoRobot, MujocoWorld
+from .mujoco_robot import MujocoRobot, MujocoWorld, is_finite
 from .mujoco_scene import SceneState
 from .scene import Contact, Scene
 
@@ -189,7 +189,7 @@ class MujocoPlant:
         if law is not None and command.mode is not CommandMode.POSITION:
             raise ConfigError(f"{command.mode.value} command: joint_law {law.name} takes position only")
         for values in (command.values, command.feedforward, command.velocity):
-            if values is not None and (values.shape != (n,) or not np.isfinite(values).all()):
+            if values is not None and (values.shape != (n,) or not is_finite(values)):
                 rule = f"must be {n} finite numbers, one per joint"
                 raise refused(f"{command.mode.value} command", values, rule, n)
 

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from .mujoco_gripper import MujocoGripper
 
 
+def is_finite(values: Array) -> bool:
+    """Whether all of (n,) are; the product, as quick as it is, overflows where they are huge."""
+    return math.isfinite(values.dot(values)) or bool(np.isfinite(values).all())
+
+
 class MujocoRobot:
     """Finds joints and links of a robot by name, and moves nothing by itself.
 
@@ -80,7 +85,7 @@ class MujocoRobot:
 
     def push(self, link: str, force: Array, torque: Array) -> None:
         wrench = np.concatenate((force, torque))
-        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+        if wrench.shape != (6,) or not is_finite(wrench):
             raise refused("push", wrench, "must be 3 + 3 finite numbers", 6)
         body = self.body(link)
         if self._pushes.pop(body, None) is not None:
