@@ -60,7 +60,7 @@ def test_the_arm_floats_where_it_is_put(rng):
 @pytest.mark.sim
 def test_the_arm_follows_the_hand_and_comes_to_rest_where_it_is_let_go():
     push = Push((10.0, 5.0, 10.0), duration=0.5)
-    log = simulate("ur5", "gravity_compensation", {"damping": 10.0}, push=push, duration=4.0)
+    log = simulate("ur5", "gravity_compensation", {"damping": 10.0}, push=push, duration=4.0, rate=500.0)
     moved = log.pose[:, :3, 3] - log.pose[0, :3, 3]
     assert moved[500] @ push.force > 0.1  # J: the hand did work
     assert np.linalg.norm(moved[-1]) > 0.02

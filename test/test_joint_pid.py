@@ -386,7 +386,7 @@ def test_the_servo_lag_on_a_ramp_is_as_the_docstring_says(ur5, ur5_model):
     """q̇_ref T / P, 5 ms / 0.1 = 50 ms, where the joint moves steadily."""
     home = np.array(ur5.home)
     move = JointMove(ur5_model, home, home + 0.5, 0.0, np.full(6, 0.3))
-    log = simulate(ur5, "joint_pid", reference=move, duration=2.5)
+    log = simulate(ur5, "joint_pid", reference=move, duration=2.5, rate=500.0)
     k = abs(log.v[:, 0]).argmax()
     reference = move.sample(log.t[k])
     assert reference.q[0] - log.q[k, 0] == pytest.approx(0.05 * log.v[k, 0], rel=0.03)
@@ -415,5 +415,5 @@ def test_a_continuous_joint_turns_the_short_way():
     q0[6] = np.radians(170.0)
     goal = q0.copy()
     goal[6] = np.radians(-170.0)
-    log = simulate(robot, "joint_pid", reference=Hold(model.at(goal).pose, goal), q0=q0, duration=2.0)
+    log = simulate(robot, "joint_pid", reference=Hold(model.at(goal).pose, goal), q0=q0, duration=2.0, rate=500.0)
     assert log.q[-1, 6] == pytest.approx(np.radians(190.0), abs=1e-3)

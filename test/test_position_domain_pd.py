@@ -410,5 +410,5 @@ def test_in_position_output_the_robot_follows_too():
     goal = home + np.array([0.3, 0.2, -0.4, 0.2, -0.2, 0.5])
     move = JointMove(model, home, goal, 0.0, np.full(6, 0.8))
     gains = {"output": "position", "gravity": False}
-    log = simulate(config, "position_domain_pd", gains, move, move.end + 0.5)
+    log = simulate(config, "position_domain_pd", gains, move, move.end + 0.5, rate=500.0)
     assert np.abs(log.q[-1] - goal).max() < 1e-4

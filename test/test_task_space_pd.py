@@ -343,6 +343,6 @@ def test_the_arm_returns_after_a_push(rotation_error):
 def test_a_planar_arm_is_controlled_where_it_can_move():
     arm = planar_arm((0.5, 0.4))
     push = Push(force=(20.0, -10.0, 0.0), duration=0.3)
-    log = simulate(arm.config(), "task_space_pd", duration=4.0, push=push, q0=[0.4, 1.2], urdf=arm.urdf)
+    log = simulate(arm.config(), "task_space_pd", duration=4.0, push=push, q0=[0.4, 1.2], urdf=arm.urdf, rate=500.0)
     assert abs(log.pose_error).max() > 0.01
     assert abs(log.pose_error[-1]).max() < 1e-4
