@@ -26,6 +26,7 @@ from std_msgs.msg import Float64MultiArray
 
 from ethercat_emulator.faults.channel import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
+from robot_control_ros.bringup.ethercat_system import HOSTED_RATE
 from robot_control_ros.ethercat.driver.supervisor import Action
 from robot_control_ros.ethercat.process import pacing
 from robot_control_ros.ethercat.process.protocol import BusStatus, memory_path, open_memory
@@ -162,8 +163,8 @@ def drives(shared_drives):
 
 
 @pytest.fixture
-def own_drives(ros, bus):
-    made = Drives(ros, bus, in_process=True)
+def own_drives(request, ros, bus):
+    made = Drives(ros, bus, in_process=True, **getattr(request, "param", {}))
     yield made
     assert made.child.end(signal.SIGINT) == 0, made.child.err
 
@@ -337,12 +338,13 @@ def test_an_impedance_over_topics_holds_and_its_death_stops_the_drives(own_drive
     drives.bus_says("the last command is")
 
 
+@pytest.mark.parametrize("own_drives", [{"rate": HOSTED_RATE}], indirect=True, ids=["as launched"])
 def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
     """Gains, targets and laws reach it; a push moves it by force over stiffness; its controller's death stops it."""
     drives = own_drives
     telemetry = ros.subscribe(Float64MultiArray, "/controller/state")
     target = ros.publisher(PoseStamped, "/controller/target_pose")
-    controller = Controller(ros, profile="ethercat", rate=250.0, bus=MASTER)
+    controller = Controller(ros, profile="ethercat", rate=HOSTED_RATE, bus=MASTER)
     ros.until(lambda: len(telemetry) > 0, "telemetry")
     assert not ros.trigger("/controller/go_home").success  # drives that aren't enabled don't go anywhere
     drives.enable()
