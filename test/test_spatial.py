@@ -190,7 +190,7 @@ def test_quaternions_are_xyzw_and_round_trip(rng):
 @pytest.mark.parametrize(
     "order",
     [np.ascontiguousarray, np.asfortranarray, lambda R: make_pose(np.zeros(3), R)[:3, :3]],
-    ids="rows columns pose".split(),
+    ids=["rows", "columns", "pose"],
 )
 def test_rotations_are_converted_without_keeping_memory(convert, order):
     """A copy of 72 bytes that stays would be 7 MB here."""
