@@ -26,7 +26,7 @@ from robot_control_ros.nodes.common.messages import fill_vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
-GROWTH = 5.0  # MB of memory in a soak
+GROWTH = 2.0  # MB of memory in a soak
 
 
 def start(ros, namespace="", **parameters):
