@@ -93,7 +93,7 @@ class RosBackend:
         return {name: parameter.value for name, parameter in self._controller.parameters.items()}
 
     def advance(self, seen: Snapshot | None, limit: float) -> None:
-        _check_thread(self._ros, self.feed)
+        self._check_thread()
         self.feed.wait(seen, limit)
 
     def move_to(self, pose: Array) -> float:
@@ -194,9 +194,15 @@ class RosBackend:
         return float(data["time"])
 
     def _check_alive(self) -> None:
-        _check_thread(self._ros, self.feed)
+        self._check_thread()
         if self._watch.lost:
             self.feed.check(self.feed.faults)
+
+    def _check_thread(self) -> None:
+        """Raise a fault where nothing comes in any more."""
+        if not self._ros.runs:
+            self.feed.check(self.feed.faults)
+            raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
 
     def _on_reply(self, message: DiagnosticStatus) -> None:
         key = tuple(json.loads(next(item.value for item in message.values if item.key == "stamp")))
@@ -218,13 +224,6 @@ class RosBackend:
             if time.monotonic() > end:
                 raise _not_connected(self._controller, self._name, self._ros.node, timeout)
             time.sleep(CONNECT_POLL)
-
-
-def _check_thread(thread: RosThread, feed: StateFeed) -> None:
-    """Raise a fault where nothing comes in any more."""
-    if not thread.runs:
-        feed.check(feed.faults)
-        raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
 
 
 def _checked(name: str) -> str:
