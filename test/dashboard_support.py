@@ -171,13 +171,23 @@ class Browser:
     """Speaks the websocket of viser's client."""
 
     def __init__(self, page, address=""):
-        self.page = page
-        self.socket = connect(address or page.address)
+        self.page, self._address = page, address or page.address
+        self._connect()
+        until(self._is_known, "the client to be known")
+
+    def _is_known(self):
+        """Whether it is; a stall of the machine ends the connection, and then there is another one, as of viser's."""
+        if self.socket.close_code is not None:
+            self._connect()
+        return self.page.server.get_clients()
+
+    def _connect(self):
+        self.socket = connect(self._address)
         camera = messages.ViewerCameraMessage(
             (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.8, 0.01, 1000.0, 720, 1280, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
         )
-        self.send(camera)
-        until(page.server.get_clients, "the client to be known")
+        with suppress(ConnectionClosed):
+            self.send(camera)
 
     def send(self, message):
         self.socket.send(wire.msgspec.msgpack.encode(message.as_serializable_dict()))

@@ -21,10 +21,15 @@ class Terminal:
 
     def __init__(self, *arguments, environment=None):
         self.shown, self._ended = "", False
+        begin, may_begin = os.pipe()
         self.pid, self.master = pty.fork()
         if self.pid == 0:
+            os.read(begin, 1)
             os.execve(sys.executable, [sys.executable, *arguments], environment or os.environ)
         self.before = self.modes()
+        os.write(may_begin, b"!")
+        os.close(begin)
+        os.close(may_begin)
 
     def modes(self):
         """Of echo, whole lines and Ctrl-C, those that are on."""

@@ -21,7 +21,7 @@ pytest.importorskip("mujoco")
 from geometry_msgs.msg import WrenchStamped
 from ros_support import Ros
 
-from robot_control_ros import ConfigError, Push, Robot, StaleStateError
+from robot_control_ros import ConfigError, HardwareFault, Push, Robot, StaleStateError
 from robot_control_ros.nodes.common.messages import fill_vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
@@ -303,3 +303,31 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
                 with pytest.raises(StaleStateError):
                     call()
                 assert time.monotonic() - began < 0.5
+            start(ros, **{"impedance.stiffness": 321.0})
+            ros.until(lambda: not robot.fault, "a new controller that is there")
+            assert robot.gains["stiffness"][0] == 321.0
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [({"domain": 233}, "domain", 233), ({"domain": -1}, "domain", -1), ({"namespace": "my arm"}, "controller", None)],
+)
+def test_a_domain_or_a_name_that_ros_does_not_have_is_refused(given, name, value):
+    with pytest.raises(ConfigError) as refused:
+        Robot("ur5", timeout=0.1, **given)
+    assert refused.value.name == name
+    assert value is None or refused.value.value == value
+
+
+def test_in_a_forked_process_it_says_that_it_is_not_its_own(robot):
+    child = os.fork()
+    if child == 0:
+        try:
+            robot.hold()
+        except HardwareFault:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    robot.hold()  # of the parent it is still

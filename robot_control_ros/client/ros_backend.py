@@ -93,7 +93,8 @@ class RosBackend:
         return {name: parameter.value for name, parameter in self._controller.parameters.items()}
 
     def advance(self, seen: Snapshot | None, limit: float) -> None:
-        self._check_thread()
+        if not self._ros.runs:
+            self._check_alive()
         self.feed.wait(seen, limit)
 
     def move_to(self, pose: Array) -> float:
@@ -194,15 +195,9 @@ class RosBackend:
         return float(data["time"])
 
     def _check_alive(self) -> None:
-        self._check_thread()
-        if self._watch.lost:
+        if self._watch.lost or not self._ros.runs:
             self.feed.check(self.feed.faults)
-
-    def _check_thread(self) -> None:
-        """Raise a fault where nothing comes in any more."""
-        if not self._ros.runs:
-            self.feed.check(self.feed.faults)
-            raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
+        self._ros.check()
 
     def _on_reply(self, message: DiagnosticStatus) -> None:
         key = tuple(json.loads(next(item.value for item in message.values if item.key == "stamp")))

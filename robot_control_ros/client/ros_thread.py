@@ -60,6 +60,11 @@ class RosThread:
         """Whether it spins; a forked process has no thread of its parent's."""
         return self._thread.is_alive() and not self.closed
 
+    def check(self) -> None:
+        """Raise a HardwareFault where nothing comes in any more."""
+        if not self.runs:
+            raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
+
     def call(self, action: Callable[[], _T]) -> _T:
         """Do something in the thread, where entities may come and go while it spins.
 
