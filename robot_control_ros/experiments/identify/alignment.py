@@ -135,9 +135,9 @@ class _Fit:
         for x, y in self.pairs(delay, self._effort):
             inverse = np.linalg.pinv(x.T @ x, rcond=1e-9, hermitian=True)
             best = inverse @ (x.T @ y)
-            rest.append(y - x @ best)
+            rest.append(np.asarray(y - x @ best))
             coefficients.append(best)
-            variances.append(_white(inverse, rest[-1][:, None] * x))
+            variances.append(_white(np.asarray(inverse), rest[-1][:, None] * x))
         return np.stack(rest, axis=1), np.stack(coefficients, axis=1), np.stack(variances, axis=1)
 
     def cost(self, delay: float) -> float:
