@@ -16,6 +16,7 @@ ROTATION_LENGTH = 0.3  # m that one radian counts as, so that metres and radians
 SMALLEST = 0.08  # m, singular value below which the damping begins
 DAMPING = 0.04  # m, largest damping, at a singular value of 0
 TRACKING = 20.0  # 1/s, with which an error of the pose is taken back
+FOLLOWED = 0.01  # m, error of a pose beyond which the damping grows with it
 POSTURE = 2.0  # 1/s, with which the null space goes to the posture
 OTHER_STARTS = 10  # postures from which a pose is tried to be reached
 NEAR = 1e-3  # m, rad within which a pose counts as reached
@@ -69,7 +70,7 @@ class DifferentialKinematics:
             jacobian[:, held] = 0.0
             free -= int(np.count_nonzero(held))
         square = jacobian.dot(jacobian.T)
-        square.flat[::7] += self._damping(square, min(self._count, free)) + 0.5 * error * error
+        square.flat[::7] += self._damping(square, min(self._count, free)) + 0.5 * max(error - FOLLOWED, 0.0) ** 2
         _, force, _ = lapack.dposv(square, wanted)
         v = jacobian.T.dot(force)
         return np.asarray(v if posture_rate is None else posture_rate + v)
@@ -81,8 +82,9 @@ class DifferentialKinematics:
         limit moves there with 20/s x at most. Such a joint is held at that speed, and the velocities of the others are
         solved again: they make up for it where they can.
 
-        An `error` of the pose [m], which `twist` takes back, adds error² / 2 to the damping λ². At a pose beyond reach
-        the Jacobian turns singular, with an error left. There the joints would else jump to and fro in each step.
+        An `error` of the pose [m], which `twist` takes back, adds (error - 10 mm)² / 2 to the damping λ², from there
+        on. At a pose beyond reach the Jacobian turns singular, with an error left. There the joints would else jump to
+        and fro in each step.
 
         Source: velocity dampers, B. Faverjon, P. Tournassoud, A local based approach for path planning of manipulators
         with a high number of degrees of freedom, ICRA 1987. Held joints: F. Flacco, A. De Luca, O. Khatib, Motion
