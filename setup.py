@@ -96,6 +96,8 @@ setup(
             "zstandard",
             "pillow",  # and its pictures
             "mcap-ros2-support",  # another reader of MCAP records
+            "ipykernel",  # a Jupyter kernel for Robot,
+            "jupyter-client",  # and what asks it to run cells
             "axe-core-python",  # axe-core, which looks for what a keyboard or a screen reader can't use
             "catkin_pkg",
             # The packaging test builds a wheel without build isolation.

@@ -17,13 +17,18 @@ def page_script():
     return names["demonstrate"]
 
 
-def run_notebook(running):
-    """Execute the notebook's code cells in order; returns their names."""
+def notebook_cells(running):
+    """The code of the notebook's cells, in order."""
     cells = json.loads((ROOT / "examples" / "robot.ipynb").read_text("utf-8"))["cells"]
-    names = {}
     for cell in cells:
         if cell["cell_type"] == "code":
             code = "".join(cell["source"]).replace("RUNNING = False", f"RUNNING = {running}")
-            code = code.replace('Robot("ur5")', 'Robot("ur5", timeout=60.0, lost_after=60.0)')
-            exec(compile(code, cell["id"], "exec"), names)
+            yield cell["id"], code.replace('Robot("ur5")', 'Robot("ur5", timeout=60.0, lost_after=60.0)')
+
+
+def run_notebook(running):
+    """Execute the notebook's code cells in order; returns their names."""
+    names = {}
+    for cell, code in notebook_cells(running):
+        exec(compile(code, cell, "exec"), names)
     return names

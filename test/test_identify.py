@@ -305,6 +305,26 @@ def test_a_delay_is_found_between_samples(delay):
     assert found.noise.value == pytest.approx(0.002, rel=0.1)
 
 
+def jittered_recording(seed, noise):
+    """Commands that jump, and act 1.4 to 2.7 ms late: some in the next period, some in the one after it."""
+    r, k, period, fine = np.random.default_rng(seed), 2000, 0.002, 20
+    stamp = period * np.arange(k)
+    jumps = (np.arange(k) % 100 < 25)[:, None] * (1.5 + 0.3 * r.standard_normal((k, 2)))
+    command = 20.0 + np.column_stack((np.sin(9.0 * stamp), 2.0 * np.cos(23.0 * stamp))) + jumps
+    arrival = np.maximum.accumulate(fine * np.arange(k) + r.integers(14, 27, k))
+    acting = command[np.clip(np.searchsorted(arrival, np.arange(fine * k), side="right") - 1, 0, None)]
+    means = acting.reshape(k, fine, 2).mean(axis=1)
+    effort = np.vstack((means[:1], means[:-1])) + noise * r.standard_normal((k, 2))
+    none = np.zeros((k, 2))
+    return ArmRecording(CommandMode.EFFORT, 0.0, stamp, stamp, none, none, effort, np.full((k, 6), np.nan), command)
+
+
+def test_jitter_over_the_edge_of_a_period_is_no_noise():
+    found = [align(jittered_recording(seed, 0.05), None).noise for seed in range(20)]
+    assert np.mean([each.value for each in found]) == pytest.approx(0.05, rel=0.02)
+    assert np.mean([each.holds(0.05) for each in found]) >= 0.9
+
+
 def test_efforts_that_say_nothing_are_refused():
     still = sine_recording(0.002, scale=0.0)
     with refuses("effort"):

@@ -9,7 +9,7 @@ from robot_control_ros.core.types import Reference
 from robot_control_ros.references import Circle, Hold, OnlineTrajectory
 from robot_control_ros.references.joint_reference import AHEAD, REMEMBERED, JointReference
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.robot.inverse_kinematics import TRACKING
+from robot_control_ros.robot.inverse_kinematics import ROTATION_LENGTH, TRACKING
 from robot_control_ros.robot.model import RobotModel
 
 ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
@@ -144,10 +144,81 @@ def test_velocities_and_positions_stay_within_the_limits():
     limits.upper[0] = follower.q0[0] + 0.05
     side = make_pose(follower.pose[:3, 3] + [0.0, 0.4, 0.0], follower.pose[:3, :3])
     side[:3, :3] = rotation_exp(np.array([0.0, 0.0, 1.0])) @ side[:3, :3]
-    references = follower.run(Poses(Hold(side, follower.q0)), 3.0)
+    references = follower.run(Poses(Hold(side, follower.q0)), 8.0)
     assert max(np.abs(r.v).max() for r in references) == pytest.approx(0.2, rel=1e-6)
-    assert max(r.q[0] for r in references) == limits.upper[0]
-    assert references[-1].v[0] == 0.0
+    assert max(r.q[0] for r in references) <= limits.upper[0]
+    assert references[-1].q[0] == pytest.approx(limits.upper[0], abs=1e-6)
+    assert np.abs(references[-1].v).max() < 1e-3
+    check_nearest(follower, references[-1])
+
+
+def check_nearest(follower, reference, slack=1e-4):
+    """At rest the squared error of the tip falls in no direction of the joints but beyond their limits."""
+    weight = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
+    slope = follower.model.at(reference.q).jacobian.T @ (weight**2 * follower.tip_error(reference))
+    limits, q = follower.model.limits, reference.q
+    assert np.all((q > limits.upper - 1e-3) | (slope < slack))
+    assert np.all((q < limits.lower + 1e-3) | (slope > -slack))
+    assert np.linalg.norm(slope) > 50.0 * slack
+
+
+WAYS = (  # of the tip [m], its turn [rad], and a joint with little room
+    ([-0.06, -0.32, -0.32], [0.6, 0.2, -0.3], 3),
+    ([-0.05, 0.33, 0.28], [0.4, -0.1, 0.0], 5),
+    ([0.21, -0.13, -0.25], [0.2, -0.1, 0.4], 1),
+)
+
+
+def led(follower, way, turn):
+    """A move of the tip from home, and what it means for the joints until a second after its end."""
+    goal = make_pose(follower.pose[:3, 3] + way, rotation_exp(np.array(turn)) @ follower.pose[:3, :3])
+    move = OnlineTrajectory(Reference(pose=follower.pose), goal, 0.0, (0.25, 1.0), (1.0, 4.0))
+    references = [follower.step(move)]
+    while np.abs(references[-1].twist).max() > 1e-3 or follower.t < 0.1:
+        references.append(follower.step(move))
+    return move, references + follower.run(move, 1.0)
+
+
+@pytest.mark.parametrize(("way", "turn", "joint"), WAYS)
+def test_a_joint_at_its_limit_leaves_the_way_to_the_others(way, turn, joint):
+    follower = Follower("gen3")
+    limits = follower.model.limits
+    limits.lower[joint], limits.upper[joint] = follower.q0[joint] - 0.1, follower.q0[joint] + 0.1
+    move, references = led(follower, way, turn)
+    references += follower.run(move, 4.0)
+    assert all((limits.lower <= r.q).all() and (r.q <= limits.upper).all() for r in references)
+    braking = max(abs(r.a[joint]) for r in references if abs(r.q[joint] - follower.q0[joint]) > 0.09)
+    assert braking < TRACKING * limits.velocity[joint]  # it doesn't stop at once
+    check_nearest(follower, references[-1])
+
+
+@pytest.mark.parametrize(("way", "turn", "joint"), WAYS)
+def test_the_joints_of_a_redundant_arm_rest_when_the_tip_does(way, turn, joint):
+    follower = Follower("gen3")
+    _, references = led(follower, way, turn)
+    assert follower.tip_error(references[-1]) == pytest.approx(np.zeros(6), abs=1e-6)
+    assert np.abs(references[-1].v).max() < 0.01
+
+
+class At:
+    """A pose, at rest."""
+
+    def __init__(self, pose):
+        self._reference = Reference(pose=pose, twist=np.zeros(6))
+
+    def sample(self, t):
+        return self._reference
+
+
+@every_robot
+@pytest.mark.parametrize("rate", [125.0, 500.0])
+def test_at_a_pose_far_beyond_reach_the_joints_come_to_rest(name, rate):
+    follower = Follower(name, rate)
+    for target in ([1.0, 0.7, -0.4], [-1.2, -0.6, 0.1], [-0.9, 0.0, 1.2]):
+        goal = make_pose(np.array(target), rotation_exp(np.array([0.5, -0.4, 0.6])) @ follower.pose[:3, :3])
+        far = At(goal)
+        follower.run(far, 8.0)
+        assert max(np.abs(r.v).max() for r in follower.run(far, 0.5)) < 0.01
 
 
 def test_a_pose_out_of_reach_leaves_the_joints_finite_and_calm():

@@ -50,6 +50,8 @@ ROSDEP_KEYS = {
 EXTRAS_WITHOUT_KEY = {
     "pysoem": "ethercat",
     "gymnasium": "learning",
+    "ipykernel": "test",
+    "jupyter_client": "test",
     "kickcat": "test",
     "mcap": "learning",
     "mcap_ros2": "test",

@@ -22,11 +22,12 @@ from geometry_msgs.msg import WrenchStamped
 from ros_support import Ros
 
 from robot_control_ros import ConfigError, HardwareFault, Push, Robot, StaleStateError
+from robot_control_ros.client import ros_backend
 from robot_control_ros.nodes.common.messages import fill_vector
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
-GROWTH = 5.0  # MB of memory in a soak
+GROWTH = 2.0  # MB of memory in a soak
 
 
 def start(ros, namespace="", **parameters):
@@ -156,6 +157,17 @@ def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
     thread.join()
     state = robot.wait_until(lambda state: not state.moving, timeout=SLOW)
     assert np.abs(state.blocks["reference_position"] - far).max() > 0.01
+
+
+def test_an_interrupt_before_it_searches_leaves_nothing_behind(robot, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ros_backend, "ControllerWatch", interrupt)
+    before = len(threads(os.getpid()))
+    with pytest.raises(KeyboardInterrupt) as kept:  # a notebook keeps its last error, too
+        Robot("ur5")
+    assert len(threads(os.getpid())) == before, kept
 
 
 @pytest.mark.long

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from limit_trials import EFFORT_LAWS, Outcome, trial
+from limit_trials import EFFORT_LAWS, PLANT_RATE, STILL, Outcome, trial
 from scipy.integrate import fixed_quad
 
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.motion_commands import JOINT_RAMP
 from robot_control_ros.control.safety import Safety
 from robot_control_ros.control.singular_damping import SingularDamping
 from robot_control_ros.control.soft_limits import DELAY, HASTE, MARGIN, SPEED, SoftLimits
@@ -17,6 +18,8 @@ from robot_control_ros.core.types import Command, CommandMode, Reference, RobotS
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 STATES = 1000  # random ones, of each robot
 ROBOTS = [name for name in robot_names() if name != "ur5e" and CommandMode.EFFORT in load_robot(name).profile.commands]
@@ -365,6 +368,30 @@ def test_a_target_that_is_drawn_out_beyond_reach_keeps_the_limits_and_the_arm_co
     assert outcome.speed <= 1.0
     assert outcome.beyond <= 0.0
     assert outcome.rest <= 0.01
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("law", ["joint_impedance", "joint_pid_effort"])
+def test_a_joint_target_of_a_gen3_arrives_within_a_second_of_its_way_over_its_speed(law):
+    """It moves at `joint_speed` of the limits, which it reaches in half a second."""
+    pytest.importorskip("mujoco")
+    robot = load_robot("gen3").at_rate(500.0)
+    loop, plant = ControlLoop(robot, law), MujocoPlant(robot, rate=PLANT_RATE)
+    way = np.array([0.3, 0.4, -0.3, -0.4, 0.5, 0.3, -0.6])
+    plant.reset(None)
+    line = DelayedPlant(plant, PLANT_RATE, rate=500.0, delay=0.0)
+    line.open()
+    line.write(loop.tick(line.read()))
+    goal = loop.state.q + way
+    loop.motion.move_joints_to(goal)
+    nominal = float((np.abs(way) / loop.model.limits.velocity).max()) / robot.joint_speed + JOINT_RAMP
+    moved = 0.0
+    while loop.state.time < nominal + 2.0:
+        line.write(loop.tick(line.read()))
+        if np.abs(loop.state.v).max() > STILL:
+            moved = loop.state.time
+    assert nominal - 0.5 < moved < nominal + 1.0
+    np.testing.assert_allclose(loop.state.q, goal, rtol=0, atol=1e-3)
 
 
 @pytest.mark.sim

@@ -1,6 +1,8 @@
 """SO(3) and SE(3): what must hold by definition, and by finite differences."""
 
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from robot_control_ros.core.spatial import (
     rotation_log,
     rotation_log_jacobian,
     rotation_to_quaternion,
+    rotation_to_rpy,
     skew,
     wrap,
     wrench_at,
@@ -179,6 +182,29 @@ def test_quaternions_are_xyzw_and_round_trip(rng):
         assert min(abs(q - expected).max(), abs(q + expected).max()) < 1e-14
         np.testing.assert_allclose(quaternion_to_rotation(q), R, rtol=0, atol=1e-14)
         np.testing.assert_allclose(quaternion_to_rotation(-q), R, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "convert", [rotation_to_quaternion, rotation_to_rpy, rotation_log], ids=lambda convert: convert.__name__
+)
+@pytest.mark.parametrize(
+    "order",
+    [np.ascontiguousarray, np.asfortranarray, lambda R: make_pose(np.zeros(3), R)[:3, :3]],
+    ids=["rows", "columns", "pose"],
+)
+def test_rotations_are_converted_without_keeping_memory(convert, order):
+    """A copy of 72 bytes that stays would be 7 MB here."""
+    R = order(rotation_exp(np.array([0.1, 0.2, 0.3])))
+    convert(R)
+    before = resident()
+    for _ in range(100_000):
+        convert(R)
+    assert resident() - before < 2_000_000
+
+
+def resident():
+    """Memory of this process [B]."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_rounded_quaternion_is_normalised(rng):

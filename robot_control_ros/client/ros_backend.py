@@ -59,17 +59,17 @@ class RosBackend:
         self._ros = RosThread(
             domain, name.rpartition("/")[0], lambda error: feed.fail(HardwareFault(f"the client can't go on: {error}"))
         )
-        self.record_topics = partial(record_topics, self._ros, name)
-        entities = self._ros.entities
-        self._controller = ControllerClient(self._ros.node, entities, name)
-        self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after)
-        self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
-        self._joints = entities.publisher(JointState, f"{name}/target_joint")
-        self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
-        self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
-        entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
-        self._ros.start()
         try:
+            self.record_topics = partial(record_topics, self._ros, name)
+            entities = self._ros.entities
+            self._controller = ControllerClient(self._ros.node, entities, name)
+            self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after)
+            self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
+            self._joints = entities.publisher(JointState, f"{name}/target_joint")
+            self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")
+            self._triggers = {each: entities.client(Trigger, f"{name}/{each}") for each in TRIGGERS}
+            entities.subscription(DiagnosticStatus, f"{name}/target_reply", self._on_reply, QoSProfile(depth=20))
+            self._ros.start()
             self._connect(timeout)
             known = self._controller
             self.config = config = load_robot(known.robot, known.profile, known.prefix)

@@ -86,7 +86,7 @@ class RosThread:
         if self.closed:
             return
         self.closed = True
-        if threading.current_thread() is not self._thread:
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
         self._executor.shutdown()
         self.entities.close()

@@ -131,7 +131,8 @@ def wrench_at(wrench: Array, pose_from_in_to: Array) -> Array:
 
 def rotation_to_quaternion(rotation: Array) -> Array:
     """Unit quaternion (4,) as (x, y, z, w) of a rotation matrix (3, 3)."""
-    return np.asarray(pin.Quaternion(np.ascontiguousarray(rotation)).coeffs())
+    by_column = np.asfortranarray(rotation)  # eigenpy 3.13 copies another order, and never frees the copy
+    return np.asarray(pin.Quaternion(by_column).coeffs())
 
 
 def quaternion_to_rotation(quaternion: Array) -> Array:

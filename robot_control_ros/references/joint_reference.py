@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import deque
 
@@ -9,13 +10,14 @@ import numpy as np
 
 from ..core.spatial import pose_error
 from ..core.types import Array, JointSample, JointSpaceReference, Reference
-from ..robot.inverse_kinematics import POSTURE, TRACKING, DifferentialKinematics
+from ..robot.inverse_kinematics import POSTURE, ROTATION_LENGTH, TRACKING, DifferentialKinematics
 from ..robot.model import RobotModel
 from .joint import between
 from .trajectory import Trajectory
 
 REMEMBERED = 0.25  # s of the joints' way that can be looked up
 POSTURE_SPEED = 0.1  # fraction of the joints' velocity limits, at most, with which the null space goes to its posture
+TIP_SPEED = 0.05  # m/s of the reference; below it the null space goes slower in proportion
 AHEAD = 0.05  # s, at most, that it is continued into the future
 
 
@@ -24,8 +26,12 @@ class JointReference:
 
     A reference of joints (it has v) is taken as it is. One of poses is followed by differential inverse kinematics:
     q̇ = J⁺ (V_ref + k (e - V_ref dt)) with k = 20/s and e from the last q to the present pose, within the joints'
-    limits, the null space going to the posture of the last start. What was followed is remembered, so that the path can
-    be looked up a quarter of a second back.
+    limits. What was followed is remembered, so that the path can be looked up a quarter of a second back.
+
+    The null space goes to the posture of the last start, but only while the reference moves: a tenth of the joints'
+    velocity limits at most, and below 0.05 m/s less in proportion. So the joints rest when the tip does. Else the elbow
+    of a redundant arm would creep on for long, as a posture that the pose forbids is approached ever more slowly. For
+    references without twist, k e counts as their motion.
 
     Args:
         model: of the robot.
@@ -35,6 +41,7 @@ class JointReference:
     def __init__(self, model: RobotModel, axes: Array) -> None:
         self._model, self._axes = model, axes
         self._kinematics = DifferentialKinematics(axes)
+        self._weight = axes * (1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH)
         self.reset(np.zeros(model.n))
 
     def reset(self, q: Array) -> None:
@@ -61,15 +68,20 @@ class JointReference:
 
     def _follow(self, pose: Array, twist_ref: Array | None, dt: float) -> JointSample:
         kin = self._model.at(self._q)
-        slow = POSTURE_SPEED * self._model.limits.velocity
-        posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
         error = pose_error(pose, kin.pose)
         twist = TRACKING * error
         if twist_ref is not None:  # which takes back by itself what the reference moves in dt
             twist = twist_ref + TRACKING * (error - dt * twist_ref)
-        q = self._kinematics.step(kin, twist, posture, dt)
+        moved = self._length(twist if twist_ref is None else twist_ref)
+        slow = POSTURE_SPEED * min(1.0, moved / TIP_SPEED) * self._model.limits.velocity
+        posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
+        q = self._kinematics.step(kin, twist, posture, dt, self._length(error))
         v = (q - self._q) / dt
         return q, v, np.zeros_like(v) if self._v is None else (v - self._v) / dt
+
+    def _length(self, twist: Array) -> float:
+        weighted = self._weight * twist
+        return math.sqrt(weighted.dot(weighted))
 
     def _remember(self, t: float, point: JointSample) -> None:
         self._times.append(t)

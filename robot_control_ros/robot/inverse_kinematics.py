@@ -16,6 +16,7 @@ ROTATION_LENGTH = 0.3  # m that one radian counts as, so that metres and radians
 SMALLEST = 0.08  # m, singular value below which the damping begins
 DAMPING = 0.04  # m, largest damping, at a singular value of 0
 TRACKING = 20.0  # 1/s, with which an error of the pose is taken back
+FOLLOWED = 0.01  # m, error of a pose beyond which the damping grows with it
 POSTURE = 2.0  # 1/s, with which the null space goes to the posture
 OTHER_STARTS = 10  # postures from which a pose is tried to be reached
 NEAR = 1e-3  # m, rad within which a pose counts as reached
@@ -42,34 +43,68 @@ class DifferentialKinematics:
         self._weight = chosen * np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
         self._count = int(np.count_nonzero(chosen))
 
-    def velocities(self, kin: RobotDynamics, twist: Array, posture_rate: Array | None = None) -> Array:
+    def velocities(
+        self,
+        kin: RobotDynamics,
+        twist: Array,
+        posture_rate: Array | None = None,
+        held: Array | None = None,
+        error: float = 0.0,
+    ) -> Array:
         """Joint velocities (n,) [rad/s].
 
         Args:
             kin: where the arm is.
             twist: (6,) wanted of the tip [m/s, rad/s].
             posture_rate: (n,) wanted besides, in the null space.
+            held: (n,) True for joints that move as `posture_rate` says; the others make up for them.
+            error: of the pose [m], see :meth:`step`.
         """
         weight = self._weight
         jacobian = weight[:, None] * kin.jacobian
         wanted = weight * twist
         if posture_rate is not None:
             wanted = wanted - jacobian.dot(posture_rate)
+        free = kin.jacobian.shape[1]
+        if held is not None:
+            jacobian[:, held] = 0.0
+            free -= int(np.count_nonzero(held))
         square = jacobian.dot(jacobian.T)
-        square.flat[::7] += self._damping(square, min(self._count, kin.jacobian.shape[1]))
+        square.flat[::7] += self._damping(square, min(self._count, free)) + 0.5 * max(error - FOLLOWED, 0.0) ** 2
         _, force, _ = lapack.dposv(square, wanted)
         v = jacobian.T.dot(force)
         return np.asarray(v if posture_rate is None else posture_rate + v)
 
-    def step(self, kin: RobotDynamics, twist: Array, posture_rate: Array, dt: float) -> Array:
+    def step(self, kin: RobotDynamics, twist: Array, posture_rate: Array, dt: float, error: float = 0.0) -> Array:
         """Joint angles (n,) [rad] `dt` seconds later, within the joints' velocity and position limits.
 
-        Too fast a motion is slowed down as a whole; see :meth:`velocities`.
+        Too fast a motion is slowed down as a whole; see :meth:`velocities`. A joint that is x away from a position
+        limit moves there with 20/s x at most. Such a joint is held at that speed, and the velocities of the others are
+        solved again: they make up for it where they can.
+
+        An `error` of the pose [m], which `twist` takes back, adds (error - 10 mm)² / 2 to the damping λ², from there
+        on. At a pose beyond reach the Jacobian turns singular, with an error left. There the joints would else jump to
+        and fro in each step.
+
+        Source: velocity dampers, B. Faverjon, P. Tournassoud, A local based approach for path planning of manipulators
+        with a high number of degrees of freedom, ICRA 1987. Held joints: F. Flacco, A. De Luca, O. Khatib, Motion
+        control of redundant robots under joint constraints: saturation in the null space, ICRA 2012. Damping by the
+        error: see :func:`solve_pose`.
         """
         limits = kin.model.limits
-        v = self.velocities(kin, twist, posture_rate)
-        v = v / max(float((np.abs(v) / limits.velocity).max()), 1.0)
+        rate = min(TRACKING, 1.0 / dt)
+        least, most = rate * (limits.lower - kin.q), rate * (limits.upper - kin.q)
+        held = np.zeros(len(kin.q), dtype=bool)
+        v = self._slowed(self.velocities(kin, twist, posture_rate, None, error), limits.velocity)
+        while (beyond := ((v > most) | (v < least)) & ~held).any():
+            held |= beyond
+            posture_rate = np.where(beyond, np.minimum(np.maximum(v, least), most), posture_rate)
+            v = self._slowed(self.velocities(kin, twist, posture_rate, held, error), limits.velocity)
         return np.minimum(np.maximum(kin.q + dt * v, limits.lower), limits.upper)
+
+    @staticmethod
+    def _slowed(v: Array, limit: Array) -> Array:
+        return np.asarray(v / max(float((np.abs(v) / limit).max()), 1.0))
 
     @staticmethod
     def _damping(square: Array, rank: int) -> float:

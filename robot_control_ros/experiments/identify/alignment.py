@@ -127,14 +127,17 @@ class _Fit:
         return [(np.column_stack((u, g, one)), y) for u, g, y in columns]
 
     def residuals(self, delay: float) -> tuple[Array, Array, Array]:
-        """Residuals (m, n), the coefficients s, b, o (3, n), and their variances (3, n)."""
+        """Residuals (m, n), the coefficients s, b, o (3, n), and their variances (3, n).
+
+        The variances are White's: residuals are larger where the command jumps.
+        """
         rest, coefficients, variances = [], [], []
         for x, y in self.pairs(delay, self._effort):
             inverse = np.linalg.pinv(x.T @ x, rcond=1e-9, hermitian=True)
             best = inverse @ (x.T @ y)
-            rest.append(y - x @ best)
+            rest.append(np.asarray(y - x @ best))
             coefficients.append(best)
-            variances.append(rest[-1].var() * inverse.diagonal())
+            variances.append(_white(np.asarray(inverse), rest[-1][:, None] * x))
         return np.stack(rest, axis=1), np.stack(coefficients, axis=1), np.stack(variances, axis=1)
 
     def cost(self, delay: float) -> float:
@@ -142,24 +145,47 @@ class _Fit:
 
 
 def _noise_and_jitter(residual: Array, slope: Array) -> tuple[Estimate, Estimate]:
-    """Standard deviations (n,) of the noise, and the width of the delay's distribution [s]."""
+    """Standard deviations (n,) of the noise, and the width of the delay's distribution [s].
+
+    Jitter that takes a command over the edge of a period shows at the neighbouring samples, too. So the noise is what
+    is left beside the slopes there.
+    """
     variances, spreads, jitters, weights = [], [], [], []
     for r, d in zip(residual.T, slope.T, strict=True):
-        x, y = np.column_stack((np.ones(len(d)), d**2)), r**2
-        fit = np.array([y.mean(), 0.0])
-        for _ in range(5):  # the variance of r² is 2 (E r²)²
-            w = 1.0 / np.maximum(x @ fit, 1e-3 * y.mean() + 1e-18) ** 2
-            inverse = np.linalg.pinv(x.T @ (w[:, None] * x), rcond=1e-15)
-            fit = np.maximum(inverse @ (x.T @ (w * y)), 0.0)
-        score = (w * (y - x @ fit))[:, None] * x
-        spread = inverse @ (score.T @ score) @ inverse  # White's covariance, as r² is not normal
-        variances.append(fit[0])
-        spreads.append(np.sqrt(spread[0, 0]))
+        y, own, one = r**2, d**2, np.ones(len(d))
+        fit, spread = _variances(np.column_stack((one, own)), y)
         jitters.append(fit[1])
-        weights.append(1.0 / max(spread[1, 1], 1e-300))
+        weights.append(1.0 / max(spread[1], 1e-300))
+        fit, spread = _variances(np.column_stack((one, own, np.roll(own, 1), np.roll(own, -1))), y)
+        variances.append(fit[0])
+        spreads.append(np.sqrt(spread[0]))
     noise = np.sqrt(np.array(variances))
     noise_width = Z * np.array(spreads) / (2.0 * np.maximum(noise, 1e-12))
     variance, deviation = np.average(jitters, weights=weights), Z / np.sqrt(np.sum(weights))
     low, high = np.sqrt(12.0 * np.maximum([variance - deviation, variance + deviation], 0.0))
     width = np.sqrt(12.0 * variance) if variance > deviation else 0.0
     return Estimate(noise, noise_width), Estimate(np.array(width), np.array(max(high - width, width - low)))
+
+
+def _variances(x: Array, y: Array) -> tuple[Array, Array]:
+    """What squared residuals y (m,) are made of, by regressors x (m, p), the first one 1, and its variances (p,)."""
+    fit = np.zeros(x.shape[1])
+    fit[0] = y.mean()
+    for _ in range(5):  # the variance of r² is 2 (E r²)²
+        w = 1.0 / np.maximum(x @ fit, 1e-3 * y.mean() + 1e-18) ** 2
+        inverse = np.linalg.pinv(x.T @ (w[:, None] * x), rcond=1e-15)
+        fit = np.maximum(inverse @ (x.T @ (w * y)), 0.0)
+    return fit, _white(inverse, (w * (y - x @ fit))[:, None] * x)
+
+
+def _white(inverse: Array, score: Array) -> Array:
+    """White's variances (p,) of regression coefficients: the residuals' variance needn't be the same everywhere.
+
+    Source: H. White, A heteroskedasticity-consistent covariance matrix estimator and a direct test for
+    heteroskedasticity, Econometrica 48(4), 1980.
+
+    Args:
+        inverse: (p, p) of the regressors' squares.
+        score: (m, p) residual times regressor, in each sample.
+    """
+    return np.asarray((inverse @ (score.T @ score) @ inverse).diagonal())

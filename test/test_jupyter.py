@@ -1,0 +1,172 @@
+"""Robot in a Jupyter kernel, on a controller and a simulator in processes of their own."""
+
+import time
+
+import numpy as np
+import pytest
+from processes import threads
+from robot_trials import notebook_cells
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco")
+pytest.importorskip("ipykernel", reason="needs Jupyter's kernel (ipykernel)")
+jupyter_client = pytest.importorskip("jupyter_client")
+
+from ros_support import Ros  # noqa: E402
+
+from robot_control_ros import Robot  # noqa: E402
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.long]
+SLOW = 60.0  # s, for a machine under load
+AT_ONCE = 1.0  # s, from the interrupt until the call has ended
+IMPORT = "import os, time; from robot_control_ros import Robot; print(os.getpid())"
+CONNECT = f"robot = Robot('ur5', timeout={SLOW}, lost_after={SLOW})"
+
+
+class Kernel:
+    """A Jupyter kernel, and what a notebook asks of it."""
+
+    def __init__(self, folder, variables):
+        self._manager = jupyter_client.KernelManager(connection_file=str(folder / "kernel.json"))
+        own = {"IPYTHONDIR": str(folder), "JUPYTER_RUNTIME_DIR": str(folder)}
+        self._manager.start_kernel(env={**variables, **own})
+        self._client = self._manager.blocking_client()
+        self._client.start_channels()
+        self._client.wait_for_ready(SLOW)
+
+    def begin(self, code):
+        """Begin a cell; returns its message, by which it ends."""
+        return self._client.execute(code, allow_stdin=False)
+
+    def end(self, cell):
+        """Wait for the end of a cell; returns its error, or None, and what it printed since."""
+        printed, idle = "", False
+        while not idle:
+            content = self._message(cell)["content"]
+            printed += content.get("text", "")
+            idle = content.get("execution_state") == "idle"
+        while (reply := self._client.get_shell_msg(timeout=SLOW))["parent_header"].get("msg_id") != cell:
+            pass
+        content = reply["content"]
+        return (f"{content['ename']}: {content['evalue']}" if content["status"] == "error" else None), printed
+
+    def _message(self, cell):
+        while (found := self._client.get_iopub_msg(timeout=SLOW))["parent_header"].get("msg_id") != cell:
+            pass
+        return found
+
+    def run(self, code):
+        """A cell that must not fail; returns what it printed."""
+        error, printed = self.end(self.begin(code))
+        assert error is None, error
+        return printed
+
+    def interrupt(self, cell):
+        """Interrupt a cell of :func:`interrupted`; returns how long its call went on [s]."""
+        begun = time.monotonic()
+        self._manager.interrupt_kernel()
+        error, printed = self.end(cell)
+        assert error is None, error
+        return float(printed.split()[-1]) - begun
+
+    def restart(self):
+        self._manager.restart_kernel()
+        self._client.wait_for_ready(SLOW)
+
+    def shut_down(self):
+        """Ask the kernel to end, as a notebook's server does; returns whether it ended by itself."""
+        self._manager.request_shutdown()
+        deadline = time.monotonic() + SLOW
+        while self._manager.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return not self._manager.is_alive()
+
+    def close(self):
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=not self._manager.is_alive())
+
+
+@pytest.fixture(scope="module")
+def ros(tmp_path_factory):
+    with Ros(tmp_path_factory.mktemp("jupyter")) as ros:
+        ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
+        given = {"robot": "ur5", "autostart": True, "use_sim_time": True}
+        ros.start("controller", given, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"})
+        yield ros
+
+
+@pytest.fixture(scope="module")
+def witness(ros):
+    """Another client, in the process of the test."""
+    with Robot("ur5", timeout=SLOW, lost_after=SLOW) as robot:
+        yield robot
+
+
+@pytest.fixture
+def kernel(ros, witness, tmp_path):
+    witness.go_home(timeout=SLOW)
+    kernel = Kernel(tmp_path, ros.environment)
+    yield kernel
+    kernel.close()
+
+
+def clients(ros, process, controller="controller"):
+    """The publishers of a process that lead a controller. Names of nodes may stay in ROS's graph when they are gone."""
+    found = ros.node.get_publishers_info_by_topic(f"/{controller}/target_pose")
+    return [each for each in found if each.node_name.startswith(f"robot_client_{process}_")]
+
+
+def interrupted(call):
+    """A cell that says when an interrupt has ended its call."""
+    return f"try:\n    {call}\nexcept KeyboardInterrupt:\n    print(time.monotonic())"
+
+
+def test_the_notebook_runs_cell_by_cell(kernel):
+    printed = "".join(kernel.run(code) for _, code in notebook_cells(running=True))
+    assert "stiffness[0] 30000.0 (0.0, 10000.0)" in printed
+
+
+def test_an_interrupt_ends_a_move_at_once_and_holds(kernel, witness):
+    far = np.array(witness.config.home)
+    far[0] += 2.0
+    kernel.run(IMPORT)
+    kernel.run(CONNECT)
+    cell = kernel.begin(interrupted(f"robot.move_to(q={far.tolist()}, timeout={SLOW})"))
+    witness.wait_until(lambda state: state.moving, timeout=SLOW)
+    assert kernel.interrupt(cell) < AT_ONCE
+    state = witness.wait_until(lambda state: not state.moving, timeout=SLOW)
+    assert np.abs(state.blocks["reference_position"] - far).max() > 0.01
+    assert "False" in kernel.run(f"print(robot.go_home(timeout={SLOW}).moving)")
+
+
+def test_an_interrupt_ends_the_search_for_a_controller(kernel, ros):
+    process = int(kernel.run(IMPORT))
+    cell = kernel.begin(interrupted("Robot(controller='none', timeout=1000.0)"))
+    ros.until(lambda: clients(ros, process, "none"), "a client that searches")
+    assert kernel.interrupt(cell) < AT_ONCE
+    ros.until(lambda: not clients(ros, process, "none"), "no client")
+
+
+def test_a_cell_that_makes_the_robot_again_leaves_nothing_of_the_one_before(kernel, ros):
+    process = int(kernel.run(IMPORT))
+    kernel.run(CONNECT)
+    running = len(threads(process))
+    for _ in range(3):
+        kernel.run(CONNECT)
+    ros.until(lambda: len(clients(ros, process)) == 1, "one client")
+    assert len(threads(process)) == running
+
+
+def test_a_restart_and_the_end_of_a_kernel_leave_the_controller_running(kernel, ros, witness):
+    first = int(kernel.run(IMPORT))
+    kernel.run(CONNECT)
+    kernel.restart()
+    second = int(kernel.run(IMPORT))
+    assert second != first
+    kernel.run(CONNECT)
+    assert witness.law in kernel.run("print(robot.law)")
+    assert kernel.shut_down()
+    ros.until(lambda: not clients(ros, first) + clients(ros, second), "no client")
+    before = witness.time
+    assert witness.wait(0.1).time >= before + 0.1
+    assert witness.fault == ""
