@@ -144,10 +144,13 @@ MOTIONS = {"circle": begin_circle, "joint move": begin_joint_move, "push": begin
 
 
 def settle_on(rig, pose):
-    """Error (m, rad) 3 s after the tip was sent to a pose, and the fastest joint 1 s later; a null space takes 6 s."""
+    """Error (m, rad) 4 s after the tip was sent to a pose, and the fastest joint 1 s later; a null space takes 6 s.
+
+    The slowest law, admittance, takes its error back at 1/s.
+    """
     rig.plant.push(rig.robot.tip, np.zeros(3), np.zeros(3))
     rig.loop.motion.move_to(pose)
-    rig.steps(round(3.0 / rig.robot.period))
+    rig.steps(round(4.0 / rig.robot.period))
     error = np.abs(rig.loop.pose_error()).max()
     rig.steps(round((6.0 if rig.robot.n > 6 else 1.0) / rig.robot.period))
     return error, np.abs(rig.state.v).max()
