@@ -65,6 +65,15 @@ def ur5_model(ur5) -> RobotModel:
 
 
 @pytest.fixture
+def ros(tmp_path):
+    """A ROS domain that only the test has."""
+    from ros_support import Ros
+
+    with Ros(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
 def link():
     """A robot that only the test knows, for its page."""
     from dashboard_support import FakeLink

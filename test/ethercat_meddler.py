@@ -17,7 +17,8 @@ import threading
 import time
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
+
+import processes
 
 from ethercat_emulator import Bus, Line
 from ethercat_emulator.bus.frame import walk
@@ -161,12 +162,6 @@ class Emulator:
         self.process.wait(60)
 
 
-def resident(process: int) -> float:
-    """Memory of a process [MB]."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) / 1000.0
-
-
 class Operator:
     """Enables the drives whenever they are stopped, and lets the law hold the arm meanwhile."""
 
@@ -228,7 +223,7 @@ def meddle(seconds: float, seed: int) -> dict:
             operator.tick()
             if time.monotonic() > sampled + 0.1 * seconds:
                 sampled = time.monotonic()
-                memory.append(resident(client.process_number))
+                memory.append(processes.memory(client.process_number) / 1.024e6)  # MB of 1000 kB
         emulator.tell("off")
         calm = time.monotonic() + 60.0
         recovered = False

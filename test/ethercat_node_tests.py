@@ -137,12 +137,6 @@ class Drives:
             time.sleep(0.01)
 
 
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
-
-
 @pytest.fixture(scope="class")
 def shared_drives(tmp_path_factory, bus):
     """Of the tests that start no controller: one that is killed would still be known to the next test."""

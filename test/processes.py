@@ -20,6 +20,12 @@ def threads(number: int) -> list[int]:
     return []
 
 
+def memory(number: int) -> int:
+    """What a process holds in memory [B]."""
+    status = Path(f"/proc/{number}/status").read_text(encoding="ascii")
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
 def children(number: int) -> list[int]:
     """The processes that a process has started; a thread that ends meanwhile has none."""
     found = []

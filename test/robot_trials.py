@@ -1,4 +1,4 @@
-"""What the tests of Robot share: the script of the page, and the cells of the notebook."""
+"""What the tests of Robot share: the script of the page, the cells of the notebook, and the controller."""
 
 import json
 import re
@@ -32,3 +32,9 @@ def run_notebook(running):
     for cell, code in notebook_cells(running):
         exec(compile(code, cell, "exec"), names)
     return names
+
+
+def start_controller(ros, **parameters):
+    """Start the controller of a simulated UR5."""
+    given = {"robot": "ur5", "autostart": True, "use_sim_time": True, **parameters}
+    return ros.start("controller", given, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"})

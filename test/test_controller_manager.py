@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from ros_support import Ros
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.core.types import CommandMode
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.ros
 ROBOT = load_robot("ur5", "mock")
 SPAWN = "ros2 run controller_manager spawner forward_position_controller --inactive"
 SWITCH = "ros2 control switch_controllers --strict"
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
 
 
 def test_where_there_is_no_manager_nobody_is_asked(ros):

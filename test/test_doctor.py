@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from mock_hardware import RATE, WRENCH, MockHardware
-from ros_support import Child, Controller, Ros, ros_environment
+from ros_support import Child, Controller, ros_environment
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
@@ -19,12 +19,6 @@ from robot_control_ros.robot.configuration import load_robot
 pytestmark = pytest.mark.ros
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
 
 
 class Visit:

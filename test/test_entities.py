@@ -6,18 +6,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from ros_support import Ros
 from std_msgs.msg import String
 
 from robot_control_ros.nodes.common.entities import Entities
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
 
 
 def add_timer(ros, entities, callback):

@@ -95,6 +95,10 @@ def test_a_robot_has_a_gripper_by_its_name_or_by_its_file(tmp_path):
     )
     path.write_text("extends: ur5e\nname: own\ngripper: claw.yaml\n")  # beside the robot's file
     assert load_robot(str(path)).gripper.joint == GRIPPER.joint
+    path.write_text(f"extends: ur5e\nname: own\ngripper: {'x' * 5000}.yaml\n")
+    with pytest.raises(ConfigError) as refused:
+        load_robot(str(path))
+    assert refused.value.name == "gripper"
     with pytest.raises(ConfigError) as refused:
         load_robot("ur5+claw")
     assert (refused.value.name, refused.value.bound) == ("gripper", tuple(config_names("grippers")))

@@ -19,12 +19,6 @@ from std_msgs.msg import String
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
 
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
-
-
 @pytest.mark.long
 def test_ctrl_c_half_way_leaves_law_gains_and_an_arm_that_holds(ros):
     system = System(ros, real_time_factor=0.4)  # so that a busy machine keeps up

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 from processes import threads
-from robot_trials import notebook_cells
+from robot_trials import notebook_cells, start_controller
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
@@ -90,8 +90,7 @@ class Kernel:
 def ros(tmp_path_factory):
     with Ros(tmp_path_factory.mktemp("jupyter")) as ros:
         ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
-        given = {"robot": "ur5", "autostart": True, "use_sim_time": True}
-        ros.start("controller", given, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"})
+        start_controller(ros)
         yield ros
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from geometry_msgs.msg import PoseStamped
 from mock_hardware import RATE, WRENCH, MockHardware
 from robot_trials import page_script
-from ros_support import Controller, Inbox, Ros
+from ros_support import Controller, Inbox
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
@@ -24,12 +24,6 @@ pytestmark = pytest.mark.ros
 MODES = ("effort", "position", "velocity")
 TOPICS = {mode: f"/forward_{mode}_controller/commands" for mode in MODES}
 RUNNING = "io_and_status_controller/robot_program_running"
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
 
 
 def make_controller(ros, robot, law, **parameters):

@@ -2,18 +2,16 @@
 
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import threads
-from robot_trials import page_script, run_notebook
+from processes import memory, threads
+from robot_trials import page_script, run_notebook, start_controller
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
@@ -30,18 +28,12 @@ SLOW = 60.0  # s, for a machine under load
 GROWTH = 2.0  # MB of memory in a soak
 
 
-def start(ros, namespace="", **parameters):
-    remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
-    given = {"robot": "ur5", "autostart": True, "use_sim_time": True, **parameters}
-    return ros.start("controller", given, remappings=remappings)
-
-
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
     """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
     with Ros(tmp_path_factory.mktemp("robot")) as ros:
         ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
-        start(ros)
+        start_controller(ros)
         yield ros
 
 
@@ -277,25 +269,23 @@ def soak(robot, ros, changes, moves):
             kept.append([footprint(number) for number in processes.values()])
             print(f"{time.monotonic() - began:.0f} s, {robot.time:.0f} s of the robot, {k + 1} changes")
     for name, figures in zip(processes, np.swapaxes(kept, 0, 1), strict=True):
-        memory, running, files = figures.T
-        print(f"{name}: memory {memory.round(1)} MB, threads {running}, files {files}")
+        held, running, files = figures.T
+        print(f"{name}: memory {held.round(1)} MB, threads {running}, files {files}")
         assert (running[1:] == running[1]).all()
         assert (files[1:] == files[1]).all()
-        assert memory[-1] - memory[1] < GROWTH
+        assert held[-1] - held[1] < GROWTH
 
 
 def footprint(number):
     """Resident memory [MB], threads and open files of a process."""
-    status = Path(f"/proc/{number}/status").read_text()
-    memory = int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024.0
-    return memory, len(threads(number)), len(os.listdir(f"/proc/{number}/fd"))
+    return memory(number) / 2**20, len(threads(number)), len(os.listdir(f"/proc/{number}/fd"))
 
 
 @pytest.mark.alone
 def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
     with Ros(tmp_path) as ros:
         ros.start("simulator", {"robot": "ur5"})
-        controller = start(ros)
+        controller = start_controller(ros)
         with Robot("ur5", timeout=SLOW) as robot:
             lost = threading.Event()
             robot.on_fault(lambda error: lost.set())
@@ -315,7 +305,7 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
                 with pytest.raises(StaleStateError):
                     call()
                 assert time.monotonic() - began < 0.5
-            start(ros, **{"impedance.stiffness": 321.0})
+            start_controller(ros, **{"impedance.stiffness": 321.0})
             ros.until(lambda: not robot.fault, "a new controller that is there")
             assert robot.gains["stiffness"][0] == 321.0
 

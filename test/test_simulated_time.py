@@ -7,7 +7,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from ros_support import Controller, FakeRobot, Ros
+from ros_support import Controller, FakeRobot
 from std_msgs.msg import Float64MultiArray
 
 from robot_control_ros.core.spatial import pose_from_rows
@@ -19,12 +19,6 @@ pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
 WRENCH = "/force_torque_sensor_broadcaster/wrench"
 OK, WARNING = 0, 1
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as ros:
-        yield ros
 
 
 class Slow:

@@ -2,11 +2,11 @@
 
 import math
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 from arms import gradient, slope
+from processes import memory
 from refusals import refuses
 from scipy.spatial.transform import Rotation
 
@@ -196,15 +196,10 @@ def test_rotations_are_converted_without_keeping_memory(convert, order):
     """A copy of 72 bytes that stays would be 7 MB here."""
     R = order(rotation_exp(np.array([0.1, 0.2, 0.3])))
     convert(R)
-    before = resident()
+    before = memory(os.getpid())
     for _ in range(100_000):
         convert(R)
-    assert resident() - before < 2_000_000
-
-
-def resident():
-    """Memory of this process [B]."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    assert memory(os.getpid()) - before < 2_000_000
 
 
 def test_a_rounded_quaternion_is_normalised(rng):

@@ -6,7 +6,6 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
-from ros_support import Ros
 from sensor_msgs.msg import Joy, JoyFeedback
 
 from robot_control_ros.core.spatial import make_pose, rotation_from_rpy
@@ -48,12 +47,6 @@ class Teleop:
         message = PoseStamped()
         fill_pose(message.pose, pose)
         self.hand.publish(message)
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as made:
-        yield made
 
 
 def twist_of(message):

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from ros_support import Child, Inbox, Ros
+from ros_support import Child, Inbox
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.nodes.common import transport
@@ -62,12 +62,6 @@ def shared_memory(child: Child) -> list[str]:
     """The lines of its memory map that are Fast DDS's shared memory."""
     lines = Path(f"/proc/{child.process.pid}/maps").read_text().splitlines()
     return [line for line in lines if "/dev/shm/fastdds" in line or "/dev/shm/fastrtps" in line]
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as ros:
-        yield ros
 
 
 def heard(ros) -> Inbox:

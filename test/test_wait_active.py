@@ -7,17 +7,11 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from ros_support import Controller, FakeRobot, Ros, ended_cleanly
+from ros_support import Controller, FakeRobot, ended_cleanly
 
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.fixture
-def ros(tmp_path):
-    with Ros(tmp_path) as ros:
-        yield ros
 
 
 def asks_for(ros, service):

@@ -182,10 +182,8 @@ class Impedance:
         mobility = jacobian.dot(np.linalg.solve(mass, jacobian.T))
         inertia = np.diag(axes * gains.inertia * axes)
         share = np.eye(6) - inertia.dot(np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility))
-        spring, damper = (
-            axes[:, None] * gains.stiffness * axes,
-            _designed_damping(gains, _mobility(gains, mass, jacobian)),
-        )
+        spring = axes[:, None] * gains.stiffness * axes
+        damper = _designed_damping(gains, _mobility(gains, mass, jacobian))
         stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian

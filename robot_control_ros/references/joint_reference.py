@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections import deque
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from ..core.spatial import pose_error
 from ..core.types import Array, JointSample, JointSpaceReference, Reference
-from ..robot.inverse_kinematics import POSTURE, ROTATION_LENGTH, TRACKING, DifferentialKinematics
+from ..robot.inverse_kinematics import POSTURE, TRACKING, DifferentialKinematics
 from ..robot.model import RobotModel
 from .joint import between
 from .trajectory import Trajectory
@@ -41,7 +40,6 @@ class JointReference:
     def __init__(self, model: RobotModel, axes: Array) -> None:
         self._model, self._axes = model, axes
         self._kinematics = DifferentialKinematics(axes)
-        self._weight = axes * (1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH)
         self.reset(np.zeros(model.n))
 
     def reset(self, q: Array) -> None:
@@ -72,16 +70,12 @@ class JointReference:
         twist = TRACKING * error
         if twist_ref is not None:  # which takes back by itself what the reference moves in dt
             twist = twist_ref + TRACKING * (error - dt * twist_ref)
-        moved = self._length(twist if twist_ref is None else twist_ref)
+        moved = self._kinematics.length(twist if twist_ref is None else twist_ref)
         slow = POSTURE_SPEED * min(1.0, moved / TIP_SPEED) * self._model.limits.velocity
         posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
-        q = self._kinematics.step(kin, twist, posture, dt, self._length(error))
+        q = self._kinematics.step(kin, twist, posture, dt, self._kinematics.length(error))
         v = (q - self._q) / dt
         return q, v, np.zeros_like(v) if self._v is None else (v - self._v) / dt
-
-    def _length(self, twist: Array) -> float:
-        weighted = self._weight * twist
-        return math.sqrt(weighted.dot(weighted))
 
     def _remember(self, t: float, point: JointSample) -> None:
         self._times.append(t)

@@ -7,6 +7,7 @@ system in front of the robot offers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -226,10 +227,9 @@ def load_robot(name: str, profile: str = "sim", prefix: str = "") -> RobotConfig
     with errors_at(where):
         values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent for path in paths])
         robot = RobotConfig(**values)
-        if gripper:
-            return robot.with_gripper(load_gripper(gripper))
-        beside = [path.parent for path in paths if (path.parent / robot.gripper_name).is_file()]
-        return robot.with_gripper(load_gripper(robot.gripper_name, *beside[:1])) if robot.gripper_name else robot
+        named = gripper or robot.gripper_name  # the file's own may stand beside it, or beside one that it extends
+        beside = [] if gripper else [path.parent for path in paths if os.path.isfile(path.parent / named)]
+        return robot.with_gripper(load_gripper(named, *beside[:1])) if named else robot
 
 
 def _read(name: str, place: Path | None) -> tuple[Path, Any]:

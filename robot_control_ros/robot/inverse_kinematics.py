@@ -43,6 +43,11 @@ class DifferentialKinematics:
         self._weight = chosen * np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
         self._count = int(np.count_nonzero(chosen))
 
+    def length(self, twist: Array) -> float:
+        """Of a twist (6,) [m/s] or of an error of the pose [m]: as rotations count, and without the free axes."""
+        weighted = self._weight * twist
+        return math.sqrt(weighted.dot(weighted))
+
     def velocities(
         self,
         kin: RobotDynamics,
@@ -58,7 +63,7 @@ class DifferentialKinematics:
             twist: (6,) wanted of the tip [m/s, rad/s].
             posture_rate: (n,) wanted besides, in the null space.
             held: (n,) True for joints that move as `posture_rate` says; the others make up for them.
-            error: of the pose [m], see :meth:`step`.
+            error: :meth:`length` of the pose's error [m], see :meth:`step`.
         """
         weight = self._weight
         jacobian = weight[:, None] * kin.jacobian

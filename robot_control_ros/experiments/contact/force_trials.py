@@ -17,7 +17,7 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .row import Row, at_most
-from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, trial_robot
+from .trial_arm import IDEAL, RATE, TrialArm, cycles, delays, line, tip_mobility, trial_robot
 
 FORCE = 10.0  # N
 GAP = 0.01  # m, between tip and surface at the start
@@ -204,7 +204,7 @@ def withdrawn(name: str, how: ForceTrial) -> Withdrawn:
     for _, kin in cycles(arm, loop, how.delay, how.touch + falling + SETTLE):
         speeds.append(abs(float(kin.twist[2])))
         if not mobility:
-            mobility = float(kin.jacobian[2].dot(np.linalg.solve(kin.mass, kin.jacobian[2])))
+            mobility = tip_mobility(kin, 2)
     again = np.array(arm.forces)[_steps(how.touch) + 1 :, 2]
     gone, end = round(how.touch * how.rate), round((how.touch + falling / 2.0) * how.rate)
     later = gone + math.ceil(RELEASE * how.rate)

@@ -17,7 +17,7 @@ from ...robot.model import RobotDynamics, RobotModel
 from ...simulation.mujoco_plant import PHYSICS_STEP
 from ...simulation.scene import load_scene
 from .row import Row, at_most
-from .trial_arm import IDEAL, RATE, LoadedArm, TrialArm, cycles, delays, line, tip_damping, trial_robot
+from .trial_arm import IDEAL, RATE, LoadedArm, TrialArm, cycles, delays, line, tip_damping, tip_mobility, trial_robot
 
 BOUND = 30.0  # N
 GAINS: dict[str, Any] = {"stiffness": [2000.0] * 3 + [50.0] * 3, "damping_ratio": 1.0, "max_force": BOUND}
@@ -78,7 +78,7 @@ def blocked(
             loop.motion.move_to(goal)
         way.append((float(kin.pose[0, 3]), float(np.linalg.norm(kin.twist[:3]))))
         if not inertia and arm.forces[-1].any():
-            inertia = inertia_along_x(kin)
+            inertia = 1.0 / tip_mobility(kin, 0)
         if len(way) == pressed:
             damping = tip_damping(loop, 0)
             arm.remove_objects()
@@ -116,15 +116,10 @@ def struck(name: str, speed: float, delay: float) -> tuple[float, float]:
             goal[0, 3] += SOFT_GAP + BEYOND
             loop.motion.move_to(goal)
         if not inertia and depths[-1] > 0.0:
-            inertia = inertia_along_x(kin)
+            inertia = 1.0 / tip_mobility(kin, 0)
     forces = SOFT_WALL * np.maximum(depths, 0.0)
     first = int(np.argmax(forces > 0.0))
     return float(forces[first : first + round(EARLY / PHYSICS_STEP)].max()), inertia
-
-
-def inertia_along_x(kin: RobotDynamics) -> float:
-    """What the tip feels like along x [kg]."""
-    return 1.0 / float(kin.jacobian[0].dot(np.linalg.solve(kin.mass, kin.jacobian[0])))
 
 
 def rows(robot: str, arm: str = IDEAL) -> list[Row]:

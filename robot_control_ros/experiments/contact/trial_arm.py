@@ -124,6 +124,11 @@ def cycles(
     line.close()
 
 
+def tip_mobility(kin: RobotDynamics, axis: int) -> float:
+    """1/Λ of the tip along an axis of the base [1/kg]."""
+    return float(kin.jacobian[axis].dot(np.linalg.solve(kin.mass, kin.jacobian[axis])))
+
+
 def tip_damping(loop: ControlLoop, axis: int) -> float:
     """D of the impedance along an axis of the tip [N·s/m], at the loop's last state."""
     assert loop.kin is not None
