@@ -12,13 +12,16 @@ from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error
 from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
 from robot_control_ros.laws import admittance
-from robot_control_ros.laws.admittance import FEEDBACK, FOLLOWED, Admittance, VirtualBody
+from robot_control_ros.laws.admittance import FEEDBACK, Admittance, VirtualBody
+from robot_control_ros.laws.spring.virtual_body import APPROACH, FOLLOWED, HALVES
 from robot_control_ros.references import Jog
 from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.inverse_kinematics import TRACKING
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
 
 DT = 0.002
+TIGHT = 1e-12
 BENT = np.array([0.3, -1.2, 1.4, -1.0, -1.3, 0.5])  # a UR5 far from singularities
 POINT = {"mass": [1, 1, 1, 0.1, 0.1, 0.1], "stiffness": [1000, 1000, 1000, 20, 20, 20]}
 
@@ -285,6 +288,39 @@ def test_pushed_out_to_where_it_may_go_it_is_back_at_once(ur5_model):
     assert np.linalg.norm(pose_error(reference.pose, follow.kin.pose)[:3]) < 0.001
 
 
+def test_before_its_largest_displacement_the_body_slows_down_without_a_jump():
+    body, speeds, dt = body_at(np.zeros(6), np.zeros(6)), [0.0], 0.002
+    for _ in range(1000):
+        body.step(np.array([0.0, 40.0, 30.0, 0.0, 0.0, 0.0]), np.full(6, 10.0), np.zeros(6), np.zeros(6), dt)
+        body.bound((0.3, 1.0), (0.5, 2.0), dt)
+        speeds.append(np.linalg.norm(body.twist[:3]))
+    assert np.linalg.norm(body.position) == pytest.approx(0.3, abs=1e-3)
+    assert max(speeds) == pytest.approx(0.5)
+    push = 50.0 / 10.0
+    assert np.abs(np.diff(speeds)).max() < (push + APPROACH * 0.5) * dt * 1.02
+
+
+def test_what_the_follower_lags_takes_no_more_speed_than_it_is_slower(rng):
+    """The body goes back to within the tolerance, and never faster outward or beyond the follower's own speed."""
+    for _ in range(1000):
+        twist, lag, slower = rng.normal(size=(3, 6)) * np.array([0.1, 0.01, 0.1])[:, None]
+        body = body_at(np.zeros(6), twist)
+        body.wait(lag, slower, 0.004)
+        for part, tolerance in zip(HALVES, FOLLOWED, strict=True):
+            size = np.linalg.norm(lag[part])
+            direction = lag[part] / size
+            lost = (twist - body.twist)[part]
+            assert np.linalg.norm(np.cross(lost, direction)) < TIGHT
+            most = max(min(slower[part] @ direction, twist[part] @ direction), 0.0)
+            assert -TIGHT <= lost @ direction <= most + TIGHT
+            if size >= tolerance:
+                assert lost @ direction == pytest.approx(most, abs=TIGHT)
+            if size <= 0.5 * tolerance:
+                assert not lost.any()
+        back = np.linalg.norm(lag[:3]) - np.linalg.norm(body.position)
+        assert back == pytest.approx(min(np.linalg.norm(lag[:3]), FOLLOWED[0]), abs=1e-12)
+
+
 def test_no_joint_is_faster_than_its_limit_and_the_direction_is_kept(ur5_model, rng):
     follow = Follower(ur5_model, BENT, max_velocity=5.0, max_rate=20.0, mass=0.01)
     reference, limit = Reference(pose=follow.kin.pose), ur5_model.limits.velocity
@@ -468,6 +504,21 @@ def test_without_stiffness_it_is_led_by_hand_and_stays_where_it_is_left():
     assert np.ptp(way[-500:], axis=0).max() < 1e-5
     during = (log.t > 0.8) & (log.t < 1.1)
     np.testing.assert_allclose(log.twist[during, 1], 0.1, rtol=0.03)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("rate", [125.0, 500.0])
+@pytest.mark.parametrize(("robot", "force", "reach"), [("ur5", (60, 20, 40), 0.9), ("gen3", (24, 8, 16), 0.78)])
+def test_led_by_hand_to_the_end_of_its_reach_it_stops_there_smoothly(robot, force, reach, rate):
+    """The arm had rung at half its rate: each time the joints were 5 mm behind, all speed was taken at once."""
+    gains = {"stiffness": [0, 0, 0, 50, 50, 50], "max_displacement": 1.0}
+    log = simulate(robot, "admittance", gains, duration=5.0, rate=rate, push=Push(force, start=0.5, duration=4.0))
+    assert not any(log.fault)
+    assert np.linalg.norm(log.pose[-1, :3, 3]) > reach
+    accelerations = np.abs(np.diff(log.command, n=2, axis=0)) * rate**2
+    limit = RobotModel.of(load_robot(robot)).limits.velocity
+    assert (accelerations / limit).max() < 1.1 * TRACKING
+    assert (accelerations[log.t[2:] > 4.0] / limit).max() < TRACKING / 2.0
 
 
 @pytest.mark.sim

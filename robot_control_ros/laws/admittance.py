@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +19,6 @@ from .spring.virtual_body import PLAIN, BodyFrame, VirtualBody
 from .terms import critical_damping, damping_gain, is_diagonal
 from .wall_contact import WALL, least_damping, usual_lag
 
-FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the virtual body before it waits for them
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
 
 
@@ -46,8 +44,8 @@ class Admittance:
     Assumptions:
         Position- or velocity-controlled joints, and a wrench: from a sensor, or from joint torques (parameter
         wrench.source). The law feeds back its own virtual state, not the measured pose: fed back through the servo's
-        lag, B would destabilise it. Where the joints can't follow (limits, singularities) the body waits for them:
-        nothing winds up.
+        lag, B would destabilise it. Where the joints can't follow (limits, singularities) the body waits for them, at
+        their speed: nothing winds up. It slows down before `max_displacement` and `max_rotation`.
     Source:
         N. Hogan, Impedance control, ASME J. Dyn. Sys. Meas. Control 107, 1985; in the form of C. Ott, R. Mukherjee,
         Y. Nakamura, Unified impedance and admittance control, ICRA 2010.
@@ -177,7 +175,7 @@ class Admittance:
             wrench = wrench.reshape(2, 3).dot(self._axes).ravel()
         wrench = body.frame.wrench(wrench, body.rotation)
         body.step(self._moved_axes * wrench, self._mass, self._damping, self._stiffness, dt)
-        self._bound(gains, dt)
+        body.bound((gains.max_displacement, gains.max_rotation), (gains.max_velocity, gains.max_rate), dt)
         pose, twist = self._turned(pose_ref, twist_ref) if self._turns else self._along_base(pose_ref, twist_ref)
         velocity = self._follow(kin, reference, gains, pose, twist, dt)
         behind = kin.model.wrap(self._q - state.q)
@@ -227,25 +225,6 @@ class Admittance:
         self._turns, self._entered = False, BASE
         self._placed = True
 
-    def _bound(self, gains: Gains, dt: float) -> None:
-        """Keep the body's speed within its limits, and let it not go further out than it may."""
-        body = self._body
-        twist, deflection = body.twist, body.deflection()
-        for part, distance, speed in (
-            (slice(0, 3), gains.max_displacement, gains.max_velocity),
-            (slice(3, 6), gains.max_rotation, gains.max_rate),
-        ):
-            size = math.sqrt(twist[part].dot(twist[part]))
-            if size > speed:
-                twist = _with(twist, part, twist[part] * (speed / size))
-            away = deflection[part]
-            length = math.sqrt(away.dot(away))
-            if length > distance:
-                twist = _with(twist, part, _without(twist[part], away / length))
-        if twist is not body.twist:
-            body.move(twist - body.twist, dt)
-            body.twist = twist
-
     def _follow(
         self, kin: RobotDynamics, reference: Reference, gains: Gains, pose: Array, twist: Array, dt: float
     ) -> Array:
@@ -257,24 +236,16 @@ class Admittance:
         lag = error - dt * twist  # the twist makes good the rest in this step
         rate = gains.posture_rate * model.wrap(posture - q)
         self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt)
-        self._wait(error, dt)
-        return np.asarray((self._q - q) / dt)
+        velocity = (self._q - q) / dt
+        moved = gains.axes * there.jacobian.dot(velocity)
+        self._body.wait(self._along_body(error - dt * moved), self._along_body(gains.axes * twist - moved), dt)
+        return np.asarray(velocity)
 
-    def _wait(self, error: Array, dt: float) -> None:
-        """Take back what the joints are behind the body beyond the tolerance."""
+    def _along_body(self, twist: Array) -> Array:
+        """A twist or an error (6,) of the tip, in base axes, along those of the body."""
         if self._turns:
-            error = error.reshape(2, 3).dot(self._axes).ravel()
-        error = self._body.frame.twist(error, self._body.rotation)
-        for part, tolerance in ((slice(0, 3), FOLLOWED[0]), (slice(3, 6), FOLLOWED[1])):
-            behind = error[part]
-            size = math.sqrt(behind.dot(behind))
-            if size > tolerance:
-                body = self._body
-                outward = body.twist
-                back = np.zeros(6)
-                back[part] = -(1.0 - tolerance / size) / dt * behind
-                body.move(back, dt)
-                body.twist = _with(outward, part, _without(outward[part], behind / size))
+            twist = twist.reshape(2, 3).dot(self._axes).ravel()
+        return self._body.frame.twist(twist, self._body.rotation)
 
 
 def _simplest(*matrices: Array) -> list[Array]:
@@ -287,15 +258,3 @@ def _body_frame(frame: ComplianceFrame, kin: RobotDynamics) -> BodyFrame:
     if in_tip is not None:
         return BodyFrame(in_tip[:3, :3], in_tip[:3, 3])
     return BodyFrame(frame.axes(kin)) if frame.is_other_link else PLAIN
-
-
-def _with(twist: Array, part: slice, values: Array) -> Array:
-    changed = twist.copy()
-    changed[part] = values
-    return changed
-
-
-def _without(velocity: Array, direction: Array) -> Array:
-    """A velocity (3,) without what goes in a direction (3,) of length 1."""
-    along = float(velocity.dot(direction))
-    return velocity - along * direction if along > 0.0 else velocity

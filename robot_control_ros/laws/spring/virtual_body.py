@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,9 @@ from ...core.spatial import cross, rotation_exp, rotation_log, rotation_log_jaco
 from ...core.types import Array
 
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use
+APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
+FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the body before it waits for them
+HALVES = (slice(0, 3), slice(3, 6))
 _SAME = np.eye(3)
 
 
@@ -174,6 +178,44 @@ class VirtualBody:
         self.position = self.position + dt * twist[:3]
         self.rotation = rotation_exp(dt * twist[3:]).dot(self.rotation)
 
+    def bound(self, displacement: tuple[float, float], speed: tuple[float, float], dt: float) -> None:
+        """Keep its displacement [m, rad] and its speed [m/s, rad/s] within bounds.
+
+        It slows down before the largest displacement, and takes back `dt` seconds of what it was too fast.
+        """
+        twist, deflection = self.twist.copy(), self.deflection()
+        for part, farthest, fastest in zip(HALVES, displacement, speed, strict=True):
+            twist[part] *= fastest / max(_length(twist[part]), fastest)
+            away = deflection[part]
+            distance = _length(away)
+            if distance > 0.0:
+                outward = away / distance
+                most = max(APPROACH * (farthest - distance), 0.0)
+                twist[part] -= max(float(outward.dot(twist[part])) - most, 0.0) * outward
+        if not np.array_equal(twist, self.twist):
+            self.move(twist - self.twist, dt)
+            self.twist = twist
+
+    def wait(self, lag: Array, slower: Array, dt: float) -> None:
+        """Wait for what follows the body.
+
+        It goes back by what the `lag` (6,) [m, rad] is beyond 5 mm or 0.02 rad. From half of that on it gives up, more
+        and more, the speed by which the follower is `slower` (6,) [m/s, rad/s].
+        """
+        for part, tolerance in zip(HALVES, FOLLOWED, strict=True):
+            behind = lag[part]
+            size = _length(behind)
+            if size <= 0.5 * tolerance:
+                continue
+            direction, twist = behind / size, self.twist.copy()
+            if size > tolerance:
+                back = np.zeros(6)
+                back[part] = (tolerance - size) / dt * direction
+                self.move(back, dt)
+            faster = min(float(direction.dot(twist[part])), float(direction.dot(slower[part])))
+            twist[part] -= min(2.0 * size / tolerance - 1.0, 1.0) * max(faster, 0.0) * direction
+            self.twist = twist
+
     def _affordable(self, x: Array, mass: Array, stiffness: Array) -> tuple[Array, Array]:
         if self._mass is None:
             self._mass, self._stiffness = mass, stiffness
@@ -191,6 +233,10 @@ class VirtualBody:
         self._tank = min(self._tank - cost, TANK)
         self._mass, self._stiffness = mass, stiffness
         return mass, stiffness
+
+
+def _length(vector: Array) -> float:
+    return math.sqrt(vector.dot(vector))
 
 
 def _matrix(values: Array) -> Array:
