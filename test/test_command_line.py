@@ -120,6 +120,13 @@ def test_what_a_simulation_could_never_do_is_refused(arguments, capsys):
     assert shown.err.count("\n") == 1
 
 
+def test_a_gripper_for_a_whole_work_cell_is_refused(capsys):
+    assert main(["demo", "--workcell", "two_ur5e", "--gripper", "robotiq_2f85"]) == 2
+    shown = capsys.readouterr()
+    assert "robotiq_2f85" in shown.err
+    assert shown.err.count("\n") == 1
+
+
 CASES = [
     pytest.param(line, [*action.option_strings[:1], *values], id=f"{line} {action.option_strings[0]} {values[0]}")
     for line, parser in COMMANDS.items()

@@ -165,6 +165,18 @@ def reach(arms, turns, periods):
     return contacts
 
 
+def test_an_arm_of_a_work_cell_may_have_a_gripper(plant, tmp_path):
+    path = cell(tmp_path, one={"extends": "ur5e", "gripper": "robotiq_2f85"}, two={"extends": "ur5e"})
+    one, two = plant.arms_in_one_world([load_robot(f"{path}#{arm}") for arm in ("one", "two")])
+    config = one.gripper.config
+    closed = config.positions[1]
+    one.gripper.command(closed, 40.0)
+    for _ in range(1000):
+        one.advance()
+    assert one.gripper.grip.width == pytest.approx(config.width(closed), abs=2e-3)
+    assert two.gripper is None
+
+
 def test_arms_that_do_not_touch_move_as_alone(plant):
     pair = plant.arms_in_one_world([load_robot(f"two_ur5e#{arm}") for arm in ("left", "right")])
     single = plant.MujocoPlant(UR5E)

@@ -117,6 +117,8 @@ def _demo(options: argparse.Namespace) -> int:
     from ..robot.configuration import equipped
 
     _need_ros("demo")
+    if options.workcell and options.gripper:
+        raise refused("gripper", options.gripper, "must be empty: the work cell's file says which arm has a gripper")
     return demo(
         equipped(options.robot, options.gripper),
         options.law,
