@@ -113,6 +113,24 @@ def test_the_null_space_does_not_move_the_tip(rng, n):
     assert found >= 10
 
 
+def test_no_velocity_jumps_where_a_joint_begins_to_brake_before_its_limit(rng):
+    """Motions that are too fast, and lead a joint to its limit: on the way there all joints change speed smoothly."""
+    model, axes, lower, upper = arm("gen3")
+    velocities, joint, dt, rooms = DifferentialKinematics(axes), 5, 0.002, np.linspace(0.2, 0.02, 181)
+    others, tried = np.arange(7) != joint, 0
+    while tried < 5:
+        q, twist, posture = rng.uniform(lower, upper), rng.uniform(-0.8, 0.8, 6), rng.uniform(-1.0, 1.0, 7)
+        kins = [model.at(np.where(others, q, upper[joint] - room), np.zeros(7)) for room in rooms]
+        wanted = velocities.velocities(kins[100], twist, posture) / model.limits.velocity
+        jacobians = [(SCALE[:, None] * kin.jacobian)[:, others] for kin in kins[::60]]
+        if wanted[joint] < 0.8 or np.abs(wanted).max() < 1.5 or np.linalg.svd(jacobians)[1][:, 5].min() < SMALLEST:
+            continue
+        tried += 1
+        speeds = np.array([(velocities.step(kin, twist, posture, dt) - kin.q) / dt for kin in kins])
+        assert 0.0 < speeds[-1, joint] < 20.0 * rooms[-1] + 1e-9
+        assert np.abs(np.diff(speeds, axis=0)).max() < 0.1
+
+
 def test_a_planar_arm_is_asked_for_two_axes_and_gives_them(rng):
     model = planar_arm((0.5, 0.4)).model()
     axes = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])

@@ -83,9 +83,9 @@ class DifferentialKinematics:
     def step(self, kin: RobotDynamics, twist: Array, posture_rate: Array, dt: float, error: float = 0.0) -> Array:
         """Joint angles (n,) [rad] `dt` seconds later, within the joints' velocity and position limits.
 
-        Too fast a motion is slowed down as a whole; see :meth:`velocities`. A joint that is x away from a position
-        limit moves there with 20/s x at most. Such a joint is held at that speed, and the velocities of the others are
-        solved again: they make up for it where they can.
+        A joint that is x away from a position limit moves there with 20/s x at most. Such a joint is held at that
+        speed, and the velocities of the others are solved again: they make up for it where they can. Too fast a motion
+        is slowed down as a whole after that: so no velocity jumps when a joint comes to be held.
 
         An `error` of the pose [m], which `twist` takes back, adds (error - 10 mm)² / 2 to the damping λ², from there
         on. At a pose beyond reach the Jacobian turns singular, with an error left. There the joints would else jump to
@@ -100,16 +100,13 @@ class DifferentialKinematics:
         rate = min(TRACKING, 1.0 / dt)
         least, most = rate * (limits.lower - kin.q), rate * (limits.upper - kin.q)
         held = np.zeros(len(kin.q), dtype=bool)
-        v = self._slowed(self.velocities(kin, twist, posture_rate, None, error), limits.velocity)
+        v = self.velocities(kin, twist, posture_rate, None, error)
         while (beyond := ((v > most) | (v < least)) & ~held).any():
             held |= beyond
             posture_rate = np.where(beyond, np.minimum(np.maximum(v, least), most), posture_rate)
-            v = self._slowed(self.velocities(kin, twist, posture_rate, held, error), limits.velocity)
+            v = self.velocities(kin, twist, posture_rate, held, error)
+        v = v / max(float((np.abs(v) / limits.velocity).max()), 1.0)
         return np.minimum(np.maximum(kin.q + dt * v, limits.lower), limits.upper)
-
-    @staticmethod
-    def _slowed(v: Array, limit: Array) -> Array:
-        return np.asarray(v / max(float((np.abs(v) / limit).max()), 1.0))
 
     @staticmethod
     def _damping(square: Array, rank: int) -> float:
