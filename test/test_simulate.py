@@ -109,6 +109,17 @@ def test_a_law_that_the_profile_does_not_take_is_refused():
         short(robot=load_robot("ur5", "real"))
 
 
+@pytest.mark.parametrize(
+    ("robot", "law", "name", "value"),
+    [("ur5e", "impedance", "gravity_by_robot", True), ("gen3", "admittance", "joint_effort", "reversed_torque")],
+)
+def test_what_only_the_real_robot_does_is_refused(robot, law, name, value):
+    """The arm fell, or gave way against the push."""
+    with pytest.raises(ConfigError) as error:
+        short(robot=load_robot(robot, "real"), law=law)
+    assert (error.value.name, error.value.value) == (name, value)
+
+
 # --- what is given back ---
 
 

@@ -17,7 +17,7 @@ from ..control.loop import ControlLoop
 from ..control.plant import Plant
 from ..control.reactions.ringing_reaction import SOFTEN
 from ..core.errors import refused
-from ..core.types import Array, Command, RobotState
+from ..core.types import Array, Command, CommandMode, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
@@ -109,7 +109,7 @@ def simulate(
     drives["scene"] = load_scene(scene) if isinstance(scene, str) else scene
     _check_arguments(duration, push, reference)
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
-    loop = ControlLoop(config, law, gains, model=RobotModel.of(config, urdf))
+    loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf)))
     loop.ringing.settings.set({"reaction": ringing_reaction})
     plant.reset(None if q0 is None else _start(loop, q0))
     cycles = lockstep(plant, loop, round(duration * rate), reference, partial(disturb, arm, config, push, intervene))
@@ -156,6 +156,19 @@ def _check_arguments(duration: Any, push: Any, reference: Any) -> None:
         inspect.signature(reference).bind(np.eye(4))
     except (TypeError, ValueError) as error:
         raise refused("reference", reference, rule) from error
+
+
+def _can_simulate(loop: ControlLoop) -> ControlLoop:
+    """Refuse what a robot's own controller does, and the simulated arm doesn't."""
+    robot, profile = loop.robot, loop.robot.profile
+    where, way = f"robot {robot.name}, profile {robot.profile_name}: ", "simulate another profile, such as sim"
+    if profile.gravity_by_robot and loop.running.mode is CommandMode.EFFORT:
+        rule = f"must be false under torques, as nothing carries the simulated arm: {way}"
+        raise refused("gravity_by_robot", True, rule, where=where)
+    if profile.joint_effort != "torque" and loop.wrench.settings.target.source == "joint_effort":
+        rule = f"must be torque where the wrench comes from it, as in the simulation: {way}"
+        raise refused("joint_effort", profile.joint_effort, rule, where=where)
+    return loop
 
 
 def _trajectory(reference: Any, start: Array) -> Trajectory:
