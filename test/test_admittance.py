@@ -13,7 +13,8 @@ from robot_control_ros.core.spatial import make_pose, pose_error
 from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
 from robot_control_ros.laws import admittance
 from robot_control_ros.laws.admittance import FEEDBACK, Admittance, VirtualBody
-from robot_control_ros.laws.spring.virtual_body import APPROACH, FOLLOWED, HALVES
+from robot_control_ros.laws.spring.bounded_spring import HALVES
+from robot_control_ros.laws.spring.virtual_body import APPROACH, FOLLOWED
 from robot_control_ros.references import Jog
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.inverse_kinematics import TRACKING

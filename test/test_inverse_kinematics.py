@@ -11,6 +11,7 @@ from robot_control_ros.robot.inverse_kinematics import (
     DAMPING,
     ROTATION_LENGTH,
     SMALLEST,
+    TRACKING,
     DifferentialKinematics,
     check_reach,
     solve_pose,
@@ -127,7 +128,7 @@ def test_no_velocity_jumps_where_a_joint_begins_to_brake_before_its_limit(rng):
             continue
         tried += 1
         speeds = np.array([(velocities.step(kin, twist, posture, dt) - kin.q) / dt for kin in kins])
-        assert 0.0 < speeds[-1, joint] < 20.0 * rooms[-1] + 1e-9
+        assert 0.0 < speeds[-1, joint] < TRACKING * rooms[-1] + 1e-9
         assert np.abs(np.diff(speeds, axis=0)).max() < 0.1
 
 

@@ -10,11 +10,11 @@ from scipy.linalg import lapack
 
 from ...core.spatial import cross, rotation_exp, rotation_log, rotation_log_jacobian, skew
 from ...core.types import Array
+from .bounded_spring import HALVES
 
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use
 APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
 FOLLOWED = (0.005, 0.02)  # m, rad: how far the joints may be behind the body before it waits for them
-HALVES = (slice(0, 3), slice(3, 6))
 _SAME = np.eye(3)
 
 
