@@ -100,8 +100,9 @@ class Watch:
         deviations, slow, collisions, clampings = self._deviation, self._slow, self._limits, self._clamping
         collides = clamps = -1
         for joint, value in enumerate(x):  # one loop over all lists: the quickest for so few
-            deviations[joint] = deviation = value - slow[joint]
-            slow[joint] += weight * deviation
+            before = slow[joint]
+            deviations[joint] = deviation = value - before
+            slow[joint] = before + weight * deviation
             if abs(deviation) > collisions[joint]:
                 collides = joint
             if abs(value) > clampings[joint]:
@@ -171,8 +172,8 @@ class ContactDetector:
 
     def adapts(self, command: Command | None) -> bool:
         """Whether a threshold depends on the motion of the reference; under efforts no joint lags."""
-        lags = command is not None and command.mode is not CommandMode.EFFORT
-        return self.torque.adapts or (lags and self.following.adapts)
+        lags = self.following.adapts and command is not None and command.mode is not CommandMode.EFFORT
+        return lags or self.torque.adapts
 
     def deviations(self) -> dict[str, Array]:
         """What was watched in the last sample, high-passed (n,), by detector; that of the wrist sensor isn't there."""
@@ -212,7 +213,7 @@ class ContactDetector:
             external = self._observer.update(state, kin, self._gain)
             if external is not None:
                 watched.append((TORQUE, torque, external))
-        if command is not None and command.mode is not CommandMode.EFFORT and (self.following.watches or everything):
+        if (self.following.watches or everything) and command is not None and command.mode is not CommandMode.EFFORT:
             watched.append((FOLLOWING, self.following, self._lagging(state, kin, command, dt).tolist()))
         if state.time < self._until:
             for _, watch, x in watched:

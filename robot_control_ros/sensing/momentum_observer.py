@@ -41,7 +41,6 @@ class MomentumObserver:
     def __init__(self) -> None:
         self._torque = list[float]()
         self.time: float | None = None
-        self._q = self._v = np.zeros(0)
 
     @property
     def torque(self) -> Array:
@@ -62,20 +61,14 @@ class MomentumObserver:
             kin: at that state; joints that turn without end are counted on.
             gain: K [1/s].
         """
-        q, v, efforts = kin.q, state.v, state.effort.tolist()
+        v, efforts = state.v, state.effort.tolist()
         if not math.isfinite(sum(efforts)):
             return None
         if self.time is None:
-            self._torque, self._motion = [0.0] * v.size, np.empty((3, v.size))
-            self._rows, self._divisors = tuple(self._motion), np.full_like(self._motion, 2.0)
-            self._interval = self._divisors[2]
+            self._torque, self._sample = [0.0] * v.size, _Sample(kin.q, v)
         elif state.time > self.time:
-            dt, model, (position, middle, acceleration) = state.time - self.time, kin.model, self._rows
-            np.add(q, self._q, position)
-            np.add(v, self._v, middle)
-            np.subtract(v, self._v, acceleration)
-            self._interval.fill(dt)
-            np.divide(self._motion, self._divisors, self._motion)  # one division of all three takes the least time
+            dt, model = state.time - self.time, kin.model
+            position, middle, acceleration = self._sample.middle(kin.q, v, dt)
             needed = model.inverse_dynamics(position, middle, acceleration)
             if model.has_friction:
                 friction = friction_torque(middle, model.viscous_friction, model.dry_friction)
@@ -84,8 +77,33 @@ class MomentumObserver:
             for joint, new in enumerate(needed.tolist()):  # plain numbers: numpy takes longer for so few
                 old = torque[joint]
                 torque[joint] = (new - efforts[joint] - old) * share + old
-        self.time, self._q, self._v = state.time, q, v
+        self.time = state.time
         return self._torque
+
+
+class _Sample:
+    """The motion between two states, as one matrix product: sums and a difference take twice the time.
+
+    Args:
+        q, v: (n,) at its beginning.
+    """
+
+    def __init__(self, q: Array, v: Array) -> None:
+        ends = np.array((q, v, q, v))
+        self._older, self._newer = (ends[0], ends[1]), (ends[2], ends[3])
+        self._ends, self._sign = ends, -1.0
+        self._weights = np.array(((0.5, 0.0, 0.5, 0.0), (0.0, 0.5, 0.0, 0.5), (0.0, 0.0, 0.0, 0.0)))
+        self._motion = np.empty((3, q.size))
+        self._rows = tuple(self._motion)
+
+    def middle(self, q: Array, v: Array, dt: float) -> tuple[Array, ...]:
+        """q and q̇ at the middle of the sample that ends with these (n,), `dt` [s] long, and q̈ as the change of q̇."""
+        self._older, self._newer, self._sign = self._newer, self._older, -self._sign
+        newer, weights, per_second = self._newer, self._weights, self._sign / dt
+        newer[0][:], newer[1][:] = q, v
+        weights[2, 1], weights[2, 3] = per_second, -per_second
+        weights.dot(self._ends, self._motion)
+        return self._rows
 
 
 def wrench_from_torque(jacobian: Array, torque: Array) -> Array:

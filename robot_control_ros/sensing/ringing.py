@@ -59,7 +59,7 @@ class RingingDetector:
     def __init__(self, inertia: Array, floor: float = FLOOR) -> None:
         self._weights: list[float] = (inertia**0.5).tolist()
         self.floor = floor
-        self._time, self._last = -np.inf, list[float]()
+        self._time = -np.inf
         self._longest, self._longest_at = 0, -np.inf  # extrema in a row, and when [s]
 
     def margin(self, time: float) -> float:
@@ -80,24 +80,23 @@ class RingingDetector:
         """
         now, dt, self._time = v.tolist(), time - self._time, time
         if not 0.0 < dt <= MAX_GAP:
-            n, self._last = len(now), now
-            self._passed, self._largest = [0.0] * n, [0.0] * n
+            self._slow, self._largest = list(now), [0.0] * len(now)
             self._extrema: list[deque[tuple[float, float]]] = [deque(maxlen=EXTREMA) for _ in now]
             return None
         found, keep = None, 1.0 / (1.0 + BAND * dt)
-        passed, largest, last, weights = self._passed, self._largest, self._last, self._weights
+        slow, largest = self._slow, self._largest
         for joint, value in enumerate(now):
-            old, size = passed[joint], largest[joint]
-            passed[joint] = new = keep * (old + weights[joint] * (value - last[joint]))
-            if old * new < 0.0:
+            extremum, new = largest[joint], keep * (value - slow[joint])
+            slow[joint] = value - new
+            if extremum * new < 0.0:
+                size = abs(extremum) * self._weights[joint]
                 if size < self.floor:
                     self._extrema[joint].clear()
                 else:
                     found = self._judge(joint, size, time) or found
-                largest[joint] = abs(new)
-            elif abs(new) > size:
-                largest[joint] = abs(new)
-        self._last = now
+                largest[joint] = new
+            elif new * new > extremum * extremum:
+                largest[joint] = new
         if found is not None:
             for extrema in self._extrema:
                 extrema.clear()
