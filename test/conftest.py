@@ -4,6 +4,7 @@ import faulthandler
 import os
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,13 @@ def ur5() -> RobotConfig:
 @pytest.fixture
 def ur5_model(ur5) -> RobotModel:
     return RobotModel.of(ur5)
+
+
+@pytest.fixture
+def xacro_program(monkeypatch):
+    """The program of this interpreter's environment is found."""
+    folder = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", os.pathsep.join([folder, os.environ["PATH"]]))
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-import xacro
 import yaml
 from ros_support import LIMIT, ros_environment
 
@@ -25,6 +24,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 
+STANDING = (0.0,) * 6  # x, y, z, roll, pitch, yaw of an arm that no work cell places
 WRENCH = "force_torque_sensor_broadcaster/wrench"
 SHARE = share_directory()
 REQUIRED = {"ur": {"ur_type": "ur5", "robot_ip": "192.168.56.101"}, "gen3": {"robot_ip": "192.168.1.10"}}
@@ -452,7 +452,7 @@ def test_mock_hardware_is_a_manager_with_controllers_and_our_controller_in_front
     publisher, manager, broadcaster, wrench_broadcaster, load, _, _, wait, activate = system.nodes()
     assert (publisher.package, publisher.executable) == ("robot_state_publisher", "robot_state_publisher")
     assert publisher.parameters == {
-        "robot_description": Xacro(SHARE / "urdf/ur5/ur5.urdf.xacro", {"hardware": "mock"}),
+        "robot_description": Xacro(SHARE / "urdf/ur5/ur5.urdf.xacro", {"hardware": "mock"}, mount=STANDING),
         "use_sim_time": False,
     }
     assert manager == NodeSpec(
@@ -487,9 +487,8 @@ def test_in_gazebo_the_arm_is_not_let_loose_before_our_controller_is_active(inte
         [f"spawn_{forward}"],
     ]
     file = "config/ros2_control/ur5e.yaml"
-    assert description(system) == Xacro(
-        SHARE / "urdf/ur5e/ur5e.urdf.xacro", {"hardware": f"gz_{interface}", "controllers": str(SHARE / file)}
-    )
+    arguments = {"hardware": f"gz_{interface}", "controllers": str(SHARE / file)}
+    assert description(system) == Xacro(SHARE / "urdf/ur5e/ur5e.urdf.xacro", arguments, mount=STANDING)
     bridge, create = system.node("clock_bridge"), system.node("create")
     assert (bridge.package, bridge.executable, bridge.arguments, bridge.once) == (
         "ros_gz_bridge",
@@ -657,11 +656,17 @@ def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
         ("sim_ros2_control", "joint_state_topic_hardware_interface/JointStateTopicSystem"),
     ],
 )
+@pytest.mark.usefixtures("xacro_program")
 def test_xacro_makes_the_hardware_of_the_system_of_the_description(name, plugin):
-    given = description(made(name))
-    text = xacro.process_file(str(given.path), mappings=dict(given.arguments)).toxml()
+    text = description(made(name)).text()
     assert ElementTree.fromstring(text).findtext("ros2_control/hardware/plugin") == plugin
-    assert given.command() == ["xacro", str(given.path), *(f"{key}:={value}" for key, value in given.arguments.items())]
+
+
+@pytest.mark.usefixtures("xacro_program")
+def test_what_xacro_refuses_is_refused_with_its_words():
+    path = SHARE / "urdf/ur5/ur5.urdf.xacro"
+    with pytest.raises(ConfigError, match=r"ur5.urdf.xacro: .*hardware:='nonsense': choices: none, mock"):
+        Xacro(path, {"hardware": "nonsense"}).text()
 
 
 # --- drivers ---
@@ -772,6 +777,7 @@ def test_kinovas_driver_has_a_forward_controller_by_our_file():
         "robot_controller": "forward_position_controller",
         "robot_pos_controller": "joint_trajectory_controller",
         "launch_rviz": "false",
+        "prefix": "",
     }
     control = system.node("controller").parameters
     assert (control["robot"], control["profile"], control["rate"]) == ("gen3", "real", 1000.0)

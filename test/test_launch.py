@@ -94,7 +94,7 @@ STAND_INS = {
     ),
     "launch.event_handlers": ("OnProcessExit",),
     "launch.launch_description_sources": ("PythonLaunchDescriptionSource",),
-    "launch.substitutions": ("Command", "LaunchConfiguration", "PathJoinSubstitution"),
+    "launch.substitutions": ("LaunchConfiguration", "PathJoinSubstitution"),
     "launch_ros": (),
     "launch_ros.actions": ("Node",),
     "launch_ros.parameter_descriptions": ("ParameterValue",),
@@ -103,7 +103,7 @@ STAND_INS = {
 
 
 @pytest.fixture
-def launching(monkeypatch):
+def launching(monkeypatch, xacro_program):
     """The module, on stand-ins."""
     for module, names in STAND_INS.items():
         stand_in = ModuleType(module)
@@ -302,15 +302,12 @@ def test_nodes_of_other_packages_keep_their_names(launching):
     assert (node.named["name"], node.named["exec_name"]) == (None, "controller_manager")
 
 
-def test_a_description_is_made_by_xacro_when_the_node_starts(launching):
-    xacro = Xacro(Path("/my robots/arm.urdf.xacro"), {"hardware": "mock", "rate": "500"})
+def test_a_description_is_made_by_xacro_at_the_start(launching):
+    xacro = Xacro(SHARE / "urdf/ur5/ur5.urdf.xacro", {"hardware": "mock"})
     (node,) = play(launching, [NodeSpec("any", "any", {"robot_description": xacro})]).started
     value = node.named["parameters"][0]["robot_description"]
     assert value.named == {"value_type": str}
-    (command,) = value.positional
-    assert type(command).__name__ == "Command"
-    assert command.positional == ("xacro '/my robots/arm.urdf.xacro' hardware:=mock rate:=500",)
-    assert command.named == {"on_stderr": "warn"}
+    assert value.positional == (xacro.text(),)
 
 
 def test_a_launch_file_is_included_with_its_arguments(launching):

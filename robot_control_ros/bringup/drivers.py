@@ -11,8 +11,8 @@ from ..laws import law_class, law_names
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, equipped, load_robot
 from ..robot.files import read_config, share_directory
-from .package_nodes import CONTROL, GRIPPER, SWITCH, active, control, file_rate, running_law
-from .parameter_files import node_parameters
+from .package_nodes import CONTROL, GRIPPER, PREFIX, SWITCH, active, control, file_rate, running_law
+from .parameter_files import node_parameters, with_prefix
 from .ros2_control import spawner
 from .system import Argument, Given, LaunchFile, Setup, System, stages
 
@@ -47,7 +47,7 @@ def gen3(given: Given) -> System:
         ConfigError: unknown law or file, a law that doesn't command positions, or one that needs the wrench that
             mock hardware doesn't have.
     """
-    file = share_directory() / "config" / "ros2_control" / "gen3_forward_position.yaml"
+    file = with_prefix(share_directory() / "config/ros2_control/gen3_forward_position.yaml", given["prefix"])
     config, given = _on_driver(given, "gen3")
     # The file of the controllers has positions only, on mock hardware as well.
     positions = replace(config, profile=replace(config.profile, commands=(CommandMode.POSITION,)))
@@ -135,6 +135,7 @@ GEN3 = Setup(
         LAW,
         *CONTROL[1:],
         MOCK_HARDWARE,
+        replace(PREFIX, text="In front of the names of joints and frames, for the driver and for our nodes."),
         DRIVER,
     ),
     gen3,

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..core.errors import ConfigError
 from ..robot.configuration import load_robot
 from ..robot.files import ament_prefixes, has_package, share_directory
-from .package_nodes import CONTROL, ROBOT, SWITCH
+from .package_nodes import CONTROL, PREFIX, ROBOT, SWITCH
 from .parameter_files import parameter_file
 from .ros2_control import CONTROLLERS_FILE, controllers, in_front, spawner, state_publisher, wrench_broadcaster, xacro
 from .system import Argument, Given, NodeSpec, Program, Setup, System, stages
@@ -39,7 +39,7 @@ def gazebo(given: Given) -> System:
         ConfigError: see :func:`mock`; no such world.
     """
     interface = given["interface"]
-    config = load_robot(given["robot"], PROFILES[interface])
+    config = load_robot(given["robot"], PROFILES[interface], given["prefix"])
     front = in_front(given, config, description="topic")
     world = parameter_file("world", given["world"] or share_directory() / "config/gazebo/arm.sdf")
     file = controllers(given, config)
@@ -128,6 +128,7 @@ GAZEBO = Setup(
         ROBOT,
         *CONTROL,
         CONTROLLERS_FILE,
+        PREFIX,
         Argument("interface", "effort", "What the joints take in this run of Gazebo.", tuple(PROFILES)),
         Argument("world", "", "SDF file of a world, see docs/robots/gazebo.md; empty for the package's."),
         Argument("headless", "false", "Run Gazebo without its window.", SWITCH),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -23,7 +22,7 @@ from launch.actions import (
 )
 from launch.event_handlers import OnProcessExit
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import Command, LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -118,7 +117,7 @@ def _action(spec: Part) -> Any:
 def _parameter(value: Value | Xacro) -> Any:
     """The value; a text as it is, where launch would read it as YAML."""
     if isinstance(value, Xacro):
-        return ParameterValue(Command(shlex.join(value.command()), on_stderr="warn"), value_type=str)
+        value = value.text()
     return ParameterValue(value, value_type=str) if isinstance(value, str) else value
 
 

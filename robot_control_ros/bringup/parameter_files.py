@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import yaml
 
 from ..core.errors import refused
 from ..robot.configuration import equipped, split_gripper
+from ..robot.description import prefixed
 from ..robot.files import by_full_name
 from ..robot.workcell import MARK
 
@@ -23,6 +27,26 @@ def parameter_file(argument: str, path: str | Path) -> Path:
     if not found.is_file():
         raise refused(argument, str(found), "no such file")
     return found
+
+
+def with_prefix(path: Path, prefix: str) -> Path:
+    """One of the package's files for controller managers, with a prefix at joints and frames.
+
+    That is a copy, which is there until this process ends; without a prefix the file itself.
+    """
+    if not prefix:
+        return path
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for parameters in (section["ros__parameters"] for section in content.values()):
+        if "joints" in parameters:
+            parameters["joints"] = [prefixed(joint, prefix) for joint in parameters["joints"]]
+        if "frame_id" in parameters:
+            parameters["frame_id"] = prefixed(parameters["frame_id"], prefix)
+    handle, name = tempfile.mkstemp(".yaml", f"{path.stem}_")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        yaml.safe_dump(content, file)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return Path(name)
 
 
 def node_parameters(argument: str, path: Path, node: str, namespace: str = "") -> dict[str, Any]:

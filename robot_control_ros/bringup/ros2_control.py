@@ -14,8 +14,20 @@ from ..core.types import CommandMode
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.files import share_directory
 from ..robot.profile import CONTROLLERS
-from .package_nodes import CONTROL, IMPERFECTIONS, RATE, ROBOT, SCENE, SWITCH, active, control, running_law, simulator
-from .parameter_files import node_parameters, parameter_file
+from .package_nodes import (
+    CONTROL,
+    IMPERFECTIONS,
+    PREFIX,
+    RATE,
+    ROBOT,
+    SCENE,
+    SWITCH,
+    active,
+    control,
+    running_law,
+    simulator,
+)
+from .parameter_files import node_parameters, parameter_file, with_prefix
 from .system import Argument, Given, NodeSpec, Part, Setup, System, Value, Xacro, stages
 
 DRIVES = "config/ros2_control/ethercat"
@@ -38,7 +50,7 @@ def mock(given: Given) -> System:
     Raises:
         ConfigError: unknown robot, law or file, or a law that commands effort, which mock hardware doesn't take.
     """
-    config = load_robot(given["robot"], "mock")
+    config = load_robot(given["robot"], "mock", given["prefix"])
     front = in_front(given, config)
     description, file = xacro(config, hardware="mock"), controllers(given, config)
     return stages(
@@ -59,7 +71,7 @@ def icube(given: Given) -> System:
         ConfigError: see :func:`mock`; no such file, a robot without the profile, effort without support, or a
             controller manager at another rate than the profile's, which is the drives'.
     """
-    config = load_robot(given["robot"], "icube")
+    config = load_robot(given["robot"], "icube", given["prefix"])
     front = in_front(given, config, vital=False)
     mode = running_law(config, given["law"], given["gains"]).mode
     if mode is CommandMode.EFFORT and given["supported"] == "false":
@@ -87,7 +99,7 @@ def behind(given: Given) -> System:
     Raises:
         ConfigError: unknown robot, scene, imperfections or file.
     """
-    config, controller = load_robot(given["robot"]), given["controller"]
+    config, controller = load_robot(given["robot"], prefix=given["prefix"]), given["controller"]
     driving = "forward_command_controller" if controller.startswith("forward_") else controller
     topics = {"joint_states_topic": STATES, "joint_commands_topic": COMMANDS}
     description = xacro(config, hardware="topic", command_interface=DRIVING[controller].value, **topics)
@@ -159,13 +171,15 @@ def manager(file: Path) -> NodeSpec:
 
 
 def controllers(given: Given, config: RobotConfig) -> Path:
-    """The parameter file of a robot's controller manager: the given one, or the package's.
+    """The parameter file of a robot's controller manager: the given one, or the package's with the robot's prefix.
 
     Raises:
         ConfigError: there is none.
     """
+    if given["controllers_file"]:
+        return parameter_file("controllers_file", given["controllers_file"])
     own = share_directory() / f"config/ros2_control/{config.name}.yaml"
-    return parameter_file("controllers_file", given["controllers_file"] or own)
+    return with_prefix(parameter_file("controllers_file", own), config.prefix)
 
 
 def drives(slave_config: str, config: RobotConfig) -> Path:
@@ -200,27 +214,25 @@ def xacro(config: RobotConfig, **arguments: str) -> Xacro:
     """A robot's description with ros2_control's tags, which lies beside the one without.
 
     Raises:
-        ConfigError: there is none, or the robot has a prefix or a mount, which these descriptions don't have.
+        ConfigError: there is none.
     """
-    if config.prefix or any(config.mount):
-        rule = "must be empty, and mount 0: descriptions with ros2_control's tags have neither; docs/two_arms.md"
-        raise refused("prefix", config.prefix, rule)
     path = config.urdf_path.with_name(f"{config.urdf_path.name}.xacro")
     if not path.is_file():
         raise ConfigError(f"robot {config.name}: no description with ros2_control's tags: {path} is missing")
-    return Xacro(path, arguments)
+    return Xacro(path, arguments, config.prefix, config.mount)
 
 
 CONTROLLERS_FILE = Argument(
     "controllers_file", "", "Parameters of the controller manager; empty for config/ros2_control/<robot>.yaml."
 )
-MOCK = Setup((ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:], CONTROLLERS_FILE), mock)
+MOCK = Setup((ROBOT, Argument("law", "admittance", CONTROL[0].text), *CONTROL[1:], CONTROLLERS_FILE, PREFIX), mock)
 ICUBE = Setup(
     (
         Argument("robot", "ur5", "Robot with a profile icube: ur5, or the path of a YAML file."),
         Argument("law", "joint_pid", CONTROL[0].text),
         *CONTROL[1:],
         CONTROLLERS_FILE,
+        PREFIX,
         Argument("slave_config", "", "Folder made of a topology, or one slave file; empty for the package's."),
         Argument("supported", "false", "The arm can't fall, whatever the drives do: effort is allowed.", SWITCH),
     ),
@@ -231,6 +243,7 @@ BEHIND = Setup(
         ROBOT,
         Argument("controller", "joint_trajectory_controller", "What drives the simulator.", tuple(DRIVING)),
         CONTROLLERS_FILE,
+        PREFIX,
         SCENE,
         IMPERFECTIONS,
         RATE,

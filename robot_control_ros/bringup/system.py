@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.errors import refused, unknown
+from ..core.errors import ConfigError, refused, unknown
+from ..robot.description import place_description
 
 PACKAGE = "robot_control_ros"
 
@@ -40,19 +42,30 @@ class Argument:
 
 @dataclass(frozen=True)
 class Xacro:
-    """A robot description that xacro makes of a file when a node starts.
+    """A robot description that xacro makes of a file at the start.
 
     Attributes:
         path: of the .urdf.xacro file.
         arguments: its ``xacro:arg`` values by name.
+        prefix, mount: see :func:`~..robot.description.place_description`.
     """
 
     path: Path
     arguments: Mapping[str, str]
+    prefix: str = ""
+    mount: tuple[float, ...] = ()
 
-    def command(self) -> list[str]:
-        """The command line that prints the description."""
-        return ["xacro", str(self.path), *(f"{name}:={value}" for name, value in self.arguments.items())]
+    def text(self) -> str:
+        """The description.
+
+        Raises:
+            ConfigError: xacro refuses the file, or an argument.
+        """
+        arguments = (f"{name}:={value}" for name, value in self.arguments.items())
+        done = subprocess.run(["xacro", str(self.path), *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ConfigError(f"xacro can't make the description of {self.path}: {done.stderr.strip()}")
+        return place_description(done.stdout, self.prefix, self.mount)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ def prefixed(name: str, prefix: str) -> str:
 def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
     """A description whose joints and links have a prefix, and whose root stands elsewhere in the world.
 
+    So have the joints of ros2_control's tags, and the frames that Gazebo's tags name. Sensors keep their names.
+
     Args:
         urdf: its text.
         prefix: in front of the names of joints and links, but the link `world`.
@@ -38,6 +40,8 @@ def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
         for element in root.iter(tag):
             if attribute in element.attrib:
                 element.set(attribute, prefixed(element.get(attribute, ""), prefix))
+    for frame in root.iter("gz_frame_id"):
+        frame.text = prefixed((frame.text or "").strip(), prefix)
     if any(mount):
         _mount(root, prefix, make_pose(np.array(mount[:3]), rotation_from_rpy(*mount[3:])))
     return ElementTree.tostring(root, encoding="unicode")

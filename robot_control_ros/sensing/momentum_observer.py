@@ -97,7 +97,7 @@ class _Sample:
         self._rows = tuple(self._motion)
 
     def middle(self, q: Array, v: Array, dt: float) -> tuple[Array, ...]:
-        """q and q̇ at the middle of the sample that ends with these (n,), `dt` [s] long, and q̈ as the change of q̇."""
+        """The q and q̇ at the middle of a sample of `dt` [s] that ends with these (n,); q̈ is the change of q̇ over dt."""
         self._older, self._newer, self._sign = self._newer, self._older, -self._sign
         newer, weights, per_second = self._newer, self._weights, self._sign / dt
         newer[0][:], newer[1][:] = q, v
