@@ -93,9 +93,9 @@ class BoundedSpring:
         if self._coupled:
             return self._coupled_gradient(error)
         if force > 1.0:
-            self._slide(0, pull[:3])
+            self._slide(0, pull[:3], force)
         if torque > 1.0:
-            self._slide(1, pull[3:])
+            self._slide(1, pull[3:], torque)
         return pull
 
     def energy(self, error: Array) -> float:
@@ -104,13 +104,12 @@ class BoundedSpring:
         slid = sum(slip * bound**2 for slip, bound in zip(self._slips, self._bounds, strict=True) if slip > 0.0)
         return 0.5 * (float(pull.dot(error)) + slid)
 
-    def _slide(self, index: int, pull: Array) -> None:
-        """Bound the force of one half (3,), which is beyond the bound."""
+    def _slide(self, index: int, pull: Array, load: float) -> None:
+        """Bound the force of one half (3,), which is `load` times the bound."""
         stiffness = self._alike[index]
         if stiffness:
-            ratio = math.sqrt(pull.dot(pull)) / self._bounds[index]
-            self._slips[index] = (ratio - 1.0) / stiffness
-            pull /= ratio
+            self._slips[index] = (load - 1.0) / stiffness
+            pull /= load
             return
         modes = self._modes[index]
         if modes is None:
