@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.types import Array
 
-Z = 1.96  # standard deviations on each side that hold 95 % of a normal distribution
+Z = 2.576  # standard deviations on each side that hold 99 % of a normal distribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class Estimate:
 
     Attributes:
         value: of any shape.
-        half_width: of its 95 % interval, of the same shape and unit.
+        half_width: of its 99 % interval, of the same shape and unit.
     """
 
     value: Array

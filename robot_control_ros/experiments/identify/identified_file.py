@@ -72,7 +72,7 @@ def entries(robot: RobotConfig, found: Identification) -> dict[str, Any]:
 
 
 def table(robot: RobotConfig, found: Identification) -> str:
-    """All figures with their 95 % intervals, a line each, for people."""
+    """All figures with their 99 % intervals, a line each, for people."""
     line = found.line
     lines = [
         f"states: {found.rate:.1f} Hz, {100.0 * found.lost:.2f} % lost, {1e3 * found.state_delay:.2f} ms late",

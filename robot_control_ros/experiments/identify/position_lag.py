@@ -14,7 +14,7 @@ from .recording import ArmRecording
 SETTLE = 0.35  # s of a stroke until the joint's speed is constant
 PER_JOINT = 2  # unknowns besides the delay
 MAX_LAG = 0.3  # s
-CONFIDENCE = 0.975  # on each side of an interval of 95 %
+CONFIDENCE = 0.995  # on each side of an interval of 99 %
 
 
 def position_lag(recording: ArmRecording, plan: MotionPlan) -> Estimate:
