@@ -30,7 +30,7 @@ HOME = RobotModel.of(load_robot("ur5")).at(np.array(load_robot("ur5").home)).pos
 def start_arm(ros, side, scene, **gains):
     """A simulator and its controller in a namespace; returns the controller's process."""
     names = {name: f"/{side}{name}" for name in ABSOLUTE} | {"__ns": f"/{side}"}
-    ros.start("simulator", {"robot": "ur5", "rate": 250.0, "scene": scene}, remappings=names)
+    ros.start("simulator", {"robot": "ur5", "rate": 250.0, "scene": scene, "pacing": "lockstep"}, remappings=names)
     given = {"robot": "ur5", "profile": "sim", "rate": 250.0, "law": "impedance", "use_sim_time": True} | gains
     return ros.start("controller", given, remappings=names | {"wrench": f"/{side}{ABSOLUTE[1]}"})
 
@@ -57,7 +57,7 @@ def test_a_pushed_leader_presses_the_follower_to_a_wall_and_feels_it_and_a_lost_
             return float(np.linalg.norm(vector(contacts.last.wrench.force))) if len(contacts) else 0.0
 
         ros.until(lambda: contact() > 0.95 * PUSH / 0.4, "the wall", lambda: push.publish(hand))
-        assert np.linalg.norm(read_pose(poses.last.pose)[:3, 3] - start) > 0.05
+        ros.until(lambda: np.linalg.norm(read_pose(poses.last.pose)[:3, 3] - start) > 0.05, "5 cm and more")
         ros.until(
             lambda: abs(np.linalg.norm(vector(felt.last.wrench.force)) - PUSH) < 0.1 * PUSH,
             "the hand's own force, felt back",
@@ -65,7 +65,7 @@ def test_a_pushed_leader_presses_the_follower_to_a_wall_and_feels_it_and_a_lost_
         )
         leader.process.send_signal(signal.SIGKILL)
         ros.until(lambda: "let go" in teleop.err + teleop.out, "the loss of the leader")
-        assert not vector(felt.last.wrench.force).any()
+        ros.until(lambda: not vector(felt.last.wrench.force).any(), "the end of the force")
         pressed, place, count = contact(), read_pose(poses.last.pose), len(poses)
         ros.until(lambda: len(poses) > count + 50, "a while")
         assert np.abs(read_pose(poses.last.pose) - place).max() < 1e-3
