@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from sensor_msgs.msg import Joy
 
 from ...core.errors import RobotControlError
 from ...core.spatial import wrench_at
@@ -14,6 +14,7 @@ from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_wrench, read_pose
 from .coupling import ArmCoupling
+from .hand_input import HeldButton
 
 LEADER, FOLLOWER, REFERENCE = "leader", "follower", "follower's reference"
 
@@ -26,8 +27,7 @@ class LeaderArm:
         leader, follower: names of the controllers.
         coupling: of the two.
         timeout: [s] without a pose of either after which both are let go.
-        held: whether the arms shall be tied.
-        lost: called with words when one of the two is lost.
+        button: of joy, that is held while the arms shall be tied.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class LeaderArm:
         follower: str,
         coupling: ArmCoupling,
         timeout: float,
-        held: Callable[[], bool],
-        lost: Callable[[str], None],
+        button: HeldButton,
     ) -> None:
-        self._coupling, self._timeout, self._held, self._lost = coupling, timeout, held, lost
+        self._coupling, self._timeout, self._button = coupling, timeout, button
+        self._logger = entities.node.get_logger()
         self._poses: dict[str, Array] = {}
         self._came: dict[str, float] = {}
         self._base = ""  # of the leader
@@ -50,7 +50,10 @@ class LeaderArm:
         entities.subscription(PoseStamped, f"{leader}/pose", self._on_leader)
         entities.subscription(PoseStamped, f"{follower}/pose", lambda message: self._take(FOLLOWER, message))
         entities.subscription(PoseStamped, f"{follower}/reference_pose", self._on_reference)
+        if not button.held:
+            entities.subscription(Joy, "joy", lambda message: button.update(message.buttons))
         entities.timer(timeout / 4.0, self._look)
+        entities.on_close(self.release)
 
     def release(self) -> None:
         """Let both arms go: the follower stays at its last target, and nothing pulls at the leader."""
@@ -75,7 +78,7 @@ class LeaderArm:
         self._base = message.header.frame_id
         if not self._take(LEADER, message) or self._missing():
             return
-        if not self._held():
+        if not self._button.held:
             self.release()
             return
         leader, follower = self._poses[LEADER], self._poses[FOLLOWER]
@@ -103,3 +106,7 @@ class LeaderArm:
         if self._coupling.engaged and (missing := self._missing()):
             self.release()
             self._lost(f"no pose of the {missing}: both arms are let go")
+
+    def _lost(self, message: str) -> None:
+        self._button.release()
+        self._logger.warning(message, throttle_duration_sec=1.0)

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
-from rclpy.duration import Duration
 from rclpy.node import Node
-from sensor_msgs.msg import Joy
 
-from ...core.errors import ConfigError, RobotControlError, refused, unknown
+from ...core.errors import ConfigError, refused, unknown
 from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
 from ...laws.spring.bounded_spring import BoundedSpring
 from ..common.entities import Entities
-from ..common.messages import fill_pose, fill_twist, read_pose, vector
 from ..common.ros_params import declare
 from ..common.running import run
 from .coupling import ArmCoupling
 from .feedback import Feedback
-from .hand_input import DEVICES, Clutch, Device, HeldButton, scale_deflection
+from .hand_input import DEVICES, Clutch, Device, HeldButton
 from .joint_jog import JointJogInput
 from .leader import LeaderArm
 from .motion_update import MotionUpdateInput
+from .pose_input import HandPoseInput
+from .twist_input import JoyInput, TipTwists, TwistInput
 
-INPUTS = ("joy", "twist", "twist_stamped", "pose", "leader", "joint_jog", "motion_update")
-ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
-LOOK_PERIOD = 0.05  # s between two looks whether the hand's pose still comes
+Chosen = Mapping[str, Any]  # values of the parameters
 
 _PARAMETERS = {
     "controller": ("controller", "Name of the controller node."),
@@ -62,141 +58,84 @@ class TeleopNode(Node):
     def __init__(self) -> None:
         super().__init__("teleop")
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"devices": ", ".join(DEVICES), "inputs": ", ".join(INPUTS)})
-        self._chosen, self._kind = chosen, chosen["input"]
-        if self._kind not in INPUTS:
-            raise unknown("input", self._kind, INPUTS)
-        self._device = self._choose_device()
-        usual = -1 if self._kind == "leader" else self._device.button
-        button = usual if chosen["button"] == -2 else chosen["button"]
-        if self._kind == "motion_update" and not chosen["frame"]:
-            raise refused("frame", "", "must be the tip's name in the description, such as tool0")
-        if self._kind == "pose" and button < 0:
-            raise refused("button", button, "must be 0 or more: with poses a held button is the grip", 0)
-        self._button = HeldButton(button if self._kind in ("joy", "pose", "leader") else -1)
-        axes = rotation_from_rpy(*chosen["hand_frame"])
-        self._clutch = Clutch(axes, chosen["pose_scale"])
-        self._reference: PoseStamped | None = None
-        self._leader: LeaderArm | None = None
-        self._moving, self._hand_at = False, 0.0
+        if chosen["input"] not in INPUTS:
+            raise unknown("input", chosen["input"], INPUTS)
         self._entities = Entities(self)
-        self._make_entities(axes)
+        forces = chosen["full_force"], chosen["force_scale"]
+        self._feedback = Feedback(self._entities, chosen["controller"], *forces, _hand_axes(chosen))
+        self._input = INPUTS[chosen["input"]](self._entities, chosen)
 
     def close(self) -> None:
         """Stop the tip, or let the arms go, and take the topics back."""
-        self._stop()
-        if self._leader is not None:
-            self._leader.release()
-        self._twists.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self._entities.close()
 
-    def _choose_device(self) -> Device:
-        device = self._chosen["device"]
-        if device not in DEVICES:
-            raise unknown("device", device, DEVICES)
-        return DEVICES[device]
 
-    def _make_entities(self, axes: Array) -> None:
-        entities, chosen, controller = self._entities, self._chosen, self._chosen["controller"]
-        self._twists = entities.publisher(TwistStamped, f"{controller}/target_twist")
-        self._poses = entities.publisher(PoseStamped, f"{controller}/target_pose")
-        self._feedback = Feedback(entities, controller, chosen["full_force"], chosen["force_scale"], axes)
-        entities.subscription(PoseStamped, f"{controller}/reference_pose", self._on_reference)
-        if self._kind in ("joy", "pose") or (self._kind == "leader" and not self._button.held):
-            entities.subscription(Joy, "joy", self._on_joy)
-        if self._kind == "twist":
-            entities.subscription(Twist, "twist", lambda message: self._lead(_deflection(message)))
-        if self._kind == "twist_stamped":
-            entities.subscription(TwistStamped, "twist_stamped", self._on_twist_stamped)
-        if self._kind == "pose":
-            entities.subscription(PoseStamped, "hand_pose", self._on_hand)
-            entities.timer(LOOK_PERIOD, self._look)
-        if self._kind == "leader":
-            self._leader = self._make_leader(axes)
-        if self._kind == "joint_jog":
-            kind = message_type("control_msgs", "JointJog")
-            self._jog = JointJogInput(entities, kind, controller, chosen["joint_scale"], chosen["timeout"])
-        if self._kind == "motion_update":
-            kind = message_type("aic_control_interfaces", "MotionUpdate")
-            self._updates = MotionUpdateInput(entities, kind, controller, chosen["frame"])
+def _joy(entities: Entities, chosen: Chosen) -> JoyInput:
+    device = _device(chosen)
+    return JoyInput(entities, device, HeldButton(_button(chosen, device.button)), _twists(entities, chosen))
 
-    def _make_leader(self, axes: Array) -> LeaderArm:
-        chosen = self._chosen
-        stiffness = np.repeat((chosen["stiffness"], chosen["rotational_stiffness"]), 3)
-        spring = BoundedSpring(np.diag(stiffness), chosen["max_force"], chosen["max_torque"])
-        coupling = ArmCoupling(axes, chosen["pose_scale"], chosen["force_scale"], spring)
-        arms = chosen["leader"], chosen["controller"]
-        return LeaderArm(self._entities, *arms, coupling, chosen["timeout"], lambda: self._button.held, self._arm_lost)
 
-    def _arm_lost(self, message: str) -> None:
-        self._button.release()
-        self.get_logger().warning(message, throttle_duration_sec=1.0)
+def _twist(entities: Entities, chosen: Chosen) -> TwistInput:
+    return TwistInput(entities, chosen["input"] == "twist_stamped", _twists(entities, chosen))
 
-    def _on_reference(self, message: PoseStamped) -> None:
-        self._reference = message
 
-    # --- twists ---
+def _pose(entities: Entities, chosen: Chosen) -> HandPoseInput:
+    button = _button(chosen, _device(chosen).button)
+    if button < 0:
+        raise refused("button", button, "must be 0 or more: with poses a held button is the grip", 0)
+    clutch = Clutch(_hand_axes(chosen), chosen["pose_scale"])
+    return HandPoseInput(entities, chosen["controller"], HeldButton(button), clutch, chosen["timeout"])
 
-    def _on_joy(self, message: Joy) -> None:
-        held = self._button.update(message.buttons)
-        if self._kind in ("pose", "leader"):
-            if not held:
-                self._clutch.release()
-        elif held:
-            self._lead(self._device.deflection(message.axes))
-        else:
-            self._stop()
 
-    def _on_twist_stamped(self, message: TwistStamped) -> None:
-        self._lead(_deflection(message.twist), message.header.frame_id)
+def _leader(entities: Entities, chosen: Chosen) -> LeaderArm:
+    stiffness = np.repeat((chosen["stiffness"], chosen["rotational_stiffness"]), 3)
+    spring = BoundedSpring(np.diag(stiffness), chosen["max_force"], chosen["max_torque"])
+    coupling = ArmCoupling(_hand_axes(chosen), chosen["pose_scale"], chosen["force_scale"], spring)
+    button = HeldButton(_button(chosen, -1))
+    return LeaderArm(entities, chosen["leader"], chosen["controller"], coupling, chosen["timeout"], button)
 
-    def _lead(self, deflection: Array, frame: str = "") -> None:
-        """Move the tip; a hand that is at rest stops it once, and then leaves it to others."""
-        chosen = self._chosen
-        twist = scale_deflection(deflection, chosen["dead_band"], chosen["linear_scale"], chosen["angular_scale"])
-        if twist.any():
-            self._moving = self._publish_twist(twist, frame)
-        else:
-            self._stop()
 
-    def _stop(self) -> None:
-        if self._moving:
-            self._publish_twist(np.zeros(6))
-            self._moving = False
+def _joint_jog(entities: Entities, chosen: Chosen) -> JointJogInput:
+    kind = message_type("control_msgs", "JointJog")
+    return JointJogInput(entities, kind, chosen["controller"], chosen["joint_scale"], chosen["timeout"])
 
-    def _publish_twist(self, twist: Array, frame: str = "") -> bool:
-        if self._reference is None:  # the base's name isn't known yet, and nobody would follow
-            return False
-        message = TwistStamped()
-        message.header.frame_id = frame or self._chosen["frame"] or self._reference.header.frame_id
-        fill_twist(message.twist, twist)
-        self._twists.publish(message)
-        return True
 
-    # --- poses ---
+def _motion_update(entities: Entities, chosen: Chosen) -> MotionUpdateInput:
+    if not chosen["frame"]:
+        raise refused("frame", "", "must be the tip's name in the description, such as tool0")
+    kind = message_type("aic_control_interfaces", "MotionUpdate")
+    return MotionUpdateInput(entities, kind, chosen["controller"], chosen["frame"])
 
-    def _on_hand(self, message: PoseStamped) -> None:
-        try:
-            hand = read_pose(message.pose)
-        except RobotControlError as error:
-            self.get_logger().error(f"hand_pose: {error}", throttle_duration_sec=1.0)
-            return
-        self._hand_at = time.monotonic()
-        if self._reference is None or not self._button.held:
-            return
-        if not self._clutch.gripped:
-            self._clutch.grip(hand, read_pose(self._reference.pose))
-        target = PoseStamped(header=self._reference.header)
-        wanted = self._clutch.target(hand)
-        assert wanted is not None
-        fill_pose(target.pose, wanted)
-        self._poses.publish(target)
 
-    def _look(self) -> None:
-        """A hand whose poses are lost must grip anew: it may be elsewhere when they come back."""
-        if self._clutch.gripped and time.monotonic() - self._hand_at > self._chosen["timeout"]:
-            self._clutch.release()
-            self._button.release()
-            self.get_logger().warning("no pose of the hand: the tip stays at the last one; grip anew")
+INPUTS: dict[str, Callable[[Entities, Chosen], object]] = {
+    "joy": _joy,
+    "twist": _twist,
+    "twist_stamped": _twist,
+    "pose": _pose,
+    "leader": _leader,
+    "joint_jog": _joint_jog,
+    "motion_update": _motion_update,
+}
+
+
+def _twists(entities: Entities, chosen: Chosen) -> TipTwists:
+    scale = chosen["dead_band"], chosen["linear_scale"], chosen["angular_scale"]
+    return TipTwists(entities, chosen["controller"], chosen["frame"], *scale)
+
+
+def _hand_axes(chosen: Chosen) -> Array:
+    """Axes (3, 3) of the hand's or leader's frame in the base."""
+    return rotation_from_rpy(*chosen["hand_frame"])
+
+
+def _device(chosen: Chosen) -> Device:
+    if chosen["device"] not in DEVICES:
+        raise unknown("device", chosen["device"], DEVICES)
+    return DEVICES[chosen["device"]]
+
+
+def _button(chosen: Chosen, usual: int) -> int:
+    return usual if chosen["button"] == -2 else int(chosen["button"])
 
 
 def message_type(package: str, name: str) -> type:
@@ -210,10 +149,6 @@ def message_type(package: str, name: str) -> type:
     except ImportError as error:
         raise ConfigError(f"this input needs the messages of {package}: install it first", name=package) from error
     return found
-
-
-def _deflection(message: Any) -> Array:
-    return np.concatenate((vector(message.linear), vector(message.angular)))
 
 
 def main() -> None:
