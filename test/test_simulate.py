@@ -109,15 +109,22 @@ def test_a_law_that_the_profile_does_not_take_is_refused():
         short(robot=load_robot("ur5", "real"))
 
 
-@pytest.mark.parametrize(
-    ("robot", "law", "name", "value"),
-    [("ur5e", "impedance", "gravity_by_robot", True), ("gen3", "admittance", "joint_effort", "reversed_torque")],
-)
-def test_what_only_the_real_robot_does_is_refused(robot, law, name, value):
-    """The arm fell, or gave way against the push."""
+def test_a_wrench_from_what_only_the_real_robot_measures_is_refused():
+    """The arm gave way against the push."""
     with pytest.raises(ConfigError) as error:
-        short(robot=load_robot(robot, "real"), law=law)
-    assert (error.value.name, error.value.value) == (name, value)
+        short(robot=load_robot("gen3", "real"), law="admittance")
+    assert (error.value.name, error.value.value) == ("joint_effort", "reversed_torque")
+
+
+def test_a_robot_that_carries_its_own_weight_does_so_in_the_simulation():
+    """Under its profile the law commands no gravity torque; the motion is that of the law that does."""
+    free = {"max_force": 0.0, "max_torque": 0.0}
+    given = {"law": "impedance", "gains": free, "push": Push(force=(10.0, -5.0, 5.0)), "duration": 0.5, "rate": 500.0}
+    sim, real = short(robot="ur5e", **given), short(robot=load_robot("ur5e", "real"), **given)
+    assert np.abs(sim.q - sim.q[0]).max() > 1e-3
+    assert np.abs(real.command[0]).max() < 1e-9 < np.abs(sim.command[0]).max()
+    np.testing.assert_allclose(real.q, sim.q, atol=1e-4)
+    np.testing.assert_allclose(real.effort, sim.effort, atol=0.5)
 
 
 # --- what is given back ---

@@ -17,7 +17,7 @@ from ..control.loop import ControlLoop
 from ..control.plant import Plant
 from ..control.reactions.ringing_reaction import SOFTEN
 from ..core.errors import refused
-from ..core.types import Array, Command, CommandMode, RobotState
+from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
@@ -159,12 +159,9 @@ def _check_arguments(duration: Any, push: Any, reference: Any) -> None:
 
 
 def _can_simulate(loop: ControlLoop) -> ControlLoop:
-    """Refuse what a robot's own controller does, and the simulated arm doesn't."""
+    """Refuse a wrench from efforts that only the real robot gives."""
     robot, profile = loop.robot, loop.robot.profile
     where, way = f"robot {robot.name}, profile {robot.profile_name}: ", "simulate another profile, such as sim"
-    if profile.gravity_by_robot and loop.running.mode is CommandMode.EFFORT:
-        rule = f"must be false under torques, as nothing carries the simulated arm: {way}"
-        raise refused("gravity_by_robot", True, rule, where=where)
     if profile.joint_effort != "torque" and loop.wrench.settings.target.source == "joint_effort":
         rule = f"must be torque where the wrench comes from it, as in the simulation: {way}"
         raise refused("joint_effort", profile.joint_effort, rule, where=where)

@@ -65,6 +65,7 @@ class JointMotors:
         bandwidth: of the servos in position and velocity mode [rad/s].
         timeout: [s] of simulated time after which the joints hold without a new command; 0 never does.
         joint_law: drives the motors instead of the servo; None for the servo.
+        carried: model of a robot that adds its own weight to efforts; None where it doesn't.
 
     Attributes:
         start: (n,) joint angles where a simulation begins [rad].
@@ -72,10 +73,16 @@ class JointMotors:
     """
 
     def __init__(
-        self, robot: MujocoRobot, limit: Array, bandwidth: float, timeout: float, joint_law: JointLaw | None
+        self,
+        robot: MujocoRobot,
+        limit: Array,
+        bandwidth: float,
+        timeout: float,
+        joint_law: JointLaw | None,
+        carried: RobotModel | None,
     ) -> None:
         self._robot, self._limit, self._bandwidth, self._timeout = robot, limit, bandwidth, timeout
-        self.joint_law = joint_law
+        self.joint_law, self._carried, self._still = joint_law, carried, np.zeros(len(limit))
         self._velocity_bandwidth = 1.0 / robot.model.opt.timestep  # of a motor under a law: within one step
         self.start = robot.q
         self.effort, self._sum = np.zeros(len(limit)), np.zeros(len(limit))
@@ -125,6 +132,8 @@ class JointMotors:
             self.hold()
         if self.joint_law is None or self._holding:
             torque = self._motor(self._command, self._bandwidth)
+            if self._carried is not None and self._command.mode is CommandMode.EFFORT:
+                torque = torque + self._carried.bias(self._robot.q, self._still)
         else:
             v = self._robot.v_index
             state = RobotState(data.time, self._robot.q, data.qvel[v], data.qfrc_applied[v])

@@ -32,7 +32,8 @@ class MujocoPlant:
     servoed by computed torque (critically damped, 150 rad/s, or half of what the physics step allows), as a drive that
     knows its load would; a feed-forward torque is added, and a velocity that goes with the position is followed. Before
     the first command, and where `command_timeout` passes without one, the joints are held where they are, as brakes
-    would. The robot doesn't collide with itself, but with everything in the scene.
+    would. The robot doesn't collide with itself, but with everything in the scene. Under a profile with
+    `gravity_by_robot` the weight of the configuration's description is added to efforts, as the real robot does.
 
     With a `joint_law` the joints take positions, and the law drives the motors instead of the servo: it is called once
     per physics step, and its reference is the last command. Where it commands velocities, a motor reaches them within
@@ -103,7 +104,8 @@ class MujocoPlant:
             bandwidth = min(bandwidth, servo_bandwidth(mass, rotors, step))
         self.model.dof_damping[v_index] += (scene or _EMPTY).joints.damping
         self._objects = SceneState(mujoco, self.model, self.data, robot, scene or _EMPTY, model.frames)
-        self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law)
+        carried = RobotModel.of(robot) if robot.profile.gravity_by_robot else None
+        self._motors = JointMotors(self._arm, model.limits.effort, bandwidth, command_timeout, law, carried)
         world.add(self._motors, self.gripper)
         self.reset()
 
