@@ -189,6 +189,7 @@ def _simulation() -> dict[str, float]:
 
 def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
     os.environ.update(environment())
+    from bench.process_figures import memory
     from bench.stopwatch import Stopwatch, stopwatch_node
     from robot_control_ros.bringup.processes import Processes
     from robot_control_ros.nodes.common.running import spinning
@@ -207,15 +208,8 @@ def _over_dds(robot: RobotConfig, seconds: float) -> tuple[dict[str, Any], dict[
             results[f"{rate:.0f} Hz"] = stopwatch.compare(nodes, rate, seconds)
         running["simulator"] = processes.start(simulator)
         stopwatch.wait_for_joint_state()
-        memory = {name: _memory(process.pid) for name, process in running.items()}
-    return results, memory
-
-
-def _memory(process: int) -> float:
-    """Resident memory [MB] (Linux)."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(kilobytes) / 1000.0
+        taken = {name: memory(process.pid) for name, process in running.items()}
+    return results, taken
 
 
 @contextmanager

@@ -1,12 +1,10 @@
-"""Two arms below namespaces, over DDS: client, verbs, doctor, page, diagnostics, lockstep, load."""
+"""Two arms below namespaces, over DDS: client, verbs, doctor, page, diagnostics, lockstep."""
 
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from ros_support import TIMED, Ros
+from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
@@ -34,14 +32,13 @@ HOME = np.array(load_robot("ur5e").home)
 EFFORTS = "forward_effort_controller/commands"
 
 
-def start(ros, *, only="", priority=0, **given):
+def start(ros, *, only="", **given):
     """The processes of the launch file by their names, without pages; of one executable where `only` names it."""
     found = {}
     for spec in SETUPS["two_arms"].make(**given).nodes():
         if only in ("", spec.executable):
             more = {"parameter_files": spec.parameter_files, "remappings": spec.remappings, "namespace": spec.namespace}
-            timed = {"realtime_priority": priority} if spec.executable in TIMED else {}
-            found[spec.full_name] = ros.start(spec.executable, {**spec.parameters, **timed}, **more)
+            found[spec.full_name] = ros.start(spec.executable, dict(spec.parameters), **more)
     return found
 
 
@@ -217,70 +214,3 @@ def test_killing_one_controller_changes_no_bit_of_the_others_commands(tmp_path):
     assert count > 2200
     np.testing.assert_array_equal(both[:count], alone[:count])
     print(f"{count} commands of the right arm are the same to the bit")
-
-
-# --- two arms at full rate ---
-
-
-def processor_time(process):
-    """What a process has taken [s]."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class Sent:
-    """When the messages of a topic were sent, by the system's clock; nobody is woken by them."""
-
-    def __init__(self, node, kind, topic):
-        from rclpy.qos import QoSProfile, ReliabilityPolicy
-
-        qos = QoSProfile(depth=3000, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._made, self._kind = node.create_subscription(kind, topic, lambda _: None, qos, raw=True), kind
-        self.times = []
-
-    def poll(self):
-        with self._made.handle:
-            while (taken := self._made.handle.take_message(self._kind, True)) is not None:
-                self.times.append(taken[1]["source_timestamp"] * 1e-9)
-
-
-@pytest.mark.long
-@pytest.mark.alone
-def test_two_arms_at_500_hz_have_less_than_a_thousandth_of_late_samples(tmp_path):
-    """A sample is late where no command was sent within a period after its joint state, or it came late itself."""
-    import rclpy
-
-    lasting, period = 20.0, 0.002
-    with Ros(tmp_path) as ros:
-        children = start(ros, law="impedance", priority=-1)  # as the launch file has it
-        recorder = rclpy.create_node("recorder", context=ros.context)
-        try:
-            states = {arm: Sent(recorder, JointState, f"/{arm}/joint_states") for arm in ARMS}
-            commands = {arm: Sent(recorder, Float64MultiArray, f"/{arm}/{EFFORTS}") for arm in ARMS}
-            ros.until(lambda: active(ros, "left") and active(ros, "right"), "active controllers")
-            time.sleep(3.0)
-            for each in (*states.values(), *commands.values()):
-                each.poll()
-                each.times.clear()
-            spent = {name: processor_time(child.process.pid) for name, child in children.items()}
-            end = time.monotonic() + lasting
-            while time.monotonic() < end:
-                time.sleep(0.5)
-                for each in (*states.values(), *commands.values()):
-                    each.poll()
-            for name, child in children.items():
-                print(f"{name}: {(processor_time(child.process.pid) - spent[name]) / lasting:.0%} of a core")
-        finally:
-            recorder.destroy_node()
-    for arm in ARMS:
-        sent, answered = np.array(states[arm].times), np.array(commands[arm].times)
-        sent = sent[(sent > answered[0] + 0.1) & (sent < answered[-1])]  # topics were cleared one after the other
-        delay = answered[np.searchsorted(answered, sent)] - sent
-        gaps = np.diff(sent)
-        late, irregular = float(np.mean(delay > period)), float(np.mean(gaps > 1.5 * period))
-        print(
-            f"{arm}: {len(sent)} samples, {1.0 / gaps.mean():.1f} Hz, commands after {np.median(delay) * 1e6:.0f} us, "
-            f"p99 {np.percentile(delay, 99) * 1e6:.0f} us, later than a period {late:.4%}, late states {irregular:.4%}"
-        )
-        assert len(sent) > 0.95 * lasting / period
-        assert late < 1e-3

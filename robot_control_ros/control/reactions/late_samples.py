@@ -19,6 +19,7 @@ MAX_DELAY = 0.5  # s of one sample: a clock that jumps, as that of a simulation 
 MAX_WEIGHT = 0.25  # of one sample: a single gap doesn't count for much
 USUAL = 2.0  # periods of delay that every gain is taken to bear
 SOFTEST = 1.0 / 16.0  # fraction of the stiffness below which the law doesn't run
+LOOK_PERIOD = 0.04  # s between two looks at the inertia, which makes a cycle longer: it follows the posture
 
 
 class LateSamples:
@@ -46,6 +47,8 @@ class LateSamples:
     def __init__(self, robot: RobotConfig) -> None:
         self._usual, self.delay = USUAL * robot.period, 0.0
         self.message = self.fault = ""
+        self._rates, self._looked = (0.0, 0.0), 0.0  # the latter: how long ago [s]
+        self._rates_of: Any = None  # gains
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
         """The gains that a law may have at a sample, `interval` [s] after the last one."""
@@ -54,7 +57,7 @@ class LateSamples:
         self.message = self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
             return gains
-        fraction = self._fraction(gains, kin)
+        fraction = self._fraction(gains, kin, interval)
         if fraction >= 1.0:
             return gains
         text = (
@@ -67,16 +70,23 @@ class LateSamples:
             self.message = f"{text}; its stiffness is reduced to {fraction:.0%}"
         return softened(gains, fraction)
 
-    def _fraction(self, gains: Any, kin: RobotDynamics) -> float:
+    def _fraction(self, gains: Any, kin: RobotDynamics, interval: float) -> float:
         """Of the springs, that the delay allows; single values, as of the posture, don't count."""
-        used, tau = 1.0, self.delay
-        kind: Any = type(gains)
-        springs, dampers = springs_and_dampers(kind)
-        for name, of_joints in springs.items():
-            used = max(used, _rate(getattr(gains, name), of_joints, kin) * tau**2 / SPRING)
-        for name, of_joints in dampers.items():
-            used = max(used, (_rate(getattr(gains, name), of_joints, kin) * tau / DAMPER) ** 2)
-        return 1.0 / used
+        self._looked += interval
+        if gains is not self._rates_of or self._looked >= LOOK_PERIOD:
+            self._rates, self._rates_of, self._looked = _rates(gains, kin), gains, 0.0
+        stiffness, damping = self._rates
+        return float(1.0 / max(1.0, stiffness * self.delay**2 / SPRING, (damping * self.delay / DAMPER) ** 2))
+
+
+def _rates(gains: Any, kin: RobotDynamics) -> tuple[float, float]:
+    """:func:`max_rate` of the springs [1/s²] and of the dampers [1/s] of some gains."""
+    kind: Any = type(gains)
+    springs, dampers = (
+        [_rate(getattr(gains, name), of_joints, kin) for name, of_joints in found.items()]
+        for found in springs_and_dampers(kind)
+    )
+    return max(springs, default=0.0), max(dampers, default=0.0)
 
 
 def max_rate(mass: Array, gain: Array) -> float:

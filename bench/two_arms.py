@@ -1,0 +1,106 @@
+"""Two simulated UR5e, as two_arms.launch.py has them: how many commands come later than a period."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from bench.process_figures import processor_time
+from robot_control_ros.bringup import SETUPS, environment
+from robot_control_ros.bringup.processes import Processes
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.nodes.common.transport import leave_shared_memory
+
+ARMS = ("left", "right")
+LATE = 1e-3  # of the commands, from which on the exit status is 1
+START_LIMIT, SETTLE = 60.0, 3.0  # s
+
+
+class Stamps:
+    """When the messages of a topic were sent, by the system's clock; nobody is woken by them."""
+
+    def __init__(self, node: Node, kind: type, topic: str) -> None:
+        qos = QoSProfile(depth=3000, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._made: Any = node.create_subscription(kind, topic, lambda _: None, qos, raw=True)
+        self._kind = kind
+        self.times: list[float] = []
+
+    def poll(self) -> None:
+        """Take what has come."""
+        with self._made.handle:
+            while (taken := self._made.handle.take_message(self._kind, True)) is not None:
+                self.times.append(taken[1]["source_timestamp"] * 1e-9)
+
+
+def two_arms(seconds: float, rate: float) -> int:
+    """Measure and print; returns the exit status, 1 where too many commands are late.
+
+    A command is late where none was sent within a period after a joint state.
+    """
+    os.environ.update(environment())
+    specs = SETUPS["two_arms"].make(law="impedance", rate=str(rate)).nodes()
+    leave_shared_memory()
+    with rclpy.init(), Processes([]) as processes:
+        node = Node("recorder")  # in no executor, which would be woken by each message
+        states = {arm: Stamps(node, JointState, f"/{arm}/joint_states") for arm in ARMS}
+        commands = {arm: Stamps(node, Float64MultiArray, f"/{arm}/forward_effort_controller/commands") for arm in ARMS}
+        running = {spec.full_name: processes.start(spec).pid for spec in specs}
+        topics = [*states.values(), *commands.values()]
+        _record(topics, START_LIMIT, processes, lambda: all(topic.times for topic in topics))
+        if not all(topic.times for topic in topics):
+            raise HardwareFault(f"no commands for both arms within {START_LIMIT:g} s")
+        _record(topics, SETTLE, processes)
+        for topic in topics:
+            topic.times.clear()
+        before = {name: processor_time(pid) for name, pid in running.items()}
+        _record(topics, seconds, processes)
+        for name, pid in running.items():
+            print(f"{name}: {(processor_time(pid) - before[name]) / seconds:.0%} of a core")
+    late = [_print_arm(arm, np.array(states[arm].times), np.array(commands[arm].times), 1.0 / rate) for arm in ARMS]
+    return int(max(late) >= LATE)
+
+
+def _record(
+    topics: list[Stamps], seconds: float, processes: Processes, enough: Callable[[], bool] = lambda: False
+) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not enough():
+        time.sleep(0.5)
+        processes.check()
+        for topic in topics:
+            topic.poll()
+
+
+def _print_arm(arm: str, sent: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], period: float) -> float:
+    """Returns the fraction of late commands."""
+    sent = sent[(sent > answered[0] + 0.1) & (sent < answered[-1])]  # topics were cleared one after the other
+    delay, gaps = answered[np.searchsorted(answered, sent)] - sent, np.diff(sent)
+    late = float(np.mean(delay > period))
+    states = f"{len(sent)} joint states at {1.0 / gaps.mean():.1f} Hz, {np.mean(gaps > 1.5 * period):.2%} of them late"
+    times = f"{1e6 * np.median(delay):.0f} us, p99 {1e6 * np.percentile(delay, 99):.0f} us"
+    print(f"{arm}: {states}; commands after {times}, {late:.3%} late")
+    return late
+
+
+def main() -> None:
+    """Measure, and end with the exit status."""
+    parser = argparse.ArgumentParser(description="how many commands of two simulated UR5e are late")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of the measurement (default: 20)")
+    parser.add_argument("--rate", type=float, default=500.0, help="joint states per second [Hz] (default: 500)")
+    options = parser.parse_args()
+    sys.exit(two_arms(options.seconds, options.rate))
+
+
+if __name__ == "__main__":
+    main()
