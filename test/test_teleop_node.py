@@ -164,6 +164,15 @@ def test_a_leader_arm_leads_the_other_and_feels_it_and_both_are_let_go_when_one_
     assert np.allclose(read_pose(again.pose), TIP, atol=1e-9)
 
 
+def test_when_it_ends_nothing_pulls_at_the_leader(ros):
+    arms, start, moved = Arms(ros), make_pose(np.array([0.1, 0.2, 0.3])), make_pose(np.array([0.1, 0.25, 0.3]))
+    ros.next(arms.targets, "a target", lambda: arms.tell(start))
+    ros.until(lambda: abs(arms.force()[1]) > 1.0, "a force", lambda: arms.tell(moved))
+    arms.child.process.send_signal(2)
+    ros.until(lambda: not arms.force().any(), "the end of the force")
+    assert arms.child.end() == 0
+
+
 @pytest.mark.long
 def test_a_released_clutch_lets_both_arms_go(ros):
     arms = Arms(ros, button=0)

@@ -15,6 +15,7 @@ from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_wrench, read_pose
 from .coupling import ArmCoupling
 from .hand_input import HeldButton
+from .twist_input import ACKNOWLEDGED_WITHIN
 
 LEADER, FOLLOWER, REFERENCE = "leader", "follower", "follower's reference"
 
@@ -53,7 +54,7 @@ class LeaderArm:
         if not button.held:
             entities.subscription(Joy, "joy", lambda message: button.update(message.buttons))
         entities.timer(timeout / 4.0, self._look)
-        entities.on_close(self.release)
+        entities.on_close(self._end)
 
     def release(self) -> None:
         """Let both arms go: the follower stays at its last target, and nothing pulls at the leader."""
@@ -106,6 +107,10 @@ class LeaderArm:
         if self._coupling.engaged and (missing := self._missing()):
             self.release()
             self._lost(f"no pose of the {missing}: both arms are let go")
+
+    def _end(self) -> None:
+        self.release()
+        self._wrenches.wait_for_all_acked(ACKNOWLEDGED_WITHIN)
 
     def _lost(self, message: str) -> None:
         self._button.release()
