@@ -239,8 +239,9 @@ def _print_impedance(results: dict[str, dict[str, float]]) -> None:
     for name, row in results.items():
         print(f"{name:<31}{row['tick_us']:>8.2f}{row['more_us']:>8.2f}{row['ratio']:>7.2f}")
     detection = -results["and without ringing"]["more_us"]
-    share = detection / results[PLAIN]["tick_us"]
-    print(f"contact detection and ringing: {detection:.1f} us, {share:.0%} of a tick with the plain spring")
+    plain, bound = (detection / results[name]["tick_us"] for name in (PLAIN, "bound, base axes"))
+    shares = f"{plain:.0%} of a tick with the plain spring, {bound:.0%} with a bound"
+    print(f"contact detection and ringing: {detection:.1f} us, {shares}")
 
 
 def _print_dds(results: dict[str, Any], memory: dict[str, float]) -> None:

@@ -23,7 +23,7 @@ from ..safety import Safety
 from .contact_reaction import ContactReaction
 
 SEPARATE = 0.5  # s without contact, after which the next one is another
-_NOTHING = (None, None, None, None)
+_NOTHING = (None,) * 5
 NAMES = {TORQUE: "collision_torque", FOLLOWING: "following_error"}  # of the settings that are learnt
 
 
@@ -90,7 +90,7 @@ class ContactMonitor:
         self.reaction = ""
         self._learning: ThresholdLearning | None = None
         self._v = np.zeros(robot.n)  # of the reference
-        self._normal: tuple[object, ...] = _NOTHING  # law, settings of the wrench, tare, settings of the detection
+        self._normal: tuple[object, ...] = _NOTHING  # law, its choices, settings of the wrench, tare, settings
         self._detector.adopt(self.settings.current)
 
     @property
@@ -123,11 +123,15 @@ class ContactMonitor:
             dt: since the last sample [s].
         """
         detector, settings, wrench = self._detector, self.settings.current, self._wrench
-        normal = running.variant, wrench.settings.current, wrench.tare, settings
-        before = self._normal
-        same = normal[1] is before[1] and normal[2] is before[2] and settings is before[3]
-        if not same or normal[0] != before[0]:
-            self._normal = normal
+        law, choices, of_wrench, tare, known = self._normal
+        if (
+            running is not law
+            or running.gains.choices != choices
+            or wrench.settings.current is not of_wrench
+            or wrench.tare is not tare
+            or settings is not known
+        ):
+            self._normal = running, running.gains.choices, wrench.settings.current, wrench.tare, settings
             detector.adopt(settings)
             detector.freeze(state.time)
         learning = self._learning
