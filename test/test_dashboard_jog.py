@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from browser import Browser, chromium
-from dashboard_support import connect, until
+from dashboard_support import LIMIT, connect, until
 
 SWITCH = "Keys and gamepad"
 
@@ -16,6 +16,7 @@ def test_a_deflection_moves_the_tip_in_the_chosen_axes_until_it_ends(link, page,
     robot = link.robot
     with bar(page) as keys:
         keys.send("jog 1 0 0 0 0 0")  # not yet switched on
+        assert keys.ping().wait(LIMIT), "the answer of a server that has it"
         browser.set(SWITCH, True)
         browser.set("Jog speed [%]", 50.0)
         keys.send("jog 0 -0.5 0 0 0 9")  # a deflection beyond 1 counts as 1
