@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -42,11 +41,13 @@ def with_prefix(path: Path, prefix: str) -> Path:
             parameters["joints"] = [prefixed(joint, prefix) for joint in parameters["joints"]]
         if "frame_id" in parameters:
             parameters["frame_id"] = prefixed(parameters["frame_id"], prefix)
-    handle, name = tempfile.mkstemp(".yaml", f"{path.stem}_")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile(
+        "w", suffix=".yaml", prefix=f"{path.stem}_", encoding="utf-8", delete=False
+    ) as file:
         yaml.safe_dump(content, file)
-    atexit.register(Path(name).unlink, missing_ok=True)
-    return Path(name)
+    copy = Path(file.name)
+    atexit.register(copy.unlink, missing_ok=True)
+    return copy
 
 
 def node_parameters(argument: str, path: Path, node: str, namespace: str = "") -> dict[str, Any]:

@@ -47,8 +47,8 @@ class LateSamples:
     def __init__(self, robot: RobotConfig) -> None:
         self._usual, self.delay = USUAL * robot.period, 0.0
         self.message = self.fault = ""
-        self._rates, self._looked = (0.0, 0.0), 0.0  # the latter: how long ago [s]
-        self._rates_of: Any = None  # gains
+        self._rates, self._rates_of = (0.0, 0.0), None  # and the gains that they are of
+        self._looked = 0.0  # time of the last look [s]
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
         """The gains that a law may have at a sample, `interval` [s] after the last one."""
@@ -57,7 +57,7 @@ class LateSamples:
         self.message = self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
             return gains
-        fraction = self._fraction(gains, kin, interval)
+        fraction = self._fraction(gains, kin, state.time)
         if fraction >= 1.0:
             return gains
         text = (
@@ -70,11 +70,10 @@ class LateSamples:
             self.message = f"{text}; its stiffness is reduced to {fraction:.0%}"
         return softened(gains, fraction)
 
-    def _fraction(self, gains: Any, kin: RobotDynamics, interval: float) -> float:
+    def _fraction(self, gains: Any, kin: RobotDynamics, time: float) -> float:
         """Of the springs, that the delay allows; single values, as of the posture, don't count."""
-        self._looked += interval
-        if gains is not self._rates_of or self._looked >= LOOK_PERIOD:
-            self._rates, self._rates_of, self._looked = _rates(gains, kin), gains, 0.0
+        if gains is not self._rates_of or not 0.0 <= time - self._looked < LOOK_PERIOD:
+            self._rates, self._rates_of, self._looked = _rates(gains, kin), gains, time
         stiffness, damping = self._rates
         return float(1.0 / max(1.0, stiffness * self.delay**2 / SPRING, (damping * self.delay / DAMPER) ** 2))
 

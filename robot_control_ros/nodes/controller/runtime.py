@@ -6,7 +6,6 @@ import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -18,7 +17,7 @@ from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
 from ..common.ros_params import TunedParameters
-from ..common.running import STATE_QOS
+from ..common.running import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
@@ -37,7 +36,6 @@ from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
 
 SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
-ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
 DIAGNOSTICS_PERIOD = 1.0  # s
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
 

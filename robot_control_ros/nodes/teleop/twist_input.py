@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
-from rclpy.duration import Duration
 from sensor_msgs.msg import Joy
 
 from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import fill_twist, vector
+from ..common.running import ACKNOWLEDGED_WITHIN
 from .hand_input import Device, HeldButton, scale_deflection
-
-ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)
 
 
 class TipTwists:

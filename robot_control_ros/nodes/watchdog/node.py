@@ -10,7 +10,6 @@ import time
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
@@ -25,7 +24,7 @@ from ..common.entities import Entities, full_name
 from ..common.messages import JointStateReader, numbers
 from ..common.polled import PolledSubscriptions
 from ..common.ros_params import PREFIX_TEXT, declare
-from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
+from ..common.running import ACKNOWLEDGED_WITHIN, LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.wire import WireReader
 from .fallback import Fallback
 
@@ -34,7 +33,6 @@ WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
 SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
 MAX_END = 2.0  # s from the signal, at most, in which a robot that was taken over comes to rest
-ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of its last command
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
 GONE = 0.3  # s without joint states after which there is nothing to wait for at the end
 
