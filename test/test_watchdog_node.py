@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.common.messages import seconds, to_stamp
 from robot_control_ros.nodes.watchdog.fallback import Fallback
-from robot_control_ros.nodes.watchdog.node import LABEL, MAX_END
+from robot_control_ros.nodes.watchdog.node import GONE, LABEL, MAX_END
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -199,9 +199,10 @@ class System:
                 heard_at = None  # what follows belongs to the same takeover
         return found
 
-    def newest(self):
-        """The command that was sent last."""
-        return max(self.commands, key=lambda heard: heard.time)
+    def was_left_at_rest(self):
+        """Whether the command that was sent last is the watchdog's, and the arm stood still then."""
+        last = max(self.commands, key=lambda heard: heard.time)
+        return last.by_watchdog and self.speed_at(last.time) < 2.0 * AT_REST
 
     def fights(self):
         """Commands of the watchdog during 0.1 s and more of a controller's without a gap.
@@ -411,12 +412,24 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, ac
     assert time.monotonic() - begin < MAX_END + 1.0
     assert watchdog.end() == controller.end() == 0
     assert ended_cleanly(watchdog)
-    ros.until(lambda: system.newest().by_watchdog, "the watchdog's commands")  # those that still wait for this process
-    system.spin(0.1)
-    last = system.newest()
-    assert last.by_watchdog
+    ros.until(system.was_left_at_rest, "a last command of the watchdog's, to an arm at rest")
     assert "still moves" not in watchdog.err
-    assert system.speed_at(last.time) < 2.0 * AT_REST
+
+
+@pytest.mark.sim
+def test_held_up_itself_while_it_is_told_to_end_it_still_brings_the_arm_to_rest(ros):
+    """A machine that stands still for longer than a robot may be silent is no robot that is gone."""
+    system = make_system(ros)
+    system.move()
+    watchdog = system.children["watchdog"]
+    watchdog.process.send_signal(signal.SIGSTOP)
+    system.children["controller"].end(signal.SIGKILL)
+    watchdog.process.send_signal(signal.SIGINT)
+    system.spin(GONE + 0.2)
+    watchdog.process.send_signal(signal.SIGCONT)
+    assert watchdog.end() == 0
+    ros.until(system.was_left_at_rest, "a last command of the watchdog's, to an arm at rest")
+    assert "still moves" not in watchdog.err
 
 
 # --- without joint states ---
