@@ -110,6 +110,8 @@ def test_a_force_at_the_tip_is_felt_as_rumble(ros):
     felt = ros.next(teleop.rumble, "rumble", lambda: teleop.wrench.publish(message))
     assert (felt.type, felt.id) == (JoyFeedback.TYPE_RUMBLE, 0)
     assert felt.intensity == pytest.approx(0.5, abs=1e-6)
+    again = ros.next(teleop.rumble, "the same once more: one message lasts 1 s", lambda: teleop.wrench.publish(message))
+    assert again == felt
 
 
 class Arms:

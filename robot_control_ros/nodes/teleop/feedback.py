@@ -13,7 +13,8 @@ from ..common.entities import Entities
 from ..common.messages import fill_vector, vector
 
 RUMBLE_PERIOD = 0.1  # s between two messages
-RUMBLE_CHANGE = 0.02  # of the intensity, below which no message is sent
+RUMBLE_REPEAT = 0.5  # s after which it is sent again: the node joy lets the gamepad shake for 1 s per message
+RUMBLE_CHANGE = 0.02  # of the intensity, below which no message is sent before that
 
 
 class Feedback:
@@ -46,7 +47,8 @@ class Feedback:
 
     def _shake(self, intensity: float) -> None:
         now = time.monotonic()
-        if now - self._sent < RUMBLE_PERIOD or abs(intensity - self._intensity) < RUMBLE_CHANGE:
+        changed = abs(intensity - self._intensity) >= RUMBLE_CHANGE
+        if now - self._sent < (RUMBLE_PERIOD if changed else RUMBLE_REPEAT):
             return
         self._intensity, self._sent = intensity, now
         self._rumble.publish(JoyFeedback(type=JoyFeedback.TYPE_RUMBLE, id=0, intensity=intensity))
