@@ -332,6 +332,7 @@ def test_an_impedance_over_topics_holds_and_its_death_stops_the_drives(own_drive
     drives.bus_says("the last command is")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("own_drives", [{"rate": HOSTED_RATE}], indirect=True, ids=["as launched"])
 def test_an_impedance_in_the_bus_process(own_drives, ros, bus):
     """Gains, targets and laws reach it; a push moves it by force over stiffness; its controller's death stops it."""

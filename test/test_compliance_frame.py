@@ -151,7 +151,7 @@ def random_spring(rng, kin, frame):
     return TipSpring(BoundedSpring(full(rng), *bounds), ComplianceFrame(frame, kin))
 
 
-@pytest.mark.parametrize("taken", [0.0, 0.001])
+@pytest.mark.parametrize("taken", [0.0, pytest.param(0.001, marks=pytest.mark.long)])
 def test_changes_while_it_is_stretched_make_no_more_than_the_tank(rng, model, taken):
     """Work on the arm is at most what was stored at first, a full tank, and what a damper took; but for the steps."""
     q, rate, count = rng.uniform(-1.5, 1.5, 6), 0.05 * rng.normal(size=6), 3000

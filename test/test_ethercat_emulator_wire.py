@@ -149,6 +149,7 @@ def test_soem_recovers_a_slave_that_was_without_power():
 # --- kickcat ---
 
 
+@pytest.mark.long
 def test_kickcat_runs_six_drives():
     """With LRD and LWR, and inputs over outputs in the logical memory, where SOEM has LRW and them apart."""
     found = seen("kickcat", "kickcat")

@@ -92,7 +92,7 @@ def setup(request, tmp_path_factory):
 
 
 EVERY = list(itertools.product(("before", "after", "none"), (False, True), (True, False), (False, True)))
-USUAL = [("before", False, True, False), ("before", True, False, True), EVERY[-1]]
+USUAL = [("before", False, True, False), EVERY[-1]]
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ def test_an_arm_that_takes_positions_tells_its_lag_noise_and_friction(tmp_path):
     assert read.commands.position_delay == pytest.approx(delay, abs=0.0005)
 
 
+@pytest.mark.long
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("efforts", "kind"), [(lambda effort: np.nan * effort, "none"), (lambda effort: 0.1 * effort, "current")]

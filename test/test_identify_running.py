@@ -94,7 +94,12 @@ def test_what_cannot_be_identified_is_refused_and_nothing_moves(system, options,
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"), [("n\n", 1), (signal.SIGINT, 130), pytest.param(signal.SIGTERM, 130, marks=pytest.mark.long)]
+    ("answer", "status"),
+    [
+        ("n\n", 1),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, 130, marks=pytest.mark.long),
+    ],
 )
 def test_who_does_not_agree_moves_nothing(system, answer, status):
     process = system.ask()

@@ -199,7 +199,7 @@ def rings(running, model, q, factor, delay):
     return last > max(second, 0.01 * first)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", [LAWS[0], *(pytest.param(law, marks=pytest.mark.long) for law in LAWS[1:])])
 def test_below_the_bound_random_arms_come_to_rest_and_beyond_they_ring(law):
     rang = 0
     for seed in range(ARMS):
