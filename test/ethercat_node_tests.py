@@ -39,6 +39,7 @@ from robot_control_ros.robot.model import RobotModel
 ROBOT = load_robot("ur5", "ethercat")
 ENABLED = (Action.RUN, Action.HOLD)
 HOME = np.array(ROBOT.home)
+RATE = 500.0  # Hz, not the profile's; of the tests that share their drives
 # On a busy machine the slaves' watchdogs would end tests of other things; ethercat_oddity_tests.py tests them.
 EMULATED_BUS_TIMEOUTS = {name: float(value) for name, value in pacing.EMULATED_BUS_TIMEOUTS.items()}
 EMULATED_BUS_TIMEOUTS |= {"command_timeout": 1.0, "watchdog": 3.0, "realtime_priority": 0}
@@ -141,7 +142,7 @@ class Drives:
 def shared_drives(tmp_path_factory, bus):
     """Of the tests that start no controller: one that is killed would still be known to the next test."""
     with Ros(tmp_path_factory.mktemp("drives")) as made:
-        drives = Drives(made, bus, in_process=True)
+        drives = Drives(made, bus, in_process=True, rate=RATE)
         yield drives
         assert drives.child.end(signal.SIGINT) == 0, drives.child.err
 
@@ -189,7 +190,7 @@ class TestDrives:
             return float(np.median(np.diff(stamps)))
 
         ros.until(
-            lambda: len(drives.states) >= count + 500 and spacing() == pytest.approx(1e-3, rel=0.2),
+            lambda: len(drives.states) >= count + 500 and spacing() == pytest.approx(1.0 / RATE, rel=0.2),
             "500 joint states, at the bus's rate",
         )
         assert not drives.status.in_process
