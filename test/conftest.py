@@ -16,7 +16,6 @@ from robot_control_ros.robot.model import RobotModel
 LONGEST = (
     "ethercat_node",
     "controller_node",
-    "watchdog_node",
     "law_switching",
     "demo",
     "mock_hardware",
