@@ -32,7 +32,7 @@ LABEL = "watchdog"  # of the dimension of its commands; forward command controll
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
 SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
-MAX_END = 2.0  # s from the signal, at most, in which a robot that was taken over comes to rest
+MAX_END = 2.0  # s from the signal by the robot's clock, at most, in which a robot that was taken over comes to rest
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
 GONE = 0.3  # s without joint states after which there is nothing to wait for at the end
 
@@ -73,8 +73,8 @@ class WatchdogNode(Node):
         self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
         self._acting, self._takeovers, self._reason = False, 0, ""
         self._handed_over = False  # to the fallback controller, which has the robot since
-        self._since = self._state_at = 0.0  # by the steady clock: the last takeover, the last joint state
-        self._missing_states, self._states_gone = Timeout(GONE), False
+        self._since = 0.0  # by the steady clock: the last takeover
+        self._missing_states, self._without_states = Timeout(GONE), 0.0  # s
         self._missing_states.restart(time.monotonic())
         self._ending: float | None = None  # since when
         self._executing = True  # until the robot says that it doesn't
@@ -88,11 +88,12 @@ class WatchdogNode(Node):
 
     def unfinished(self) -> bool:
         """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
-        now, takeover = time.monotonic(), self._takeover
+        takeover = self._takeover
+        now = self._clock_now() if self._simulated else time.monotonic()  # a slow simulation has a slow arm
         if self._ending is None:
             self._ending = now
         ending = now - self._ending
-        if not takeover.armed or ending > MAX_END or self._states_gone:
+        if not takeover.armed or ending > MAX_END or self._without_states > GONE:
             return False
         return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
 
@@ -143,16 +144,18 @@ class WatchdogNode(Node):
             return False
         state = self._latest_state()
         if state is not None:
-            self._state_at = now
             self._missing_states.restart(now)
             self._send(takeover.on_state(state, now), "command", now)
-        self._states_gone = self._missing_states.poll(now) > GONE
-        clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
-        self._send(takeover.poll(now, clock), "joint state and no command", now)
+        self._without_states = self._missing_states.poll(now)
+        self._send(takeover.poll(now, self._clock_now()), "joint state and no command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting, self._handed_over = False, True
         return takeover.active or (state is not None and not heard)
+
+    def _clock_now(self) -> float:
+        """The node's time [s]: that of /clock in a simulation."""
+        return float(self.get_clock().now().nanoseconds * 1e-9)
 
     def _done_here(self, now: float) -> bool:
         """Whether the fallback controller may have the robot: at rest, or where torques of ours don't brake it."""
@@ -242,7 +245,7 @@ class WatchdogNode(Node):
             return DiagnosticStatus.OK, f"{self._robot.profile.fallback_controller} has the robot"
         if not self._takeover.armed:
             return DiagnosticStatus.WARN, "nobody has commanded yet"
-        if time.monotonic() - self._state_at > NO_STATES:
+        if self._without_states > NO_STATES:
             return DiagnosticStatus.WARN, "no joint states"
         return DiagnosticStatus.OK, "watching"
 
