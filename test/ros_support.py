@@ -232,8 +232,10 @@ class Ros:
 
     # Topics
 
-    def subscribe(self, kind: type, topic: str, *, latched: bool = False, on_message: Any = None) -> Inbox:
-        """Keep all messages of a topic."""
+    def subscribe(
+        self, kind: type, topic: str, *, latched: bool = False, on_message: Any = None, depth: int = 1000
+    ) -> Inbox:
+        """Keep all messages of a topic; up to `depth` may wait until the test spins."""
         from rclpy.qos import DurabilityPolicy, QoSProfile
 
         inbox = Inbox()
@@ -244,7 +246,7 @@ class Ros:
                 on_message(message)
 
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
-        self.node.create_subscription(kind, topic, keep, QoSProfile(depth=1000, durability=durability))
+        self.node.create_subscription(kind, topic, keep, QoSProfile(depth=depth, durability=durability))
         return inbox
 
     def publisher(self, kind: type, topic: str, *, latched: bool = False) -> Any:

@@ -8,7 +8,7 @@ from robot_control_ros.cli.main import main
 from robot_control_ros.experiments.stability.default_gains import IMPERFECT, Tried, try_defaults, wall_distance
 from robot_control_ros.experiments.stability.press import LAWS
 
-QUIET = Tried("ur5e", "impedance", "", 500.0, 0.0, 0.04, 0.0, 0.0, 10.0, 0.0, "")
+QUIET = Tried("ur5e", "impedance", "", 500.0, 0.0, 0.04, 0.0, 0.0, 10.0, 0.0, 10.0, 0.0, "")
 
 
 def test_a_shaking_tip_or_a_shaking_force_is_not_stable():

@@ -151,7 +151,7 @@ def commands_of_right(folder, kill_at, until):
         ros.call(SetBool, "/simulator/pause", data=True)
         children |= start(ros, only="watchdog", pacing="lockstep")
         states = {arm: ros.subscribe(JointState, f"/{arm}/joint_states") for arm in ARMS}
-        commands = ros.subscribe(Float64MultiArray, f"/right/{EFFORTS}")
+        commands = ros.subscribe(Float64MultiArray, f"/right/{EFFORTS}", depth=10_000)  # a busy machine reads them late
         watchdogs = ros.subscribe(DiagnosticArray, "/diagnostics")
         targets = {arm: ros.publisher(JointTrajectory, f"/{arm}/controller/joint_trajectory") for arm in ARMS}
         ros.until(lambda: active(ros, "left") and active(ros, "right"), "active controllers")

@@ -1,4 +1,4 @@
-"""Default gains on the ideal arm and on the robot's imperfect one: at rest, pushed, and pressed into a wall."""
+"""Default gains on the ideal arm and on the robot's imperfect one: at rest, pushed, and pressed into two walls."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ import numpy as np
 from ...control.reactions.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, Reference
+from ...laws.wall_contact import WALL
 from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.in_process import Push, simulate
 from ...simulation.log import Log
 from ...simulation.mujoco_plant import PHYSICS_STEP
+from ...simulation.scene import Scene, load_scene
 from ...simulation.trouble import GainsWarning, TroubleWarning
 from .press import FARTHEST, LAWS, SPEED
 
 IMPERFECT = {"ur5": "like_ur5", "ur5e": "like_ur5e", "gen3": "like_gen3"}
 FORCE, PUSHED, FREE = 20.0, (1.0, 2.0), 10.0  # N, s and duration of it, s of the whole trial
 SLOW, TOUCHING = 0.02, (0.02, 0.04)  # m/s; from so many metres before the wall, for so many
-PRESSED, LAST = 4.0, 0.5  # s at the wall, and at the end of a trial
+PRESSED, LAST = 4.0, 0.5  # s at a wall, and at the end of a trial
+WALL_MASS = 1.0  # kg, of the wall on a spring, which is damped critically
 QUIET = 1e-3  # m, from peak to peak, of a tip at rest
 STEADY = 0.1, 1.0  # of the force at rest, or N
 FINE_STEP = 2.5e-4  # s, of the physics at a wall: with 0.5 ms elastic joints shake there while their motors stand still
@@ -37,8 +40,8 @@ class Tried:
         move: farthest way of the tip under the push [m].
         left: distance of the tip from where it began, at the end [m].
         shake: way of the tip, from peak to peak, at the end [m].
-        force: median force of the wall at the end [N].
-        change: of that force, from peak to peak [N].
+        force, change: median force of a wall of WALL at the end, and its change from peak to peak [N].
+        rigid_force, rigid_change: the same of a rigid wall [N].
         told: why a run ended or what it said; empty for nothing.
     """
 
@@ -52,12 +55,24 @@ class Tried:
     shake: float
     force: float
     change: float
+    rigid_force: float
+    rigid_change: float
     told: str
 
     @property
     def stable(self) -> bool:
-        """Whether the tip comes to rest, and the force of the wall does."""
-        return self.rest <= QUIET and self.shake <= QUIET and self.change <= max(STEADY[0] * self.force, STEADY[1])
+        """Whether the tip comes to rest, and the force of the wall of WALL does."""
+        return self.rest <= QUIET and self.shake <= QUIET and _is_steady(self.force, self.change)
+
+    @property
+    def words(self) -> str:
+        """What was told, or else what isn't at rest; empty where all is."""
+        rigid = "" if _is_steady(self.rigid_force, self.rigid_change) else "not at rest at the rigid wall"
+        return self.told or (rigid if self.stable else "not at rest")
+
+
+def _is_steady(force: float, change: float) -> bool:
+    return change <= max(STEADY[0] * force, STEADY[1])
 
 
 class _Approach:
@@ -83,10 +98,11 @@ def wall_distance(name: str) -> float:
 
 
 def try_defaults(name: str, law: str, arm: str, distance: float) -> Tried:
-    """Both trials of a law on a robot; `arm` names the imperfections, `distance` [m] is that of the wall."""
+    """The trials of a law on a robot; `arm` names the imperfections, `distance` [m] is that of the walls."""
     rate = load_robot(name, "real").profile.rate
     told: list[str] = []
-    free, wall = (math.nan, math.nan, math.nan, math.nan), (math.nan, math.nan)
+    free = (math.nan, math.nan, math.nan, math.nan)
+    walls: list[tuple[float, float]] = []
     try:
         push = Push((FORCE, 0.0, 0.0), start=PUSHED[0], duration=PUSHED[1])
         log = _run(name, law, arm, rate, duration=FREE, push=push)
@@ -94,15 +110,25 @@ def try_defaults(name: str, law: str, arm: str, distance: float) -> Tried:
         told += [f"pushed: {fault}" for fault in _faults(log)]
     except HardwareFault as error:
         told.append(f"pushed: {error}")
-    try:
-        way = distance - TOUCHING[0]
-        duration = way / SPEED + TOUCHING[1] / SLOW + PRESSED
-        log = _run(name, law, arm, rate, scene="wall", duration=duration, way=way)
-        wall = _wall_figures(log)
-        told += [f"at the wall: {fault}" for fault in _faults(log)]
-    except HardwareFault as error:
-        told.append(f"at the wall: {error}")
-    return Tried(name, law, arm, rate, *free, *wall, "; ".join(told))
+    for words, scene in (("at the wall", sprung_wall()), ("at the rigid wall", load_scene("wall"))):
+        try:
+            way = distance - TOUCHING[0]
+            duration = way / SPEED + TOUCHING[1] / SLOW + PRESSED
+            log = _run(name, law, arm, rate, scene=scene, duration=duration, way=way)
+            walls.append(_wall_figures(log))
+            told += [f"{words}: {fault}" for fault in _faults(log)]
+        except HardwareFault as error:
+            walls.append((math.nan, math.nan))
+            told.append(f"{words}: {error}")
+    return Tried(name, law, arm, rate, *free, *walls[0], *walls[1], "; ".join(told))
+
+
+def sprung_wall() -> Scene:
+    """The scene with the wall on a spring."""
+    scene = load_scene("wall")
+    damping = 2.0 * math.sqrt(WALL * WALL_MASS)
+    wall = replace(scene.objects["wall"], motion="slides", mass=WALL_MASS, stiffness=WALL, damping=damping)
+    return replace(scene, objects={"wall": wall})
 
 
 def _free_figures(log: Log) -> tuple[float, float, float, float]:
@@ -127,7 +153,7 @@ def _faults(log: Log) -> list[str]:
 def default_gains_table(names: Sequence[str] = ()) -> int:
     """Try each law of each robot, print the rows as they come; 1 if one neither is stable nor says why, else 0."""
     head = f"{'robot':<6}{'arm':<11}{'law':<20}{'Hz':>5}{'rest mm':>9}{'moved mm':>10}{'left mm':>9}{'shakes mm':>11}"
-    print(f"{head}{'wall N':>8}{'change N':>10}  told", flush=True)
+    print(f"{head}{'wall N':>8}{'change N':>10}{'rigid N':>9}{'change N':>10}  told", flush=True)
     held = True
     for name in names or IMPERFECT:
         distance = wall_distance(name)
@@ -142,9 +168,9 @@ def default_gains_table(names: Sequence[str] = ()) -> int:
 def _line(tried: Tried) -> str:
     ways = zip((9, 10, 9, 11), (tried.rest, tried.move, tried.left, tried.shake), strict=True)
     text = "".join(f"{1e3 * way:>{width}.2f}" for width, way in ways)
-    told = tried.told or ("" if tried.stable else "not at rest")
+    forces = f"{tried.force:>8.1f}{tried.change:>10.1f}{tried.rigid_force:>9.1f}{tried.rigid_change:>10.1f}"
     begin = f"{tried.robot:<6}{tried.arm or 'ideal':<11}{tried.law:<20}{tried.rate:>5g}"
-    return f"{begin}{text}{tried.force:>8.1f}{tried.change:>10.1f}  {told}"
+    return f"{begin}{text}{forces}  {tried.words}".rstrip()
 
 
 def _run(
@@ -154,7 +180,7 @@ def _run(
     rate: float,
     *,
     duration: float,
-    scene: str | None = None,
+    scene: str | Scene | None = None,
     push: Push | None = None,
     way: float = 0.0,
 ) -> Log:
