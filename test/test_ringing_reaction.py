@@ -1,5 +1,7 @@
 """A ringing arm: warned of, softened beside its gains, or stopped; and what ends that."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.softening import describe_softening, softened
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.imperfections import CommandLine, Imperfections
+from robot_control_ros.simulation.imperfections import CommandLine, Imperfections, StateLine
 from robot_control_ros.simulation.trouble import GainsWarning
 
 PERIOD = 0.002  # s
@@ -227,6 +229,19 @@ def test_an_admittance_at_a_wall_too_stiff_for_its_damping_is_damped():
     got = ringing_trials.rung(ringing_trials.pressed("ur5", delay, 1.5), 0.0, PULL, PRESS)
     check_rung(got)
     assert got.fault == ""
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("line", [{"states": StateLine(jitter=0.02)}, {"commands": CommandLine(jitter=0.02)}])
+def test_an_admittance_whose_samples_or_commands_come_irregularly_does_not_ring(line):
+    """The arm goes in steps. No gain of the law changes that."""
+    push = Push((30.0, 0.0, 0.0), start=0.2, duration=1.5)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        log = simulate("ur5", "admittance", push=push, rate=125.0, imperfections=Imperfections(**line), duration=1.5)
+    assert not any(log.fault)
+    assert not [str(each.message) for each in told if "rings at" in str(each.message)]
+    assert np.abs(np.diff(log.v[50:, 2])).max() > 0.02, "the elbow goes in steps"
 
 
 @pytest.mark.sim

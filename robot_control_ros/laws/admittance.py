@@ -147,7 +147,7 @@ class Admittance:
         self._adopted: object = None
         self._mass = self._damping = self._stiffness = self._moved_axes = np.zeros(6)
         self._kinematics = DifferentialKinematics()
-        self._q = self._posture = np.zeros(0)
+        self._q = self._posture = self.path_velocity = np.zeros(0)
         self._rest = np.eye(4)
         self._frame: ComplianceFrame | None = None  # None: the base
         self._entered = BASE  # the frame that the body is in
@@ -156,6 +156,7 @@ class Admittance:
     def reset(self, state: RobotState, kin: RobotDynamics) -> None:
         """The joints' commands and the posture begin at the present joint angles; the body where the tip is."""
         self._q = self._posture = state.q.copy()
+        self.path_velocity = state.v.copy()
         self._rest, self._placed = kin.pose, False
 
     def compute(self, state: SensedState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
@@ -179,6 +180,7 @@ class Admittance:
         pose, twist = self._turned(pose_ref, twist_ref) if self._turns else self._along_base(pose_ref, twist_ref)
         velocity = self._follow(kin, reference, gains, pose, twist, dt)
         behind = kin.model.wrap(self._q - state.q)
+        self.path_velocity = velocity
         self.terms = {"joint_velocity": velocity, "joint_error": behind}
         if gains.output == "velocity":
             return Command(CommandMode.VELOCITY, velocity + FEEDBACK * behind)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.errors import refused
 from ..core.gains import GainSpec, ParameterSet, gain_specs
-from ..core.types import CommandMode, JointSpaceReference, Reference
+from ..core.types import Array, CommandMode, JointSpaceReference, Reference
 from ..robot.configuration import RobotConfig
 from . import command_mode, law_class, law_names
 from .law import ControlLaw
@@ -56,6 +56,7 @@ class RunningLaw:
                 )
         self.name = name
         self.law: ControlLaw = law_type()
+        self._makes_path = hasattr(self.law, "path_velocity")
         self.joint_space = getattr(law_type, "reference", Reference) is JointSpaceReference
         self.needs_wrench = bool(getattr(law_type, "needs_wrench", False))
         self.governed = any(spec.name == "governor" for spec in gain_specs(law_type.Gains))
@@ -76,6 +77,10 @@ class RunningLaw:
     def spring_load(self) -> float:
         """See :class:`ControlLaw`; 0 of a law without a bound."""
         return self.law.spring_load if self.governed else 0.0  # type: ignore[attr-defined]
+
+    def ringing_velocity(self, v: Array) -> Array:
+        """(n,) in which the law's ringing shows [rad/s]: `v`, that of the joints, or its ``path_velocity``."""
+        return self.law.path_velocity if self._makes_path else v  # type: ignore[attr-defined]
 
     @property
     def warning(self) -> str:

@@ -103,7 +103,7 @@ class RingingReaction:
             self._running = running
             self.restart()
         self._detector.floor = self.settings.current.floor
-        found = self._detector.update(state.time, state.v)
+        found = self._detector.update(state.time, running.ringing_velocity(state.v))
         if found is not None:
             self._react(found, running, safety)
         if self.scale == 1.0:
