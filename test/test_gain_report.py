@@ -48,6 +48,14 @@ def test_stiffness_beyond_the_factor_is_told_and_below_it_isn_t(law):
         )
 
 
+def test_translations_and_rotations_each_have_their_unit():
+    running = RunningLaw(UR5E, "impedance")
+    text, values = gain_report(running, HOME).bounds["stiffness"], stiffness_bound(running, HOME).values
+    for part, unit in ((values[:3], "N/m"), (values[3:], "N·m/rad")):
+        shown = re.search(rf"([\d., ]+) {unit}(?= and|,)", text)[1].split(",")
+        np.testing.assert_allclose([float(each) for each in shown] * (3 // len(shown)), part, rtol=0.05)
+
+
 def test_damping_that_is_unstable_alone_is_told():
     values = {"damping": [2000.0] * 3 + [500.0] * 3, "stiffness": 0.0}
     assert gain_report(RunningLaw(UR5E, "task_space_pd", values), HOME).warning

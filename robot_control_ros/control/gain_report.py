@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..core.gains import AXES, gain_specs
 from ..core.types import Array
 from ..laws.contact_bound import contact_bound
@@ -46,7 +48,10 @@ def gain_report(
 
 def _of_stiffness(running: RunningLaw, bound: StiffnessBound) -> GainReport:
     (spec,) = (each for each in gain_specs(type(bound.gains)) if each.name == "stiffness")
-    bounds = {"stiffness": f"at most {_numbers(bound.values)} {spec.unit}, each beside the others as they are"}
+    units = spec.unit.split(", ")  # one, or that of translations and that of rotations
+    parts = np.split(bound.values, len(units)) if bound.values.size > 1 else [bound.values]
+    highest = " and ".join(f"{_numbers(part)} {unit}" for part, unit in zip(parts, units, strict=True))
+    bounds = {"stiffness": f"at most {highest}, if only one changes"}
     if bound.factor >= 1.0:
         return GainReport(bounds, "")
     rule = (
