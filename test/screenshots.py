@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -144,6 +145,9 @@ def dashboard(camera: Camera, width: int, height: int, **arguments: str) -> Iter
     """A simulated arm and a browser with its page, once both have settled."""
     with tempfile.TemporaryDirectory() as folder, Ros(Path(folder)) as ros:
         system = System(ros, camera, width, height, **arguments)
+        for child in system.children.values():
+            with contextlib.suppress(PermissionError):  # a browser that draws in software takes their time else
+                os.setpriority(os.PRIO_PGRP, child.process.pid, -15)
         with system.open() as browser:
             settle(browser)
             yield system, browser
