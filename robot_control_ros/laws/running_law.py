@@ -78,9 +78,10 @@ class RunningLaw:
         """See :class:`ControlLaw`; 0 of a law without a bound."""
         return self.law.spring_load if self.governed else 0.0  # type: ignore[attr-defined]
 
-    def ringing_velocity(self, v: Array) -> Array:
-        """(n,) in which the law's ringing shows [rad/s]: `v`, that of the joints, or its ``path_velocity``."""
-        return self.law.path_velocity if self._makes_path else v  # type: ignore[attr-defined]
+    @property
+    def path_velocity(self) -> Array | None:
+        """See :class:`ControlLaw`; None of a law without one."""
+        return self.law.path_velocity if self._makes_path else None  # type: ignore[attr-defined]
 
     @property
     def warning(self) -> str:

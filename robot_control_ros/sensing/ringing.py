@@ -76,7 +76,7 @@ class RingingDetector:
 
         Args:
             time: of the sample [s].
-            v: (n,) velocities of the joints, or of the path that a law makes for them [rad/s].
+            v: (n,) velocities of the joints, or of a path that a law makes for them [rad/s].
         """
         now, dt, self._time = v.tolist(), time - self._time, time
         if not 0.0 < dt <= MAX_GAP:

@@ -21,6 +21,7 @@ STEP = 0.25  # of the stiffness, that is left at an alarm
 SOFTEST = STEP**2  # of the stiffness; an arm that still rings gets the safe output
 AGAIN = 0.5  # s between two alarms, within which softening doesn't help
 SHOWN = 1.0  # s for which a warning stays
+QUIET = 0.5  # of the margin, that a law's own path has left at least where the law doesn't ring
 RESTORED = 0.999  # of the gains, from where on they are the whole
 REACTIONS = WARN, SOFTEN, STOP = "warn", "soften", "stop"
 
@@ -58,6 +59,8 @@ class RingingReaction:
     stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a person
     does it.
 
+    Under a law with a ``path_velocity`` an alarm counts only where that path oscillates, too.
+
     Args:
         robot: its configuration.
         model: of the robot; its inertia at home weights the velocities.
@@ -72,7 +75,8 @@ class RingingReaction:
     def __init__(self, robot: RobotConfig, model: RobotModel, time_constant: float) -> None:
         self.settings = ringing_settings()
         self._joints, self._time_constant = robot.joints, time_constant
-        self._detector = RingingDetector(model.mass(np.array(robot.home)).diagonal())
+        inertia = model.mass(np.array(robot.home)).diagonal()
+        self._detector, self._path_detector = RingingDetector(inertia), RingingDetector(inertia)
         self._last: Ringing | None = None
         self.scale, self.fault, self._message = 1.0, "", ""
         self._returns = False
@@ -91,8 +95,12 @@ class RingingReaction:
         self.scale, self._returns = 1.0, False
 
     def margin(self, time: float) -> float:
-        """See :class:`RingingDetector`."""
-        return self._detector.margin(time)
+        """See :class:`RingingDetector`; that of a law's own path, where this is quiet."""
+        margin = self._detector.margin(time)
+        if self._running is None or self._running.path_velocity is None:
+            return margin
+        path = self._path_detector.margin(time)
+        return margin if path <= QUIET else max(margin, path)
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, safety: Safety, dt: float) -> Any:
         """The gains that the law may have at a sample; `gains` themselves where nothing is softened.
@@ -103,8 +111,12 @@ class RingingReaction:
             self._running = running
             self.restart()
         self._detector.floor = self.settings.current.floor
-        found = self._detector.update(state.time, running.ringing_velocity(state.v))
-        if found is not None:
+        found = self._detector.update(state.time, state.v)
+        path = running.path_velocity
+        if path is not None:
+            self._path_detector.floor = self._detector.floor
+            self._path_detector.update(state.time, path)
+        if found is not None and (path is None or self._path_detector.margin(state.time) <= QUIET):
             self._react(found, running, safety)
         if self.scale == 1.0:
             return gains
