@@ -76,6 +76,7 @@ class WatchdogNode(Node):
         self._since = 0.0  # by the steady clock: the last takeover
         self._missing_states, self._without_states = Timeout(GONE), 0.0  # s
         self._missing_states.restart(time.monotonic())
+        self._stamp = 0.0  # s, of the last joint state
         self._ending: float | None = None  # since when
         self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(self)
@@ -89,7 +90,7 @@ class WatchdogNode(Node):
     def unfinished(self) -> bool:
         """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
         takeover = self._takeover
-        now = self._clock_now() if self._simulated else time.monotonic()  # a slow simulation has a slow arm
+        now = self._stamp if self._simulated else time.monotonic()  # a slow simulation has a slow arm
         if self._ending is None:
             self._ending = now
         ending = now - self._ending
@@ -144,18 +145,16 @@ class WatchdogNode(Node):
             return False
         state = self._latest_state()
         if state is not None:
+            self._stamp = state.time
             self._missing_states.restart(now)
             self._send(takeover.on_state(state, now), "command", now)
         self._without_states = self._missing_states.poll(now)
-        self._send(takeover.poll(now, self._clock_now()), "joint state and no command", now)
+        clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
+        self._send(takeover.poll(now, clock), "joint state and no command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting, self._handed_over = False, True
         return takeover.active or (state is not None and not heard)
-
-    def _clock_now(self) -> float:
-        """The node's time [s]: that of /clock in a simulation."""
-        return float(self.get_clock().now().nanoseconds * 1e-9)
 
     def _done_here(self, now: float) -> bool:
         """Whether the fallback controller may have the robot: at rest, or where torques of ours don't brake it."""
