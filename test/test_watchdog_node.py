@@ -403,6 +403,7 @@ def check_ramp(mode, living, safe):
 
 
 @pytest.mark.sim
+@pytest.mark.alone  # to the watchdog, a simulator that gets no time for 0.3 s is gone
 @pytest.mark.parametrize("acted_before", [False, True])
 def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, acted_before):
     system = make_system(ros)
@@ -423,6 +424,7 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, ac
 
 
 @pytest.mark.sim
+@pytest.mark.alone  # as above
 def test_held_up_itself_while_it_is_told_to_end_it_still_brings_the_arm_to_rest(ros):
     """A machine that stands still for longer than a robot may be silent is no robot that is gone."""
     system = make_system(ros)
