@@ -97,10 +97,7 @@ class RingingReaction:
     def margin(self, time: float) -> float:
         """See :class:`RingingDetector`; that of a law's own path, where this is quiet."""
         margin = self._detector.margin(time)
-        if self._running is None or self._running.path_velocity is None:
-            return margin
-        path = self._path_detector.margin(time)
-        return margin if path <= QUIET else max(margin, path)
+        return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, safety: Safety, dt: float) -> Any:
         """The gains that the law may have at a sample; `gains` themselves where nothing is softened.
@@ -116,7 +113,7 @@ class RingingReaction:
         if path is not None:
             self._path_detector.floor = self._detector.floor
             self._path_detector.update(state.time, path)
-        if found is not None and (path is None or self._path_detector.margin(state.time) <= QUIET):
+        if found is not None and not self._path_is_quiet(state.time):
             self._react(found, running, safety)
         if self.scale == 1.0:
             return gains
@@ -131,6 +128,11 @@ class RingingReaction:
         last = self._last
         lasts = self.scale < 1.0 or self.fault or (last is not None and 0.0 <= time - last.time <= SHOWN)
         return self._message if lasts else ""
+
+    def _path_is_quiet(self, time: float) -> bool:
+        """Whether the law makes a path of its own, and that doesn't oscillate."""
+        makes_path = self._running is not None and self._running.path_velocity is not None
+        return makes_path and self._path_detector.margin(time) > QUIET
 
     def _react(self, found: Ringing, running: RunningLaw, safety: Safety) -> None:
         last, self._last = self._last, found

@@ -110,10 +110,10 @@ def try_defaults(name: str, law: str, arm: str, distance: float) -> Tried:
         told += [f"pushed: {fault}" for fault in _faults(log)]
     except HardwareFault as error:
         told.append(f"pushed: {error}")
+    way = distance - TOUCHING[0]
+    duration = way / SPEED + TOUCHING[1] / SLOW + PRESSED
     for words, scene in (("at the wall", sprung_wall()), ("at the rigid wall", load_scene("wall"))):
         try:
-            way = distance - TOUCHING[0]
-            duration = way / SPEED + TOUCHING[1] / SLOW + PRESSED
             log = _run(name, law, arm, rate, scene=scene, duration=duration, way=way)
             walls.append(_wall_figures(log))
             told += [f"{words}: {fault}" for fault in _faults(log)]
