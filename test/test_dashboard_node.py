@@ -149,13 +149,13 @@ def test_the_arm_follows_a_target_and_the_reference_shows(active):
     link, start = active.link, active.position().copy()
     pose = active.link.telemetry().blocks["pose"].reshape(3, 4)
     target = make_pose(start + [0.0, 0.05, 0.0], pose[:, :3])
-    link.set_target_pose(target)
-    active.until(lambda: abs(active.position()[1] - start[1] - 0.05) < 0.005, "the arm")
-    active.until(lambda: np.allclose(link.telemetry().reference, target, atol=1e-3), "the reference at the target")
+    to_target = partial(link.set_target_pose, target)  # again: a machine that stalled for 0.1 s has ended the motion
+    active.ros.until(lambda: abs(active.position()[1] - start[1] - 0.05) < 0.005, "the arm", to_target)
+    there = lambda: np.allclose(link.telemetry().reference, target, atol=1e-3)  # noqa: E731
+    active.ros.until(there, "the reference at the target", to_target)
     assert active.answer(link.request, "controller/go_home").accepted
     home = lambda: np.abs(link.telemetry().q - ROBOT.home).max() < 0.02  # noqa: E731
-    again = partial(link.request, "controller/go_home", id)  # a machine that stalled for 0.1 s has ended the motion
-    active.ros.until(home, "home", again)
+    active.ros.until(home, "home", partial(link.request, "controller/go_home", id))  # again, as above
 
 
 def test_joint_goals_reach_the_controller_which_refuses_those_beyond_limits(active):

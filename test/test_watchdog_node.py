@@ -433,7 +433,7 @@ def test_held_up_itself_while_it_is_told_to_end_it_still_brings_the_arm_to_rest(
     watchdog.process.send_signal(signal.SIGSTOP)
     system.children["controller"].end(signal.SIGKILL)
     watchdog.process.send_signal(signal.SIGINT)
-    system.spin(GONE + 0.2)
+    system.spin(GONE[True] + 0.2)
     watchdog.process.send_signal(signal.SIGCONT)
     assert watchdog.end() == 0
     ros.until(system.was_left_at_rest, "a last command of the watchdog's, to an arm at rest")

@@ -34,7 +34,7 @@ ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
 SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
 MAX_END = 2.0  # s from the signal by the robot's clock, at most, in which a robot that was taken over comes to rest
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
-GONE = 0.3  # s without joint states after which there is nothing to wait for at the end
+GONE = {False: 0.3, True: 1.0}  # s without joint states, real and simulated, after which it waits for no arm at the end
 
 COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
 
@@ -74,7 +74,8 @@ class WatchdogNode(Node):
         self._acting, self._takeovers, self._reason = False, 0, ""
         self._handed_over = False  # to the fallback controller, which has the robot since
         self._since = 0.0  # by the steady clock: the last takeover
-        self._missing_states, self._without_states = Timeout(GONE), 0.0  # s
+        self._gone = GONE[self._simulated]
+        self._missing_states, self._without_states = Timeout(self._gone), 0.0  # s
         self._missing_states.restart(time.monotonic())
         self._stamp = 0.0  # s, of the last joint state
         self._ending: float | None = None  # since when
@@ -94,7 +95,7 @@ class WatchdogNode(Node):
         if self._ending is None:
             self._ending = now
         ending = now - self._ending
-        if not takeover.armed or ending > MAX_END or self._without_states > GONE:
+        if not takeover.armed or ending > MAX_END or self._without_states > self._gone:
             return False
         return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
 
