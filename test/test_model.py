@@ -242,32 +242,28 @@ def test_inverse_and_forward_dynamics_undo_each_other_in_any_order_of_joints(rng
 # --- which joints ---
 
 
-def test_the_kind_of_each_joint_is_known_in_the_order_of_the_joints():
+def test_the_cyclic_joints_are_known_in_the_order_of_the_joints():
     arm = random_arm(3, 4, continuous=(1, 3))
     slide = Arm(arm.urdf.replace('"revolute"', '"prismatic"', 1), arm.joints)  # joint_1 slides
     model = slide.model()
     assert model.cyclic.tolist() == [False, True, False, True]
-    assert model.revolute.tolist() == [False, True, True, True]
     mixed = slide.model(["joint_4", "joint_1", "joint_3", "joint_2"])
     assert mixed.cyclic.tolist() == [True, False, False, True]
-    assert mixed.revolute.tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize(("name", "cyclic"), [("gen3", [True, False] * 3 + [True]), ("ur5", [False] * 6)])
 def test_the_joints_of_the_robots_are_of_the_kind_their_makers_say(name, cyclic):
     model = RobotModel.of(load_robot(name))
     assert model.cyclic.tolist() == cyclic
-    assert model.revolute.all()
     assert np.array_equal(np.isinf(model.limits.upper), model.cyclic)
 
 
-def test_a_joint_about_an_axis_of_the_description_is_a_joint_that_turns():
+def test_a_continuous_joint_is_cyclic_about_any_axis_of_the_description():
     """Pinocchio has types of their own for joints along x, y and z, and for others."""
     for axis in ("1.0 0.0 0.0", "0.0 1.0 0.0", "0.0 0.0 1.0", "0.6 0.0 0.8"):
         urdf = planar_arm((0.5, 0.4)).urdf.replace('axis xyz="0.0 0.0 1.0"', f'axis xyz="{axis}"')
-        for kind, turns, cyclic in (("revolute", True, False), ("prismatic", False, False), ("continuous", True, True)):
+        for kind, cyclic in (("revolute", False), ("prismatic", False), ("continuous", True)):
             model = Arm(urdf.replace('"revolute"', f'"{kind}"'), ("joint_1", "joint_2")).model()
-            assert model.revolute.tolist() == [turns] * 2, (axis, kind)
             assert model.cyclic.tolist() == [cyclic] * 2, (axis, kind)
 
 

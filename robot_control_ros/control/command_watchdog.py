@@ -6,12 +6,11 @@ arguments.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
-from ..core.types import Command, CommandMode, RobotState
+from ..core.types import Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
 from .safety import Safety
@@ -120,7 +119,7 @@ class CommandWatchdog:
 
         States with numbers that aren't finite are ignored.
         """
-        if not math.isfinite(state.q.dot(state.q) + state.v.dot(state.v)):
+        if not (is_finite(state.q) and is_finite(state.v)):
             return None
         self._state = state
         if np.abs(state.v).max() >= REST_SPEED:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
-from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
+from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, is_finite
 from ..laws.running_law import RunningLaw
 from ..references import Trajectory
 from ..references.joint_reference import JointReference
@@ -326,7 +326,7 @@ def _check_state(state: RobotState, n: int) -> None:
     if q.shape == v.shape == (n,) and math.isfinite(q.dot(v)) and math.isfinite(state.time):
         return  # the product with a number that isn't finite isn't finite, not even with 0
     for name, values in (("position", state.q), ("velocity", state.v)):
-        if values.shape != (n,) or not math.isfinite(values.dot(values)):
+        if values.shape != (n,) or not is_finite(values):
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")
     if not math.isfinite(state.time):
         raise refused("time", state.time, "must be finite", where="joint state: ")

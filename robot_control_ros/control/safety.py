@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import ConfigError
-from ..core.types import Array, Command, CommandMode, RobotState
+from ..core.types import Array, Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .following import FollowingMonitor
@@ -211,7 +211,7 @@ class Safety:
         return usable and (velocity is None or self._finite(velocity))
 
     def _finite(self, values: Array) -> bool:
-        return values.shape == self._shape and math.isfinite(values.dot(values))
+        return values.shape == self._shape and is_finite(values)
 
     def _bounds(self, mode: CommandMode, last: Array, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
         limits = self._limits

@@ -7,6 +7,7 @@ Twists and wrenches are (6,) arrays, linear part first, in base axes at the tip 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,6 +18,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
 JointPathFunction = Callable[[float], JointSample]
+
+
+def is_finite(values: Array) -> bool:
+    """Whether all of (n,) are finite numbers, and below 1e154: a larger one has no square."""
+    return math.isfinite(values.dot(values))
 
 
 class CommandMode(str, Enum):

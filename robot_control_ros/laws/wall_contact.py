@@ -31,18 +31,12 @@ from ..core.types import Array
 
 WALL = 1e4  # N/m, stiffness of the wall that gains are judged by
 RATIO = 0.1  # damping ratio that the contact shall have
-RIGID = 1.75  # M / (2 Λ w τ)
 USUAL_DELAY = 2.0  # periods, from a sample to the effect of its command, where a node computes it
 
 
 def least_damping(mass: Any, lag: float, wall: float = WALL) -> Array:
     """Of the virtual body [N·s/m], for its masses [kg], a lag τ [s] and a wall [N/m]."""
     return np.asarray(wall * lag + 2.0 * RATIO * np.sqrt(wall * (np.asarray(mass) + wall * lag**2 / 2.0)))
-
-
-def least_mass(inertia: float, bandwidth: float, lag: float) -> float:
-    """Of the virtual body [kg] against a rigid wall, for the tip's inertia Λ [kg], servos [rad/s] and a lag [s]."""
-    return RIGID * 2.0 * inertia * bandwidth * lag
 
 
 def usual_lag(period: float) -> float:

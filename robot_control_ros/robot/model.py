@@ -120,7 +120,7 @@ class RobotModel:
         limits: see :class:`JointLimits`.
         frames: the links of the description, which are the frames of ROS.
         gravity: (3,) [m/s²] in base axes.
-        revolute, cyclic: (n,) bool: joints that turn, and those of them that turn without end (`continuous`).
+        cyclic: (n,) bool: joints that turn without end (`continuous`).
         viscous_friction, dry_friction: (n,) as in the description's <dynamics> [N·m·s/rad, N·m].
         has_friction: whether one of them is above 0.
         links: by joint, the link that it moves.
@@ -283,8 +283,6 @@ class RobotModel:
         self._q_index = np.array([self._model.idx_qs[i] for i in ids])
         self._turns = not self._scalar.all()
         self._plain = self._order is None and not self._turns
-        kinds = [self._model.joints[i].shortname() for i in ids]
-        self.revolute = np.array(["JointModelP" not in kind for kind in kinds])
         self.cyclic = ~self._scalar
 
     def _links(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.errors import ConfigError, ModelError, RobotControlError, refused, unknown
 from ..core.gains import VECTOR, ParameterSet, choice, gain
 from ..core.spatial import skew, wrench_at
-from ..core.types import Array, RobotState, Wrench
+from ..core.types import Array, RobotState, Wrench, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
 
@@ -76,7 +76,7 @@ def check_wrench(wrench: Wrench, model: RobotModel) -> None:
         ModelError: its frame is not one of the robot description's; lists them.
     """
     for name, values in (("force", wrench.force), ("torque", wrench.torque)):
-        if values.shape != (3,) or not math.isfinite(values.dot(values)):
+        if values.shape != (3,) or not is_finite(values):
             raise refused(name, values, "must be 3 finite numbers", where="wrench: ")
     if wrench.time is not None and not math.isfinite(wrench.time):
         raise refused("time", wrench.time, "must be finite", where="wrench: ")
@@ -218,7 +218,7 @@ class WrenchPipeline:
 
     def _estimated(self, state: RobotState, kin: RobotDynamics) -> Array | None:
         observer, effort = self._observer, state.effort
-        if effort.shape == state.v.shape and math.isfinite(effort.dot(effort)):
+        if effort.shape == state.v.shape and is_finite(effort):
             if observer.time is not None and not 0.0 <= state.time - observer.time <= self._adopted.max_age:
                 observer.reset()
             observer.update(state, kin, self._adopted.observer_gain)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ConfigError, missing_extra, refused
-from ..core.types import Array, Command, CommandMode, RobotState, Wrench
+from ..core.types import Array, Command, CommandMode, RobotState, Wrench, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
@@ -16,7 +16,7 @@ from .imperfect_arm import servo_bandwidth
 from .imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_gripper import MujocoGripper
-from .mujoco_robot import MujocoRobot, MujocoWorld, is_finite
+from .mujoco_robot import MujocoRobot, MujocoWorld
 from .mujoco_scene import SceneState
 from .scene import Contact, Scene
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.errors import HardwareFault, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose
-from ..core.types import Array
+from ..core.types import Array, is_finite
 from ..robot.configuration import RobotConfig
 from .imperfect_arm import set_imperfections, settle
 from .imperfections import Imperfections
@@ -23,11 +23,6 @@ from .scene import Scene
 if TYPE_CHECKING:
     from .joint_motors import JointMotors
     from .mujoco_gripper import MujocoGripper
-
-
-def is_finite(values: Array) -> bool:
-    """Whether all of (n,) are; the product, as quick as it is, overflows where they are huge."""
-    return math.isfinite(values.dot(values)) or bool(np.isfinite(values).all())
 
 
 class MujocoRobot:

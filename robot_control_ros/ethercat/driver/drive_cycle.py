@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core.errors import ConfigError
-from ...core.types import Array, Command, RobotState
+from ...core.types import Array, Command, RobotState, is_finite
 from .cia402 import MODES, DriveStateMachine, Mode, TargetSource, describe_mode
 from .process_data import ProcessData
 from .supervisor import Action, Supervisor, SupervisorLimits
@@ -67,7 +67,7 @@ def describe_jump(names: Sequence[str], start: Sequence[float], commanded: Seque
 def check_command(command: Command, n: int) -> None:
     """Refuse one that isn't (n,) finite numbers, by a ConfigError."""
     for part in (command.values, command.velocity, command.feedforward):
-        if part is not None and not (part.shape == (n,) and math.isfinite(part.dot(part))):
+        if part is not None and not (part.shape == (n,) and is_finite(part)):
             raise ConfigError(f"command {part.tolist()}: must be {n} finite numbers", name="command", value=part)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from ....control.controller import Controller
 from ....control.motion_commands import JOG_LASTS
 from ....core.errors import ConfigError, RobotControlError
 from ....core.spatial import wrench_at
-from ....core.types import Array
+from ....core.types import Array, is_finite
 from ...common.entities import Entities
 from ...common.messages import (
     from_stamp,
@@ -108,6 +107,6 @@ class Targets:
 
 
 def _finite(what: str, values: Array) -> Array:
-    if not math.isfinite(values.dot(values)):
+    if not is_finite(values):
         raise ConfigError(f"{what} = {values.tolist()}: must be finite numbers")
     return values
