@@ -199,8 +199,14 @@ def drag(browser: Browser, start: Sequence[float], end: Sequence[float], held: f
 
 
 def save(browser: Browser, name: str) -> None:
-    """The window, in as many colours as it needs."""
-    picture = Image.open(io.BytesIO(browser.screenshot())).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    """The window in 256 colours, with those of thin lines among them; the mouse points at nothing that has a hint."""
+    browser.mouse("Moved", WINDOW[0] / 2, 20.0)
+    browser.rest(1.0)
+    picture = (
+        Image.open(io.BytesIO(browser.screenshot()))
+        .convert("RGB")
+        .quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=4, dither=Image.Dither.NONE)
+    )
     write(picture, f"{name}.png", optimize=True)
 
 

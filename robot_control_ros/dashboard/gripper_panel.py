@@ -23,7 +23,7 @@ class GripperPanel:
         self._model = FingerModel(config)
         self._refusal = self._shown = ""
         with gui.add_folder("Gripper"):
-            buttons = gui.add_button_group("Gripper", (OPEN, CLOSE), hint="It keeps the last command.")
+            buttons = gui.add_button_group("Gripper", (OPEN, CLOSE), hint="The gripper keeps the last command.")
             low, high = 1e3 * config.widths[-1], 1e3 * config.widths[0]
             self._width = gui.add_slider("Width [mm]", low, high, STEP, high, hint="Between the fingers.")
             least, most = config.force

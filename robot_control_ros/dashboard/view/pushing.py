@@ -35,7 +35,7 @@ class PushHandle:
         self._frame = model.tip
         self._pushed = ""  # the link that is being pushed
         self._drag = Drag(scene, "/push", scale=0.16 * reach, visible=False, **MOVES_ONLY)
-        self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach, anchor="top-center")
+        self._arrow = ForceArrow(scene, "/push_force", COLOUR, "push", reach, anchor="top-right")
 
     def choose(self, on: bool, frame: str) -> None:
         """Show the handle, at this link, or hide it; a push that goes on ends."""
