@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from .robot.configuration import RobotConfig, load_robot, robot_names
     from .robot.model import RobotDynamics, RobotModel
     from .robot.profile import HardwareProfile
-    from .simulation.imperfections import Imperfections, load_imperfections
+    from .simulation.imperfect.imperfections import Imperfections, load_imperfections
     from .simulation.in_process import Push, simulate
     from .simulation.log import Log
     from .simulation.mujoco_plant import MujocoPlant
@@ -123,7 +123,7 @@ else:
         "robot.configuration": "RobotConfig load_robot robot_names",
         "robot.model": "RobotDynamics RobotModel",
         "robot.profile": "HardwareProfile",
-        "simulation.imperfections": "Imperfections load_imperfections",
+        "simulation.imperfect.imperfections": "Imperfections load_imperfections",
         "simulation.in_process": "Push simulate",
         "simulation.log": "Log",
         "simulation.mujoco_plant": "MujocoPlant",

@@ -11,7 +11,7 @@ import numpy as np
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.references import ContourMove, Polyline, QuinticTimeScaling
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.simulation.in_process import lockstep
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 from robot_control_ros.simulation.scene import JointLosses, Scene

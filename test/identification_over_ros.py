@@ -30,7 +30,7 @@ from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.experiments.identify.estimates import Estimate
-from robot_control_ros.simulation.imperfections import load_imperfections
+from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
 
 SEEDS = range(100, 100 + SETS)
 WRENCH = "/force_torque_sensor_broadcaster/wrench"

@@ -6,7 +6,7 @@ import numpy as np
 
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.imperfections import (
+from robot_control_ros.simulation.imperfect.imperfections import (
     CommandLine,
     Imperfections,
     LoadedFriction,

@@ -15,7 +15,7 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.spatial import rotation_exp, rotation_log
 from robot_control_ros.core.types import Reference
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 EFFORT_LAWS = (

@@ -10,7 +10,7 @@ import pytest
 
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot, robot_names
-from robot_control_ros.simulation.imperfections import imperfection_names
+from robot_control_ros.simulation.imperfect.imperfections import imperfection_names
 from robot_control_ros.simulation.scene import scene_names
 
 argcomplete = pytest.importorskip("argcomplete")

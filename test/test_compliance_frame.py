@@ -238,7 +238,7 @@ def test_an_unknown_link_is_refused_with_the_links():
 
 def test_gains_of_the_frame_s_own_axes_bound_the_stiffness_along_them(rng):
     """A stiffness along the axes of a tip that is turned bears what it does in base axes, seen from the tip."""
-    from robot_control_ros.laws.stiffness_bound import stiffness_bound
+    from robot_control_ros.laws.gain_bounds.stiffness_bound import stiffness_bound
 
     kin = RobotModel.of(UR5E).at(np.array(UR5E.home))
     matrix = np.diag([800.0, 300.0, 100.0, 40.0, 20.0, 10.0])

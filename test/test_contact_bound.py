@@ -8,9 +8,9 @@ import pytest
 from arms import random_arm
 
 from robot_control_ros.core.types import Reference, SensedState
-from robot_control_ros.laws.contact_bound import SERVO, SampledContact, contact_bound
+from robot_control_ros.laws.gain_bounds.contact_bound import SERVO, SampledContact, contact_bound
+from robot_control_ros.laws.gain_bounds.wall_contact import WALL, least_damping
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.laws.wall_contact import WALL, least_damping
 
 STEP = 5e-4  # s of the simulation
 ARMS = 20

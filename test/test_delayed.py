@@ -6,7 +6,7 @@ from refusals import refuses
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode, RobotState
-from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 
 
 class Recorder:

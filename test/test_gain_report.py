@@ -15,9 +15,9 @@ from robot_control_ros.dashboard.gains.gains_panel import describe_bounds
 from robot_control_ros.dashboard.link import Parameter
 from robot_control_ros.experiments.stability import gain_table
 from robot_control_ros.laws import law_names
-from robot_control_ros.laws.contact_bound import contact_bound
+from robot_control_ros.laws.gain_bounds.contact_bound import contact_bound
+from robot_control_ros.laws.gain_bounds.stiffness_bound import stiffness_bound
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.laws.stiffness_bound import stiffness_bound
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 

@@ -35,7 +35,7 @@ from robot_control_ros.experiments.identify.running_arm import RunningIdentifica
 from robot_control_ros.experiments.identify.simulated import identify_plan
 from robot_control_ros.experiments.stability.gain_table import gain_table
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.imperfections import (
+from robot_control_ros.simulation.imperfect.imperfections import (
     CommandLine,
     Imperfections,
     ModelErrors,

@@ -12,8 +12,8 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.imperfect_plant import ImperfectPlant
-from robot_control_ros.simulation.imperfections import (
+from robot_control_ros.simulation.imperfect.imperfect_plant import ImperfectPlant
+from robot_control_ros.simulation.imperfect.imperfections import (
     CommandLine,
     LoadedFriction,
     ModelErrors,

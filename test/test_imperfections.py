@@ -8,7 +8,7 @@ from refusals import refuses
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.imperfections import (
+from robot_control_ros.simulation.imperfect.imperfections import (
     Imperfections,
     ModelErrors,
     SensorNoise,

@@ -17,7 +17,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.laws.softening import describe_softening, softened
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.simulation.imperfections import CommandLine, Imperfections, StateLine
+from robot_control_ros.simulation.imperfect.imperfections import CommandLine, Imperfections, StateLine
 from robot_control_ros.simulation.trouble import GainsWarning
 
 PERIOD = 0.002  # s

@@ -18,7 +18,7 @@ from robot_control_ros.core.types import Command, CommandMode, Reference, RobotS
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 STATES = 1000  # random ones, of each robot

@@ -19,10 +19,10 @@ from robot_control_ros.experiments.stability.cells import (
     Cell,
     virtual_damping,
 )
-from robot_control_ros.laws.stiffness_bound import TOLERANCE, largest_stable
+from robot_control_ros.laws.gain_bounds.stiffness_bound import TOLERANCE, largest_stable
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-from robot_control_ros.simulation.delayed import DelayedPlant
+from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 
 SLOW, LATE = 125.0, 0.016  # Hz, s: few samples, and low limits
 

@@ -9,8 +9,8 @@ import pytest
 from arms import random_arm
 
 from robot_control_ros.core.types import JointSpaceReference, Reference, RobotState
+from robot_control_ros.laws.gain_bounds.stiffness_bound import STIFFEST, SampledArm, running_delay, stiffness_bound
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.laws.stiffness_bound import STIFFEST, SampledArm, running_delay, stiffness_bound
 
 LAWS = ("impedance", "joint_impedance", "task_space_pd")
 STEP = 5e-4  # s of the simulation

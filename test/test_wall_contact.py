@@ -15,8 +15,8 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.experiments.stability.cells import Cell, default_body, least_contact_damping
 from robot_control_ros.experiments.stability.press import DELAYS, LAWS, RATES, Pressed, press
+from robot_control_ros.laws.gain_bounds.wall_contact import RATIO, WALL, least_damping, usual_lag
 from robot_control_ros.laws.running_law import RunningLaw
-from robot_control_ros.laws.wall_contact import RATIO, WALL, least_damping, usual_lag
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import simulate

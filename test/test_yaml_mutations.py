@@ -20,7 +20,7 @@ from robot_control_ros.ethercat.driver.drives import interpolation_writes, load_
 from robot_control_ros.ethercat.driver.topology import load_topology
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
-from robot_control_ros.simulation.imperfections import load_imperfections
+from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
 from robot_control_ros.simulation.scene import load_scene
 
 FEW, ALL = 80, 2000  # files of each kind

@@ -9,7 +9,7 @@ from ..control.wrench_supply import check_wrench_supply
 from ..core.errors import refused
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, equipped, load_robot
-from ..simulation.imperfections import load_imperfections
+from ..simulation.imperfect.imperfections import load_imperfections
 from ..simulation.scene import load_scene
 from .parameter_files import gain_parameters, number, parameter_file, portable
 from .system import Argument, Given, NodeSpec, Setup, System, Value, stages

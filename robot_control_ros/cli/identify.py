@@ -47,7 +47,7 @@ def _simulated(options: argparse.Namespace, bounds: Any) -> int:
     from ..experiments.identify.simulated import identify_plan
     from ..robot.configuration import load_robot
     from ..robot.model import RobotModel
-    from ..simulation.imperfections import load_imperfections
+    from ..simulation.imperfect.imperfections import load_imperfections
 
     robot = load_robot(options.robot).at_rate(options.rate)
     arm = load_imperfections(options.simulated)

@@ -14,7 +14,7 @@ from ..robot.configuration import load_robot, robot_names
 from ..robot.files import config_names, read_extended
 from ..robot.gripper import load_gripper
 from ..robot.workcell import load_workcell, workcell_names
-from ..simulation.imperfections import imperfection_names, load_imperfections
+from ..simulation.imperfect.imperfections import imperfection_names, load_imperfections
 from ..simulation.scene import load_scene
 
 Rows = Iterator[tuple[str, str]]

@@ -20,7 +20,7 @@ from ..robot.profile import HardwareProfile
 from ..robot.schema import REQUIRED, EntrySpec, file_entries
 from ..robot.workcell import Workcell
 from ..sensing.wrench import WrenchPipeline, WrenchSettings
-from ..simulation.imperfections import Imperfections
+from ..simulation.imperfect.imperfections import Imperfections
 from ..simulation.scene import Scene
 from .listing import command_modes
 

@@ -17,8 +17,8 @@ from ..core.types import Array
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import load_robot
 from ..robot.model import RobotModel
-from ..simulation.imperfect_plant import arm_and_plant
-from ..simulation.imperfections import Imperfections
+from ..simulation.imperfect.imperfect_plant import arm_and_plant
+from ..simulation.imperfect.imperfections import Imperfections
 from ..simulation.in_process import Push, disturb
 from ..simulation.scene import Scene, load_scene
 from .backend import Value

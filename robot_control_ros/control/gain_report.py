@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core.gains import AXES, gain_specs
 from ..core.types import Array
-from ..laws.contact_bound import contact_bound
+from ..laws.gain_bounds.contact_bound import contact_bound
+from ..laws.gain_bounds.stiffness_bound import StiffnessBound, running_delay, stiffness_bound
+from ..laws.gain_bounds.wall_contact import WALL
 from ..laws.running_law import RunningLaw
-from ..laws.stiffness_bound import StiffnessBound, running_delay, stiffness_bound
-from ..laws.wall_contact import WALL
 from ..robot.model import RobotDynamics
 
 
@@ -38,7 +38,7 @@ def gain_report(
         running: the law on its robot.
         kin: at the posture; its mass is read.
         load: mass beyond the sensor [kg].
-        friction: (n,) viscous [N·m·s/rad], see :func:`~..laws.stiffness_bound.stiffness_bound`.
+        friction: (n,) viscous [N·m·s/rad], see :func:`~..laws.gain_bounds.stiffness_bound.stiffness_bound`.
     """
     stiffness = stiffness_bound(running, kin, friction=friction)
     if stiffness is not None:

@@ -13,11 +13,11 @@ from ..core.spatial import cross, make_pose, pose_error
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
+from .gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from .law import register
 from .spring.compliance_frame import BASE, REFERENCE, ComplianceFrame, frame_gain
 from .spring.virtual_body import PLAIN, BodyFrame, VirtualBody
 from .terms import critical_damping, damping_gain, is_diagonal
-from .wall_contact import WALL, least_damping, usual_lag
 
 FEEDBACK = 25.0  # 1/s, from the joints' error to their velocity, where velocities are commanded
 
@@ -36,7 +36,7 @@ class Admittance:
         With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
         also while its gains change. In contact with a wall of stiffness k, the delay τ from force to motion takes k τ
         of the damping. It stays in contact with B ≥ k τ + 0.2 √(k (M + k τ²/2)). A rigid wall needs a mass as well,
-        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See laws/wall_contact.py.
+        M ≥ 1.75 (2 Λ w τ), with the tip's inertia Λ and the joint servos' bandwidth w. See gain_bounds/wall_contact.py.
     Frames and units:
         Axes of `frame`, at the tip or at the link that `frame` names and that moves with it; linear then angular.
         M [kg, kg·m²], B [N·s/m, N·m·s/rad], K [N/m, N·m/rad]: diagonals, or symmetric matrices. Axes of a link that

@@ -21,8 +21,8 @@ from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
-from .imperfect_plant import arm_and_plant
-from .imperfections import Imperfections
+from .imperfect.imperfect_plant import arm_and_plant
+from .imperfect.imperfections import Imperfections
 from .log import Log, LogSample
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..robot.gripper import Grip, GripMonitor, GripperConfig
-from .imperfect_arm import STIFF
+from .imperfect.imperfect_arm import STIFF
 
 ROTOR = 0.005  # kg·m² behind the gear of the driven joint
 STIFFNESS, DAMPING = 300.0, 3.0  # N·m/rad, N·m·s/rad of its servo

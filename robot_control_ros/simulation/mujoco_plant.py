@@ -12,8 +12,8 @@ from ..core.types import Array, Command, CommandMode, RobotState, Wrench, is_fin
 from ..robot.configuration import RobotConfig
 from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
-from .imperfect_arm import servo_bandwidth
-from .imperfections import Imperfections
+from .imperfect.imperfect_arm import servo_bandwidth
+from .imperfect.imperfections import Imperfections
 from .joint_motors import JointLaw, JointMotors
 from .mujoco_gripper import MujocoGripper
 from .mujoco_robot import MujocoRobot, MujocoWorld

@@ -15,8 +15,8 @@ from ..core.errors import HardwareFault, ModelError, refused, unknown
 from ..core.spatial import cross, make_pose
 from ..core.types import Array, is_finite
 from ..robot.configuration import RobotConfig
-from .imperfect_arm import set_imperfections, settle
-from .imperfections import Imperfections
+from .imperfect.imperfect_arm import set_imperfections, settle
+from .imperfect.imperfections import Imperfections
 from .mujoco_scene import LOCK_PREFIX, compile_model, wrench_sensors
 from .scene import Scene
 

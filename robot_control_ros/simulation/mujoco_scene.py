@@ -15,8 +15,8 @@ from ..core.spatial import cross, make_pose, rotation_to_quaternion
 from ..core.types import Array
 from ..robot.configuration import RobotConfig
 from ..robot.description import link_names, merge_descriptions, prefixed
-from .imperfect_arm import STIFF, add_imperfections
-from .imperfections import Imperfections
+from .imperfect.imperfect_arm import STIFF, add_imperfections
+from .imperfect.imperfections import Imperfections
 from .mujoco_gripper import add_gripper
 from .scene import Contact, Scene, SceneObject, Shape
 

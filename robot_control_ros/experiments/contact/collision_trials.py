@@ -20,7 +20,7 @@ from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.contact_detector import DetectedContact
-from ...simulation.imperfections import Imperfections, LoadedFriction, ModelErrors
+from ...simulation.imperfect.imperfections import Imperfections, LoadedFriction, ModelErrors
 from ...simulation.mujoco_plant import PHYSICS_STEP
 from ...simulation.scene import Scene, SceneObject, Shape, Surface
 from .row import Row, at_most

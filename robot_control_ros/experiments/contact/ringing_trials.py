@@ -10,10 +10,10 @@ import numpy as np
 
 from ...control.loop import ControlLoop
 from ...core.types import Array
-from ...laws.contact_bound import SERVO, SampledContact
+from ...laws.gain_bounds.contact_bound import SERVO, SampledContact
+from ...laws.gain_bounds.stiffness_bound import MAX_GROWTH, largest_stable, stiffness_bound
 from ...laws.impedance import Impedance
 from ...laws.running_law import RunningLaw
-from ...laws.stiffness_bound import MAX_GROWTH, largest_stable, stiffness_bound
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
 from .row import Row, at_most

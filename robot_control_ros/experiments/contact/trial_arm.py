@@ -12,9 +12,9 @@ from ...control.plant import Plant
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotDynamics, RobotModel
-from ...simulation.delayed import DelayedPlant
-from ...simulation.imperfect_plant import ImperfectPlant
-from ...simulation.imperfections import Imperfections, TripLimits, load_imperfections
+from ...simulation.imperfect.delayed import DelayedPlant
+from ...simulation.imperfect.imperfect_plant import ImperfectPlant
+from ...simulation.imperfect.imperfections import Imperfections, TripLimits, load_imperfections
 from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import Scene, load_scene

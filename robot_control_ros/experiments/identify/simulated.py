@@ -9,8 +9,8 @@ from ...core.errors import HardwareFault
 from ...core.types import Command, CommandMode
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
-from ...simulation.imperfect_plant import arm_and_plant
-from ...simulation.imperfections import Imperfections
+from ...simulation.imperfect.imperfect_plant import arm_and_plant
+from ...simulation.imperfect.imperfections import Imperfections
 from .estimate import Identification, identify
 from .motion_law import LAWS, motion_gains, motion_mode
 from .motion_plan import MotionPlan

@@ -10,9 +10,9 @@ import numpy as np
 from ...core.gains import ParameterSet
 from ...core.types import Array
 from ...laws.admittance import Admittance
+from ...laws.gain_bounds.stiffness_bound import largest_stable
+from ...laws.gain_bounds.wall_contact import least_damping
 from ...laws.running_law import RunningLaw
-from ...laws.stiffness_bound import largest_stable
-from ...laws.wall_contact import least_damping
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
 from .trials import CONTACT, contact_is_stable, impedance_is_stable
@@ -129,5 +129,5 @@ def default_body(name: str) -> tuple[float, float]:
 
 
 def least_contact_damping(cell: Cell) -> float:
-    """What that mass needs at least against a wall of 10⁴ N/m [N·s/m]; see laws/wall_contact.py."""
+    """What that mass needs at least against a wall of 10⁴ N/m [N·s/m]; see laws/gain_bounds/wall_contact.py."""
     return float(least_damping(default_body(cell.robot)[0], cell.lag))

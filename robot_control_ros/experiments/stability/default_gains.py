@@ -12,7 +12,7 @@ import numpy as np
 from ...control.reactions.ringing_reaction import WARN
 from ...core.errors import HardwareFault
 from ...core.types import Array, Reference
-from ...laws.wall_contact import WALL
+from ...laws.gain_bounds.wall_contact import WALL
 from ...robot.configuration import RobotConfig, load_robot
 from ...simulation.in_process import Push, simulate
 from ...simulation.log import Log

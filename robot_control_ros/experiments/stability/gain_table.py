@@ -15,7 +15,7 @@ from ...laws.law import command_mode, law_class
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
-from ...simulation.imperfections import Imperfections, load_imperfections, per_joint
+from ...simulation.imperfect.imperfections import Imperfections, load_imperfections, per_joint
 
 
 def gain_table(names: Sequence[str], profile: str, measured: str = "") -> int:

@@ -16,7 +16,7 @@ from ...control.reactions.ringing_reaction import WARN
 from ...core.types import Array, Reference, RobotState
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
-from ...simulation.delayed import DelayedPlant
+from ...simulation.imperfect.delayed import DelayedPlant
 from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 from ...simulation.scene import load_scene

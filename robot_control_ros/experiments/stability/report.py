@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.types import Array
-from ...laws import stiffness_bound
+from ...laws.gain_bounds import stiffness_bound
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from ...simulation.mujoco_plant import PHYSICS_STEP

@@ -13,7 +13,7 @@ from ...core.errors import HardwareFault
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
-from ...simulation.delayed import DelayedPlant
+from ...simulation.imperfect.delayed import DelayedPlant
 from ...simulation.in_process import lockstep
 from ...simulation.mujoco_plant import PHYSICS_STEP, MujocoPlant
 

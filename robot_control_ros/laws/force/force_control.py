@@ -14,11 +14,11 @@ from ...core.gains import AXES, MATRIX, SCALAR, TASK, choice, gain, make_gains
 from ...core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
 from ...robot.model import RobotDynamics
 from ..admittance import Admittance
+from ..gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from ..impedance import Impedance
 from ..law import register
 from ..spring.compliance_frame import ComplianceFrame
 from ..terms import total
-from ..wall_contact import WALL, least_damping, usual_lag
 from .pressing import Pressing
 
 _BODY = make_gains(Admittance.Gains, {}, 0)  # what of the admittance isn't a gain here

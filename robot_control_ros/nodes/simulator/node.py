@@ -20,8 +20,8 @@ from ...core.errors import ConfigError, HardwareFault, RobotControlError, refuse
 from ...core.types import Command
 from ...robot.configuration import load_robot, robot_names
 from ...robot.workcell import MARK, load_workcell, workcell_names
-from ...simulation.imperfect_plant import arm_and_plant
-from ...simulation.imperfections import imperfection_names
+from ...simulation.imperfect.imperfect_plant import arm_and_plant
+from ...simulation.imperfect.imperfections import imperfection_names
 from ...simulation.mujoco_plant import PHYSICS_STEP, arms_in_one_world
 from ...simulation.scene import load_scene, scene_names
 from ..common.entities import Entities

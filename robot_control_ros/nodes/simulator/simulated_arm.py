@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from ...core.types import Command, CommandMode
 from ...robot.configuration import RobotConfig
-from ...simulation.imperfect_plant import ImperfectPlant
+from ...simulation.imperfect.imperfect_plant import ImperfectPlant
 from ...simulation.mujoco_plant import MujocoPlant
 from ..common.entities import Entities
 from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, vector

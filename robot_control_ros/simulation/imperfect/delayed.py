@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from ..control.plant import Plant
-from ..core.errors import refused
-from ..core.types import Command, RobotState
+from ...control.plant import Plant
+from ...core.errors import refused
+from ...core.types import Command, RobotState
 
 
 class DelayedPlant:

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
-from ..core.gains import gain_specs
-from ..core.types import Array, CommandMode
-from ..robot.model import RobotDynamics
-from .running_law import RunningLaw
-from .spring.compliance_frame import frame_jacobian
+from ...core.gains import gain_specs
+from ...core.types import Array, CommandMode
+from ...robot.model import RobotDynamics
+from ..running_law import RunningLaw
+from ..spring.compliance_frame import frame_jacobian
 from .wall_contact import USUAL_DELAY
 
 STEP, TOLERANCE = 4.0, 0.1  # ratio of the scan from below, and of the bracket at its end, less 1

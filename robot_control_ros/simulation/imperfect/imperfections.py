@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ConfigError, refused
-from ..core.types import Array
-from ..robot.configuration import RobotConfig
-from ..robot.files import config_names, read_config
-from ..robot.schema import SOME, entry, entry_specs, read_entries
+from ...core.errors import ConfigError, refused
+from ...core.types import Array
+from ...robot.configuration import RobotConfig
+from ...robot.files import config_names, read_config
+from ...robot.schema import SOME, entry, entry_specs, read_entries
 
 _NONE = (0.0,)
 _AXES = (0.0, 0.0, 0.0)

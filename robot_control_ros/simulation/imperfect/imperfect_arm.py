@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.types import Array
-from ..robot.configuration import RobotConfig
+from ...core.types import Array
+from ...robot.configuration import RobotConfig
 from .imperfections import Imperfections, per_joint
 
 STIFF = {"solref": (0.002, 1.0), "solimp": (0.9999, 0.9999, 0.001, 0.5, 2.0)}  # as stiff as MuJoCo's constraints get

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import expm
 
-from ..core.gains import gain_specs
-from ..core.types import Array
-from ..robot.model import RobotDynamics
-from .running_law import RunningLaw
+from ...core.gains import gain_specs
+from ...core.types import Array
+from ...robot.model import RobotDynamics
+from ..running_law import RunningLaw
 from .stiffness_bound import MAX_GROWTH, largest_stable, running_delay
 from .wall_contact import WALL
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import HardwareFault
-from ..core.types import Array, Command, CommandMode, RobotState, Wrench
-from ..robot.configuration import RobotConfig
-from ..robot.schema import entry_specs
+from ...core.errors import HardwareFault
+from ...core.types import Array, Command, CommandMode, RobotState, Wrench
+from ...robot.configuration import RobotConfig
+from ...robot.schema import entry_specs
+from ..mujoco_plant import MujocoPlant
 from .imperfect_arm import MOMENTUM, TIP_VELOCITY
 from .imperfections import Imperfections, StateLine, TripLimits, load_imperfections, per_joint
-from .mujoco_plant import MujocoPlant
 
 
 class ImperfectPlant:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.types import Array
+from ...core.types import Array
 
 WALL = 1e4  # N/m, stiffness of the wall that gains are judged by
 RATIO = 0.1  # damping ratio that the contact shall have

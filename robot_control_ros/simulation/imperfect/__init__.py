@@ -1,0 +1,1 @@
+"""Imperfections of a simulated arm, its sensors and its line."""
