@@ -1,21 +1,21 @@
 """What must hold for every law of the package, with each of its outputs, on every robot of the package.
 
-The environment variable ROBOT_CONTROL_LAWS adds laws of a user's own: package.module:Class, several with spaces.
+Laws of a user's own: see laws_under_test.py.
 """
 
-import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
+from laws_under_test import LAWS, outputs
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import JOINT, gain_specs
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import CommandMode, Reference, RobotState, Wrench
-from robot_control_ros.laws import law_class, law_names
+from robot_control_ros.laws import law_class
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.references import Hold
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -25,11 +25,6 @@ DT = 0.002
 ROBOTS = {name: load_robot(name) for name in robot_names() if name != "ur5e"}  # that is the UR5 with other numbers
 MAX_TORQUE = 1e4  # N·m, of a law before safety, metres and half a turn away; an inverse of J knows no bound at all
 MAX_LAG = 10.0  # rad, of a joint position commanded by a law before safety
-
-
-def outputs(law):
-    """The words of a law's gain `output`; None where it hasn't got one."""
-    return next((spec.choices for spec in gain_specs(law_class(law).Gains) if spec.name == "output"), (None,))
 
 
 @lru_cache
@@ -68,7 +63,6 @@ class Case:
         return RunningLaw(config or self.config, self.law, {**self.gains, **gains})
 
 
-LAWS = [*law_names(plugins=False), *os.environ.get("ROBOT_CONTROL_LAWS", "").split()]
 CASES = [Case(law, output, robot) for law in LAWS for output in outputs(law) for robot in ROBOTS]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 every_law = pytest.mark.parametrize("case", [case for case in CASES if case.robot == "gen3"], ids=str)

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
+from laws_under_test import LAWS
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import (
@@ -502,14 +503,14 @@ def test_the_laws_of_the_package_are_registered():
     assert {"impedance", "gravity_compensation"} <= set(law_names())
 
 
-@pytest.mark.parametrize("law", law_names())
+@pytest.mark.parametrize("law", LAWS)
 def test_every_declared_default_is_within_its_own_bounds(law):
     for item in gain_specs(law_class(law).Gains):
         for joints in (1, 2, 6, 7):
             check_gain(item, item.default, joints)
 
 
-@pytest.mark.parametrize("law", law_names())
+@pytest.mark.parametrize("law", LAWS)
 def test_every_gain_of_a_law_says_what_it_is(law):
     for item in gain_specs(law_class(law).Gains):
         assert item.doc.endswith("."), f"{law}.{item.name}: its doc must be a sentence"
@@ -523,7 +524,7 @@ def test_every_gain_of_a_law_says_what_it_is(law):
         )
 
 
-@pytest.mark.parametrize("law", law_names())
+@pytest.mark.parametrize("law", LAWS)
 def test_plain_values_of_every_law_make_the_same_gains_again(law):
     gains_type = law_class(law).Gains
     specs = gain_specs(gains_type)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import xacro
 import yaml
+from arms import profile_names
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.bringup.system import Program
@@ -22,7 +23,8 @@ from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 
 INTERFACES = {"effort": ("gz", "impedance"), "position": ("gz_position", "admittance")}
-GAZEBO_CASES = [(robot, interface) for robot in robot_names() for interface in INTERFACES]
+ROBOTS = [name for name in robot_names() if "gz" in profile_names(name)]
+GAZEBO_CASES = [(robot, interface) for robot in ROBOTS for interface in INTERFACES]
 
 
 class Case:

@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from joint_moves import JointMove
+from laws_under_test import LAWS, has_target, outputs
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.core.gains import gain_specs
 from robot_control_ros.core.types import Command, CommandMode, RobotState
-from robot_control_ros.laws import law_class, law_names
+from robot_control_ros.laws import law_class
 from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.references import Circle
@@ -27,21 +27,12 @@ ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}
 LONG = pytest.mark.long
 USUAL = ["ur5", pytest.param("gen3", marks=LONG)]  # a second robot where one shows most
 EVERY = 50  # cycles from one switch to the next: half of the handover's time constant
-FLOATING = {"gravity_compensation"}  # has no target
 SHOWN = ("impedance", "admittance-position", "position_domain_pd-position")
 
 
-def variants():
-    """Every law with each of its outputs."""
-    found = []
-    for law in law_names(plugins=False):
-        words = next((spec.choices for spec in gain_specs(law_class(law).Gains) if spec.name == "output"), (None,))
-        found += [(law, word) for word in words]
-    return found
-
-
-VARIANTS = variants()
-TARGETING = [variant for variant in VARIANTS if variant[0] not in FLOATING]
+VARIANTS = [(law, word) for law in LAWS for word in outputs(law)]
+TARGETS = {law: has_target(law, ROBOTS["ur5"]) for law in LAWS}
+TARGETING = [variant for variant in VARIANTS if TARGETS[variant[0]]]
 
 
 def name(variant):

@@ -14,7 +14,7 @@ from robot_control_ros.robot.files import share_directory
 from robot_control_ros.robot.profile import CONTROLLERS
 
 FOLDER = share_directory() / "config" / "ros2_control"
-ROBOTS = {name: load_robot(name) for name in robot_names()}
+ROBOTS = {name: load_robot(name) for name in robot_names() if "mock" in profile_names(name)}
 FILES = {path.stem: path for path in FOLDER.glob("*.yaml")}
 KINOVA = "gen3_forward_position"
 DRIVE = FOLDER / "ethercat" / "cia402_servo.yaml"

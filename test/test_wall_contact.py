@@ -14,7 +14,7 @@ from robot_control_ros.cli.main import main
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.experiments.stability.cells import Cell, default_body, least_contact_damping
-from robot_control_ros.experiments.stability.press import DELAYS, LAWS, RATES, Pressed, press
+from robot_control_ros.experiments.stability.press import DELAYS, LAWS, RATES, UNREACHED, Pressed, press
 from robot_control_ros.laws.gain_bounds.wall_contact import RATIO, WALL, least_damping, usual_lag
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot, robot_names
@@ -196,6 +196,8 @@ def test_the_table_has_a_line_for_each_law_and_fails_where_nothing_was_said(fail
 def test_every_law_of_every_robot_stays_in_contact(name, rate, delay):
     pytest.importorskip("mujoco")
     trials = [press(name, law, rate, delay) for law in GENTLE]
+    if all(trial.fault == UNREACHED for trial in trials):
+        pytest.skip(f"{name}: {UNREACHED} of config/scenes/wall.yaml")
     assert [trial for trial in trials if not trial.holds or trial.fault] == []
     assert press(name, "joint_pid", rate, delay).fault
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xacro
+from arms import profile_names
 
 from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
-ROBOTS = {name: load_robot(name) for name in robot_names()}
+ROBOTS = {name: load_robot(name) for name in robot_names() if "mock" in profile_names(name)}
 CONTROLLERS, DRIVE = "/somewhere/controllers.yaml", "/somewhere/drive.yaml"
 PLUGINS = {
     "mock": "mock_components/GenericSystem",

@@ -35,6 +35,7 @@ PRESS, SPEED, SETTLED, LAST = 0.02, 0.1, 2.0, 0.5  # m, m/s, s, s
 FARTHEST = 0.3  # m, within which the wall must be
 SPRING_GAP = 0.02  # m before the sprung wall
 LOSSES, REMAINDER = 3, 0.05  # of contact, at most; of the force at rest
+UNREACHED = "the arm doesn't reach the wall"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Pressed:
         rest: median of the force in the last half second [N]; 0 where the arm doesn't stay at the wall.
         deviation: largest difference from it, from two seconds after the reference stopped, as a fraction of it.
         warning: what the law said of its gains before.
-        fault: why safety stopped the arm; empty if it didn't.
+        fault: why safety stopped the arm, or that it wasn't at the wall; else empty.
     """
 
     robot: str
@@ -92,6 +93,8 @@ def press(
         fault = fault or loop.fault
         if arm.time > arm.stops + SETTLED + LAST:
             break
+    if not arm.touched:
+        fault = fault or UNREACHED
     force = np.array(arm.forces)
     last = force[-round(LAST / PHYSICS_STEP) :]
     rest = float(np.median(last))
@@ -106,6 +109,7 @@ class _ArmAtWall(MujocoPlant):
 
     Attributes:
         forces: of the wall on the whole arm [N].
+        touched: whether it has been at the wall.
         stops: when the reference, on its way since 0, is PRESS beyond where the tip touched the wall [s].
     """
 
@@ -117,14 +121,14 @@ class _ArmAtWall(MujocoPlant):
         self._wall, self._tip = wall, robot.tip
         self._kinematics = RobotModel.of(robot)
         self._begin = float(self._kinematics.at(self.start).pose[0, 3])
-        self._touched = False
+        self.touched = False
 
     def read(self) -> RobotState:
         state = super().read()
         way = float(self._kinematics.at(state.q).pose[0, 3]) - self._begin
         force = self._spring(way) if self._wall else self._contact()
-        if force > 0.0 and not self._touched:
-            self._touched, self.stops = True, (way + PRESS) / SPEED
+        if force > 0.0 and not self.touched:
+            self.touched, self.stops = True, (way + PRESS) / SPEED
         self.forces.append(force)
         return state
 
