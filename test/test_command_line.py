@@ -94,6 +94,14 @@ def test_each_command_in_a_text_has_a_parser_and_its_options(file, line):
     assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options
 
 
+def test_a_reader_that_has_read_enough_is_no_error():
+    command = [sys.executable, "-m", "robot_control_ros.cli", "docs"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
 def test_each_extra_in_a_hint_is_one_of_setup_py():
     extras = set(re.findall(r'^        "(\w+)": \[', (ROOT / "setup.py").read_text(), re.MULTILINE))
     text = "".join(path.read_text(encoding="utf-8") for path in TEXTS)

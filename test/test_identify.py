@@ -1,5 +1,6 @@
 """Identification: a simulated arm's imperfections are found, within the bounds shown and the uncertainty stated."""
 
+import json
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
@@ -26,6 +27,8 @@ from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.experiments.identify.alignment import align
 from robot_control_ros.experiments.identify.estimate import identify, payload_row
+from robot_control_ros.experiments.identify.estimates import Estimate
+from robot_control_ros.experiments.identify.identified_file import figures as figures_of
 from robot_control_ros.experiments.identify.identified_file import plot, table, write_file
 from robot_control_ros.experiments.identify.motion_law import motion_mode
 from robot_control_ros.experiments.identify.motion_plan import MotionBounds, plan_motion
@@ -61,6 +64,24 @@ def test_one_joint_tells_line_noise_and_friction():
     assert found.rate == pytest.approx(ROBOT.profile.rate)
     assert found.state_delay == pytest.approx(arm.states.delay, abs=STEP / 2.0)
     assert float(found.state_jitter.value) == pytest.approx(arm.states.jitter, abs=STEP / 2.0)
+
+
+@pytest.mark.sim
+def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
+    """No payload loads it: nothing is known of one, and that is no error."""
+    arm, _, found, _ = identified(4, ("wrist_3_joint",))
+    assert bool(found.coulomb.holds(np.array(arm.friction.coulomb))[5])
+    assert float(found.payload_mass.half_width) > 100.0
+    assert figures_of(found)["payload_mass"][1] == float(found.payload_mass.half_width)
+    load_imperfections(str(write_file(tmp_path / "mine.yaml", ROBOT, found))).check(ROBOT)
+
+
+@pytest.mark.sim
+def test_the_figures_for_programs_are_plain_numbers():
+    _, _, found, _ = identified(4, ("elbow_joint",))
+    delay = Estimate(found.line.delay.value, found.line.delay.half_width + 0.001)  # numpy's sum is no array any more
+    printed = figures_of(replace(found, line=replace(found.line, delay=delay)))
+    assert json.loads(json.dumps(printed))["delay"] == [float(delay.value), float(delay.half_width)]
 
 
 @pytest.mark.sim

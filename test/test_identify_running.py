@@ -16,6 +16,9 @@ from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from robot_control_ros.experiments.identify.running_arm import COARSE
+from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
+
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
 
@@ -74,6 +77,19 @@ def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
     assert system.is_as_before()
     ros.until(system.rests, "an arm at rest")
     assert ros.trigger("/controller/stop_identification").success  # nothing runs any more
+
+
+@pytest.mark.long
+def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(ros, tmp_path):
+    system, path = System(ros, pacing="lockstep"), tmp_path / "found.yaml"
+    process = system.start("--json", "--joints", "wrist_3_joint", "--out", str(path))
+    out, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, err
+    found = json.loads(out.splitlines()[-1])["figures"]
+    delay, half_width = found["delay"]
+    assert half_width > COARSE * ROBOT.period / 2.0  # that between two messages of /clock is in it
+    assert delay >= -half_width
+    assert load_imperfections(str(path)).commands.delay >= 0.0
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,12 @@ def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
 
 
 @pytest.mark.sim
-def test_the_script_that_wipes_prints_what_stands_under_it(capsys):
+@pytest.mark.parametrize("index", range(2))
+def test_the_scripts_that_press_and_wipe_print_what_stands_under_them(capsys, index):
     pytest.importorskip("mujoco")
-    ((code, printed),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", read("in_contact.md"), re.DOTALL)
+    blocks = re.findall(r"```python\n([^`]*)```\n\n```text\n([^`]*)```", read("in_contact.md"))
+    assert len(blocks) == 2
+    code, printed = blocks[index]
     exec(code, {})
     assert capsys.readouterr().out == printed
 

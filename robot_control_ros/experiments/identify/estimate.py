@@ -27,6 +27,7 @@ USUAL = (0.5, 99.5)  # percentiles of the states' delay: a machine that stalls o
 OUTSIDE = 0.01  # of a uniform distribution, beyond them
 OFFSET = 3.0  # N·m, standard deviation of what efforts of an arm under positions are off by; that of a UR5e at rest
 REACH = 0.5  # m, how far from the tip a payload's centre is expected
+UNKNOWN = 1e3  # N·m, N·m·s/rad and kg: what friction and payload may be where the motion doesn't show them
 _TORQUES = {"torque": 1.0, "reversed_torque": -1.0}  # signs of the efforts
 
 
@@ -164,8 +165,9 @@ def _friction(
 
     While one joint alone moves: tau - ID(q, v, a) = Fc sign(v) + Fv v + J a + Y(q) (m, m c). ID is the model's inverse
     dynamics, a the slope of the measured speed; J takes what the model's inertia lacks. A
-    constant per joint takes what is uncertain of the efforts' `offset` (n,), by its standard deviation. All is NaN
-    where torques are.
+    constant per joint takes what is uncertain of the efforts' `offset` (n,), by its standard deviation. What the motion
+    doesn't show has an interval of about ±2.6 UNKNOWN: one vertical joint alone shows no payload. All is NaN where
+    torques are.
     """
     n = model.n
     value, width = np.full((2, 4 * n + 4), np.nan)
@@ -176,8 +178,8 @@ def _friction(
     moved = np.unique(joint)
     columns = np.concatenate((moved, n + moved, 2 * n + np.arange(4), 2 * n + 4 + moved, 3 * n + 4 + moved))
     inertia = model.mass(plan.q0).diagonal()
-    expected = np.concatenate((np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6)))
-    prior = np.hstack((np.zeros((len(expected), len(columns) - len(expected))), np.diag(1.0 / expected)))
+    unknown = np.full(2 * len(moved) + 1, UNKNOWN)
+    prior = np.diag(1.0 / np.concatenate((unknown, np.full(3, REACH), inertia[moved], np.maximum(offset[moved], 1e-6))))
     x, deviation = x[:, columns], np.ones(n)
     for _ in range(4):
         w = 1.0 / deviation[joint]

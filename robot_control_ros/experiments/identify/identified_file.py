@@ -136,7 +136,7 @@ def plot(path: str | Path, robot: RobotConfig, found: Identification, recording:
 
 
 def _plain(values: Array) -> Any:
-    plain = values.astype(object)
+    plain = np.asarray(values).astype(object)  # a sum of arrays without axes is no array
     plain[~np.isfinite(values)] = None
     return plain.tolist()
 
