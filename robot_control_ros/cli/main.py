@@ -58,14 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(options.run(options))
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # as where `head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except (RobotControlError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and _reader_has_gone():
+            return 1
         print(f"robot_control: {error}", file=sys.stderr)
         return 2 if isinstance(error, (ConfigError, ModelError)) else 1
     except KeyboardInterrupt:
         return 130
+
+
+def _reader_has_gone() -> bool:
+    """Whether nobody reads what is printed, as where `head` has read enough; the rest of it is thrown away then."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def command_parser() -> CommandParser:
