@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 import time
 import warnings
@@ -69,12 +70,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _reader_has_gone() -> bool:
     """Whether nobody reads what is printed, as where `head` has read enough; the rest of it is thrown away then."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+    output, state = sys.stdout.fileno(), select.poll()
+    state.register(output, 0)
+    gone = any(event & select.POLLERR for _, event in state.poll(0))
+    if gone:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return gone
 
 
 def command_parser() -> CommandParser:
