@@ -78,7 +78,7 @@ class WatchdogNode(Node):
         self._missing_states, self._without_states = Timeout(self._gone), 0.0  # s
         self._missing_states.restart(time.monotonic())
         self._stamp = 0.0  # s, of the last joint state
-        self._ending: float | None = None  # since when
+        self._ending: Timeout | None = None  # since when; a process that stood still has had no time to brake
         self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
@@ -93,8 +93,9 @@ class WatchdogNode(Node):
         takeover = self._takeover
         now = self._stamp if self._simulated else time.monotonic()  # a slow simulation has a slow arm
         if self._ending is None:
-            self._ending = now
-        ending = now - self._ending
+            self._ending = Timeout(SHUTDOWN_WAIT)
+            self._ending.restart(now)
+        ending = self._ending.poll(now)
         if not takeover.armed or ending > MAX_END or self._without_states > self._gone:
             return False
         return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
