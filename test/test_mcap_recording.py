@@ -82,6 +82,17 @@ def test_what_the_disk_cannot_take_is_dropped_and_counted(tmp_path, monkeypatch)
     assert metadata == {"note": "x", "dropped": str(recording.dropped)}
 
 
+def test_a_message_that_comes_after_the_end_is_not_counted(tmp_path):
+    """As one that a thread of ROS was about to put while the file was closed."""
+    recording = McapRecording(tmp_path / "late.mcap")
+    channel = recording.json_channel("/a")
+    recording.put_json(channel, {"a": 1.0}, 0.0)
+    recording.close()
+    recording.put_json(channel, {"a": 2.0}, 1.0)
+    found, _ = read(tmp_path / "late.mcap")
+    assert (len(found["/a"]), recording.messages, recording.dropped) == (1, 1, 0)
+
+
 def read_metadata(path):
     with path.open("rb") as file:
         (metadata,) = make_reader(file).iter_metadata()

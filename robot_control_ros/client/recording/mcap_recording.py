@@ -54,7 +54,8 @@ class McapRecording:
         self._file = self.path.open("wb")
         self._writer: Any = Writer(self._file, chunk_size=CHUNK)
         self._writer.start(profile=profile, library="robot_control_ros")
-        self._lock, self._closing = threading.Lock(), threading.Lock()
+        self._lock, self._closing, self._taking = threading.Lock(), threading.Lock(), threading.Lock()
+        self._ended = False
         self._error: OSError | None = None
         self._thread: threading.Thread | None = threading.Thread(target=self._write, name="mcap", daemon=True)
         self._thread.start()
@@ -84,13 +85,16 @@ class McapRecording:
         return self.channel(topic, topic.strip("/"), schema, schema_encoding="jsonschema", message_encoding="json")
 
     def put(self, channel: int, data: bytes, log_time: int, publish_time: int | None = None) -> None:
-        """A message, with its times [ns]."""
+        """A message, with its times [ns]; one that comes while the file is closed is too late, and isn't counted."""
         message = channel, log_time, data, log_time if publish_time is None else publish_time
-        try:
-            self._due.put(message, block=self._simulated)
-            self.messages += 1
-        except queue.Full:
-            self.dropped += 1
+        with self._taking:
+            if self._ended:
+                return
+            try:
+                self._due.put(message, block=self._simulated)
+                self.messages += 1
+            except queue.Full:
+                self.dropped += 1
 
     def put_json(self, channel: int, values: Mapping[str, Any], stamp: float) -> None:
         """An object of plain values, as a message; numbers that aren't finite must be None.
@@ -118,7 +122,9 @@ class McapRecording:
             self.on_close.close()
         finally:
             self._metadata.update(metadata)
-            self._due.put(None)
+            with self._taking:
+                self._ended = True
+                self._due.put(None)
             thread.join()
         if self._error is not None:
             raise HardwareFault(f"{self.path} is incomplete: {self._error}") from self._error
