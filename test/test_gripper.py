@@ -180,6 +180,17 @@ def test_fingers_hold_what_keeps_them_from_their_target_or_what_they_press():
     assert not GripMonitor(GRIPPER).update(0.0, 0.5, pressing).rests
 
 
+def test_a_command_has_a_second_to_take_effect():
+    """Fingers that haven't begun yet aren't at rest; those that are at their target, or can't move, are."""
+    monitor = GripMonitor(GRIPPER)
+    moved(monitor, since=0.0, position=0.4, effort=math.nan)
+    monitor.command(CLOSED)
+    assert not moved(monitor, since=1.0, position=0.4, effort=math.nan, seconds=0.9).rests
+    assert moved(monitor, since=1.9, position=0.4, effort=math.nan, seconds=0.2).rests
+    monitor.command(0.4)
+    assert moved(monitor, since=3.0, position=0.4, effort=math.nan).rests
+
+
 # --- messages of control_msgs, as far as their fields go ---
 
 

@@ -25,6 +25,7 @@ from .schema import SOME, entry, errors_at, read_entries
 ACTIONS = ("ParallelGripperCommand", "GripperCommand")
 MOVED = 0.0005  # m of the width; less is no motion
 REST_TIME = 0.3  # s without motion after which the fingers rest
+START_TIME = 1.0  # s in which fingers away from their target may still begin to move: a command takes its time
 
 
 class FingerJoint(NamedTuple):
@@ -220,26 +221,30 @@ def describe_grip(grip: Grip | None) -> str:
 class GripMonitor:
     """Makes a :class:`Grip` of each state of the driven joint.
 
-    Fingers rest that have not moved for 0.3 s: some drivers report no velocity. Resting fingers hold something where
-    they press with half of the least force; where nobody measures the effort, where they are short of their target.
+    Fingers rest that have not moved for 0.3 s: some drivers report no velocity. After a command they have 1 s to begin,
+    unless they are at their target. Resting fingers hold something where they press with half of the least force; where
+    nobody measures the effort, where they are short of their target.
     """
 
     def __init__(self, gripper: GripperConfig) -> None:
         self._gripper = gripper
         self._target: float | None = None
-        self._place, self._since = math.nan, math.nan
+        self._place, self._since, self._begun = math.nan, math.nan, False
         self.grip: Grip | None = None
 
     def command(self, position: float) -> None:
         """The driven joint was sent to a position; without a state after that the fingers don't rest."""
-        self._target, self._place, self.grip = position, math.nan, None
+        self._target, self._place, self._begun, self.grip = position, math.nan, False, None
 
     def update(self, time: float, position: float, effort: float) -> Grip:
         """The driven joint is at a position at a time [s], with an effort (NaN where nobody measures it)."""
         gripper, width = self._gripper, self._gripper.width(position)
         if not abs(width - self._place) <= MOVED or time < self._since:
+            self._begun = not math.isnan(self._place)
             self._place, self._since = width, time
-        rests = time - self._since >= REST_TIME
+        away = 0.0 if self._target is None else abs(width - gripper.width(self._target))
+        begins = away > gripper.tolerance and not self._begun
+        rests = time - self._since >= (START_TIME if begins else REST_TIME)
         force = math.copysign(1.0, gripper.positions[1] - gripper.positions[0]) * effort / gripper.lever(position)
         if not math.isnan(effort):
             presses = force > 0.5 * gripper.force[0]
