@@ -158,7 +158,7 @@ def test_there_are_at_most_so_many_browsers_and_a_new_one_when_one_goes(page):
     assert MAX_CONNECTIONS <= len(sockets) < 4 * MAX_CONNECTIONS
     for socket in sockets:
         socket.close()
-    until(lambda: _opens(page), "room for a browser")
+    until(lambda: _opens(page), "room for a browser").close()
 
 
 def _opens(page):
