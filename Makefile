@@ -57,14 +57,14 @@ lint: $(DEV) ## style, formatting, types, and who imports whom
 
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)
-	@$(BIN)/python test/browser.py || { \
+	@$(BIN)/python test/support/browser.py || { \
 		test "$$(id -u)" = 0 && grep -qx ID=debian /etc/os-release && echo "Installing Chromium (a minute) …" && \
 		DEBIAN_FRONTEND=noninteractive timeout 300 sh -c \
 			'apt-get update && apt-get install -y --no-install-recommends chromium' >/dev/null 2>&1 </dev/null; \
 	} || echo "No Chromium: the tests of the page in a browser are skipped (apt-get install chromium, or set CHROMIUM)"
 
 screenshots: $(DEV) browser ## the pictures of the pages in docs/images, taken anew
-	$(BIN)/python test/screenshots.py $(ARGS)
+	$(BIN)/python test/support/screenshots.py $(ARGS)
 
 bench: $(RUN) ## timing of the control loop
 	$(BIN)/robot_control bench $(ARGS)

@@ -14,16 +14,16 @@ from robot_control_ros.robot.model import RobotModel
 
 # Whatever is begun last is waited for: so these files, which take longest, are begun first.
 LONGEST = (
-    "ethercat_node",
-    "controller_node",
-    "law_switching",
-    "demo",
-    "mock_hardware",
-    "simulator_node",
-    "doctor",
-    "controller_laws",
-    "reproduce_position_domain",
-    "dashboard_node",
+    "system/test_ethercat_node.py",
+    "nodes/test_controller_node.py",
+    "across/test_law_switching.py",
+    "cli/test_demo.py",
+    "nodes/test_mock_hardware.py",
+    "nodes/test_simulator_node.py",
+    "cli/test_doctor.py",
+    "nodes/test_controller_laws.py",
+    "experiments/test_reproduce_position_domain.py",
+    "nodes/test_dashboard_node.py",
 )
 
 
@@ -35,7 +35,7 @@ def pytest_configure():
 
 def pytest_collection_modifyitems(items):
     def place(item):
-        name = item.path.stem.removeprefix("test_")
+        name = "/".join(item.path.parts[-2:])
         return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
     items.sort(key=place)
