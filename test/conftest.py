@@ -74,7 +74,16 @@ def xacro_program(monkeypatch):
 
 @pytest.fixture
 def ros(tmp_path):
-    """A ROS domain that only the test has."""
+    """A ROS graph in this process, on a clock that only the test moves."""
+    from lockstep import LockstepRos
+
+    with LockstepRos(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A ROS domain that only the test has, for nodes in processes of their own."""
     from ros_support import Ros
 
     with Ros(tmp_path) as made:

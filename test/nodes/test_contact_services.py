@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from lockstep import LockstepRos
 from ros_support import Controller, FakeRobot, Ros
 
 from robot_control_ros.robot.configuration import load_robot
@@ -54,7 +55,7 @@ class Touched:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("touched")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("touched")) as ros:
         yield Touched(ros)
 
 

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from lockstep import LockstepRos
 from ros_support import PERIOD, Controller, FakeRobot, Inbox, Ros
 from std_msgs.msg import Float64MultiArray
 
@@ -116,7 +117,7 @@ def make_arm(ros, model, **parameters):
 
 @pytest.fixture(scope="module")
 def shared_arm(tmp_path_factory, model):
-    with Ros(tmp_path_factory.mktemp("laws")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("laws")) as ros:
         yield make_arm(ros, model)
 
 
@@ -132,7 +133,7 @@ def arm(shared_arm):
 
 @pytest.fixture
 def new_ros(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         yield ros
 
 

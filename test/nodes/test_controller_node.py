@@ -19,6 +19,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters, SetParametersAtomically
+from lockstep import LockstepRos
 from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -150,7 +151,7 @@ def make_arm(ros, model, **parameters):
 
 @pytest.fixture(scope="module")
 def shared_arm(tmp_path_factory, model):
-    with Ros(tmp_path_factory.mktemp("arm")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("arm")) as ros:
         yield make_arm(ros, model, state_timeout=10.0)
 
 
@@ -162,7 +163,7 @@ def arm(shared_arm):
 
 @pytest.fixture
 def new_ros(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         yield ros
 
 
@@ -171,7 +172,7 @@ def new_ros(tmp_path):
 
 @pytest.fixture(scope="module")
 def unstarted(tmp_path_factory, model):
-    with Ros(tmp_path_factory.mktemp("unstarted")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("unstarted")) as ros:
         yield make_arm(ros, model, autostart=False, state_timeout=10.0)
 
 
@@ -354,12 +355,10 @@ def test_a_joint_state_without_velocities_gives_the_safe_output(arm):
 
 
 def test_every_joint_state_gets_exactly_one_command(arm):
-    count, sent, due = len(arm.robot.commands), 1000, time.monotonic()
+    count, sent = len(arm.robot.commands), 1000
     for _ in range(sent):
-        while time.monotonic() < due:
-            arm.ros.spin(0.0)
-        due = max(due, time.monotonic() - PERIOD) + PERIOD
-        arm.robot.exchange()  # at 500 Hz, and never before the last one is answered
+        arm.robot.exchange()
+        arm.ros.wait(PERIOD)
     assert arm.controller.state == "active"  # a round trip: nothing more is under way
     assert len(arm.robot.commands) == count + sent
 
@@ -949,10 +948,12 @@ class System:
     def steady(self, condition, what, again=None):
         """Wait until a condition on the telemetry has held for 0.5 s of simulated time in one piece."""
         self.states.messages.clear()
+        looked_at, since = 0, None
 
         def held():
-            since = None
-            for message in self.states.messages:
+            nonlocal looked_at, since
+            for message in self.states.messages[looked_at:]:
+                looked_at += 1
                 blocks = read_blocks(message)
                 at = blocks["time"][0]
                 if not condition(blocks):
@@ -968,16 +969,14 @@ class System:
     def lead(self, goal):
         """Bring the joints to a goal, and see them rest there."""
 
-        def send():  # again and again: a machine that stalls for 0.1 s makes the controller hold where the robot is
-            self.topics["/controller/target_joint"].publish(joint_message(goal))
-
-        self.steady(lambda blocks: np.abs(blocks["position"] - goal).max() < 2e-3, "the goal", send)
+        self.topics["/controller/target_joint"].publish(joint_message(goal))
+        self.steady(lambda blocks: np.abs(blocks["position"] - goal).max() < 2e-3, "the goal")
 
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory):
     pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
-    with Ros(tmp_path_factory.mktemp("system")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("system")) as ros:
         simulator = ros.start("simulator")
         controller = Controller(ros, use_sim_time=True)
         states = ros.subscribe(Float64MultiArray, "/controller/state")
@@ -1026,19 +1025,13 @@ def test_a_joint_trajectory_moves_the_robot_along(system):
     order = [5, 2, 0, 1, 3, 4]
     names = [ROBOT.joints[i] for i in order]
     message = trajectory_message([1.5, 3.0], [first[order], last[order]], names)
-    sent = -math.inf
-
-    def send():  # once more, too, after the time that it takes: see lead()
-        nonlocal sent
-        if time.monotonic() - sent > 6.0:
-            sent = time.monotonic()
-            system.states.messages.clear()
-            system.topics["/controller/joint_trajectory"].publish(message)
+    system.states.messages.clear()
+    system.topics["/controller/joint_trajectory"].publish(message)
 
     def arrived():
         return len(system.states) and np.abs(system.newest()["position"] - last).max() < 2e-3
 
-    system.ros.until(arrived, "the last point", send)
+    system.ros.until(arrived, "the last point")
     passed = [np.abs(read_blocks(sample)["position"] - first).max() for sample in system.states.messages]
     assert min(passed) < 0.03
     system.steady(lambda blocks: np.abs(blocks["position"] - last).max() < 2e-3, "rest there")

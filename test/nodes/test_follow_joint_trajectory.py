@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
+from lockstep import LockstepRos
 from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -352,7 +353,7 @@ def shared_follower(tmp_path_factory):
     actions = pytest.importorskip("control_msgs.action", reason="needs control_msgs")
     from rclpy.action import ActionClient
 
-    with Ros(tmp_path_factory.mktemp("follower")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("follower")) as ros:
         ros.start("simulator")
         controller = Controller(ros, use_sim_time=True, law="joint_impedance", state_timeout=5.0)
         client = ActionClient(ros.node, actions.FollowJointTrajectory, "/controller/follow_joint_trajectory")

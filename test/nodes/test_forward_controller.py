@@ -12,6 +12,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from managed_robot import FORWARD, TRAJECTORY, ManagedRobot, managed_robot, use_stand_in
+from lockstep import LockstepRos
 from ros_support import Controller, Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -86,7 +87,7 @@ MODES = [pytest.param(mode, marks=pytest.mark.long if mode is CommandMode.VELOCI
 @pytest.fixture(params=MODES, ids=lambda mode: mode.value, scope="module")
 def setup(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("managed")
-    with pytest.MonkeyPatch.context() as patch, Ros(folder) as ros:
+    with pytest.MonkeyPatch.context() as patch, LockstepRos(folder) as ros:
         use_stand_in(ros, patch, "controller_manager_msgs")
         yield Setup(ros, folder, request.param)
 
@@ -169,7 +170,7 @@ def test_a_manager_that_is_started_again_finds_a_law_that_rests(setup):
 
 @pytest.mark.long
 def test_a_killed_controller_gives_the_robot_to_the_fallback_controller_and_the_watchdog_says_so(tmp_path, monkeypatch):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         use_stand_in(ros, monkeypatch, "controller_manager_msgs")
         setup = Setup(ros, tmp_path, CommandMode.POSITION)
         watchdog = ros.start("watchdog", {"robot": str(tmp_path / "managed.yaml"), "profile": "managed"})

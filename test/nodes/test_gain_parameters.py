@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from rclpy.parameter import Parameter, get_parameter_value, parameter_value_to_python
+from lockstep import LockstepRos
 from ros_support import Ros
 
 from robot_control_ros.core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, ParameterSet, choice, gain, plain_value
@@ -40,7 +41,7 @@ class AwkwardGains:
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("gains")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("gains")) as ros:
         yield ros.node, TunedParameters(ros.node)
 
 

@@ -15,6 +15,7 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from lockstep import LockstepRos
 from ros_support import Child, Ros, ended_cleanly
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -122,7 +123,7 @@ def make_simulator(ros, **parameters):
 
 @pytest.fixture(scope="module")
 def shared_simulator(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("simulator")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("simulator")) as ros:
         yield make_simulator(ros)
 
 
@@ -551,7 +552,7 @@ def test_a_command_after_a_reset_counts_once_there_is_a_joint_state_to_answer(si
 
 @pytest.fixture
 def new_ros(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         yield ros
 
 
@@ -581,7 +582,7 @@ def test_lockstep_gives_one_joint_state_per_command_and_the_same_ones_each_time(
     for name in ("first", "second"):
         folder = tmp_path / name
         folder.mkdir()
-        with Ros(folder) as ros:
+        with LockstepRos(folder) as ros:
             found = lockstep_run(ros, 500)
         assert sorted(found) == list(range(501))
         for same in found.values():

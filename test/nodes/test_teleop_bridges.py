@@ -8,6 +8,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import Transform, Twist, TwistStamped, Wrench, WrenchStamped
 from managed_robot import STAND_IN, put_first, use_stand_in
+from lockstep import LockstepRos
 from ros_support import Ros
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -49,7 +50,7 @@ def test_a_joint_command_that_makes_no_sense_is_refused(names, velocities, wrong
 
 @pytest.fixture
 def ros(tmp_path, monkeypatch):
-    with Ros(tmp_path) as made:
+    with LockstepRos(tmp_path) as made:
         use_stand_in(made, monkeypatch, "control_msgs")
         put_first(made, monkeypatch, AIC, STAND_IN / AIC)  # so that its messages are made in one way
         yield made
@@ -115,7 +116,7 @@ def test_a_motion_update_becomes_a_pose_a_twist_gains_and_a_wrench(ros):
 )
 def test_what_it_lacks_is_named_at_the_start(tmp_path, monkeypatch, parameters, words):
     (tmp_path / f"{AIC}.py").write_text('raise ImportError("as where it is not installed")')
-    with Ros(tmp_path) as made:
+    with LockstepRos(tmp_path) as made:
         put_first(made, monkeypatch, AIC, tmp_path)
         child = made.start("teleop", parameters)
         assert child.end() == 1

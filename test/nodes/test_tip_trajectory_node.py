@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import PoseStamped, Transform
+from lockstep import LockstepRos
 from ros_support import Controller, FakeRobot, Ros
 from trajectory_msgs.msg import (
     JointTrajectory,
@@ -57,7 +58,7 @@ class Stream:
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("stream")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("stream")) as ros:
         yield Stream(ros)
 
 

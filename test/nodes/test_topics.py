@@ -52,9 +52,10 @@ def pattern(topic) -> str:
 def test_running_nodes_have_these_topics_and_no_others(tmp_path):
     pytest.importorskip("rclpy")
     pytest.importorskip("mujoco")
+    from lockstep import LockstepRos
     from ros_support import Ros
 
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         nodes = {"simulator": {"scene": "ball"}, "controller": {"autostart": True}, "watchdog": {}}
         for node, parameters in nodes.items():
             ros.start(node, parameters)

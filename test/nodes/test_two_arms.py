@@ -13,6 +13,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
 
 from diagnostic_msgs.msg import DiagnosticArray
+from lockstep import LockstepRos
 from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -44,7 +45,7 @@ def start(ros, *, only="", **given):
 
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("arms")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("arms")) as ros:
         start(ros, rate="100", watchdog="false")
         yield ros
 
@@ -146,7 +147,7 @@ def trajectory(arm, start_at):
 
 def commands_of_right(folder, kill_at, until):
     """The right arm's commands in lockstep up to a time; the left arm's controller is killed at another one [s]."""
-    with Ros(folder) as ros:
+    with LockstepRos(folder) as ros:
         children = start(ros, only="simulator", pacing="lockstep") | start(ros, only="controller", pacing="lockstep")
         ros.call(SetBool, "/simulator/pause", data=True)
         children |= start(ros, only="watchdog", pacing="lockstep")

@@ -20,6 +20,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
+from lockstep import LockstepRos
 from ros_support import Inbox, Ros, ended_cleanly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
@@ -243,13 +244,13 @@ def make_system(ros, law="joint_impedance"):
 
 @pytest.fixture
 def ros(tmp_path):
-    with Ros(tmp_path, events=False) as ros:
+    with LockstepRos(tmp_path, events=False) as ros:
         yield ros
 
 
 @pytest.fixture(scope="module")
 def shared_system(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("system"), events=False) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("system"), events=False) as ros:
         yield make_system(ros)
 
 

@@ -18,13 +18,16 @@ from typing import Any
 import graph
 import pytest
 import rclpy
+from rclpy.clock import Clock
 from rclpy.exceptions import ParameterException
+from rclpy.impl.rcutils_logger import Throttle
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future, Task
 from ros_support import TIMED, Ros
 
 from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.core.errors import RobotControlError
+from robot_control_ros.nodes.common import controller_manager
 
 SEVERITIES = {10: "DEBUG", 20: "INFO", 30: "WARN", 40: "ERROR", 50: "FATAL"}
 LAST_POLL = 20_000_000  # ns between two looks whether a node that got a signal is finished
@@ -110,12 +113,32 @@ class LockstepExecutor:
             self._run(task)
 
 
+class NestedExecutor(LockstepExecutor):
+    """An executor that a callback makes for itself, and spins: meanwhile the rest of its process waits."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context, graph.current())
+
+    def spin_until_future_complete(self, future: Future, timeout_sec: float | None = None) -> None:
+        process = graph.current().process
+        own = {node.handle for node in self.get_nodes()}
+        waiting = [] if process is None else [each for each in process.handles if each not in own]
+        for handle in waiting:
+            handle.hold()
+        try:
+            super().spin_until_future_complete(future, timeout_sec)
+        finally:
+            for handle in waiting:
+                handle.go_on()
+
+
 class NodeProcess:
     """A node of the package, as its own process would run it: see ``nodes/common/running.py``, `run`.
 
     Attributes:
         node: the node; None once it has ended, or where it could not be made.
         returncode: the exit status; None while it runs.
+        handles: its nodes in the graph.
     """
 
     def __init__(self, executable: str, arguments: list[str], executor: LockstepExecutor, made: graph.Graph) -> None:
@@ -124,7 +147,7 @@ class NodeProcess:
         self.node: Any = None
         self.pid = 0
         self._executor, self._graph = executor, made
-        self._handles: list[graph.Node] = []
+        self.handles: list[graph.Node] = []
         self._words: list[str] = []
         self._ending = False
         self._names: set[str] = set()
@@ -158,7 +181,7 @@ class NodeProcess:
 
     def adopt(self, handle: graph.Node) -> None:
         """A node was made in this process."""
-        self._handles.append(handle)
+        self.handles.append(handle)
         self._names.add(handle.logger_name())
 
     def poll(self) -> int | None:
@@ -179,10 +202,10 @@ class NodeProcess:
         if number == signal.SIGKILL:
             self._vanish(-signal.SIGKILL)
         elif number == signal.SIGSTOP:
-            for handle in self._handles:
+            for handle in self.handles:
                 handle.hold()
         elif number == signal.SIGCONT:
-            for handle in self._handles:
+            for handle in self.handles:
                 handle.go_on()
         elif not self._ending:
             self._ending = True
@@ -223,7 +246,7 @@ class NodeProcess:
         if self.node is not None:
             self._executor.remove_node(self.node)
             self.node = None
-        for handle in self._handles:
+        for handle in self.handles:
             handle.vanish()
         self.returncode = status
 
@@ -289,6 +312,8 @@ class LockstepRos(Ros):
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
         self._patch.setattr("rclpy.utilities.g_default_context", self.context)
+        self._patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
+        self._patch.setitem(Throttle.params, "throttle_time_source_type", Clock())
         self.executor = LockstepExecutor(self.context, self.graph)
         self._nodes: list[Any] = []
         self.children: list[Any] = []
