@@ -17,6 +17,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
 
 from geometry_msgs.msg import WrenchStamped
+from lockstep import LockstepRos
 from ros_support import Ros
 
 from robot_control_ros import ConfigError, HardwareFault, Push, Robot, StaleStateError
@@ -31,7 +32,7 @@ GROWTH = 2.0  # MB of memory in a soak
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory):
     """In lockstep: a slow machine has slow robots, and no backlog of joint states before each request."""
-    with Ros(tmp_path_factory.mktemp("robot")) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("robot")) as ros:
         ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
         start_controller(ros)
         yield ros
@@ -283,7 +284,7 @@ def footprint(number):
 
 @pytest.mark.alone
 def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         ros.start("simulator", {"robot": "ur5"})
         controller = start_controller(ros)
         with Robot("ur5", timeout=SLOW) as robot:

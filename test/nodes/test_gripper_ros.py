@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
+from lockstep import LockstepRos
 from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -36,7 +37,7 @@ def driven(message):
 
 
 def test_commands_move_the_fingers_and_stay_when_nobody_is_there_any_more(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         ros.start("simulator", {"robot": NAME, "rate": 100.0})
         states = ros.subscribe(JointState, "joint_states")
         entities = Entities(ros.node)
@@ -160,7 +161,7 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
         assert done.returncode == status, done.stderr
         return done.stdout + done.stderr
 
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         ros.start("simulator", {"robot": NAME, "scene": "pick", "pacing": "lockstep"})
         remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
         given = {"robot": NAME, "autostart": True, "use_sim_time": True}
@@ -188,7 +189,7 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
 @pytest.mark.long
 @pytest.mark.parametrize("arm", ["", "left"])
 def test_the_shell_opens_closes_and_moves_the_fingers(tmp_path, arm):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         given = {"robot": NAME, "prefix": f"{arm}_"} if arm else {"robot": NAME}
         ros.start("simulator", {**given, "pacing": "lockstep"}, namespace=arm)
         ros.start("controller", {**given, "autostart": True, "use_sim_time": True}, namespace=arm)

@@ -9,6 +9,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from lockstep import LockstepRos
 from ros_support import Ros
 
 from robot_control_ros.nodes.common.messages import fill_vector, read_pose, vector
@@ -36,7 +37,7 @@ def start_arm(ros, side, scene, **gains):
 
 
 def test_a_pushed_leader_presses_the_follower_to_a_wall_and_feels_it_and_a_lost_leader_leaves_it_there(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         leader = start_arm(ros, "left", "", **DAMPER)
         start_arm(ros, "right", "wall")
         teleop = ros.start(

@@ -65,6 +65,7 @@ class Graph:
         self.process: Any = None
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
+        self._stepping = False
 
     def after(self, delay: int, action: Callable[[], None]) -> None:
         """Do something after a delay [ns]."""
@@ -75,6 +76,13 @@ class Graph:
 
         The time is then that of what happened, or `end`.
         """
+        before, self._stepping = self._stepping, True
+        try:
+            return self._step(end)
+        finally:
+            self._stepping = before
+
+    def _step(self, end: int) -> bool:
         timer = min((each for each in self.timers if each.runs), key=lambda each: each.due, default=None)
         event_due = self._events[0][0] if self._events else None
         if timer is not None and (event_due is None or timer.due < event_due):
@@ -91,9 +99,18 @@ class Graph:
         heapq.heappop(self._events)[2]()
         return True
 
+    def run_for(self, duration: int) -> None:
+        """Let a time [ns] pass, and what happens in it."""
+        end = self.now + duration
+        while self.step(end):
+            pass
+
     def sleep(self, seconds: float) -> None:
-        """``time.sleep`` of a node: it holds up nobody but itself, so the others go on afterwards."""
-        self.now += round(seconds * 1e9)
+        """``time.sleep``: the world goes on while the test sleeps; where a node does, the others go on afterwards."""
+        if self._stepping:
+            self.now += round(seconds * 1e9)
+        else:
+            self.run_for(round(seconds * 1e9))
 
 
 class Launch:

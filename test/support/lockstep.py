@@ -26,6 +26,9 @@ from rclpy.task import Future, Task
 from ros_support import TIMED, Ros
 
 from robot_control_ros.bringup import NodeSpec
+from robot_control_ros.client import ros_backend, ros_thread
+from robot_control_ros.client.ros_thread import RosThread
+from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.nodes.common import controller_manager
 
@@ -261,6 +264,20 @@ def _maker(executable: str) -> Callable[[], Any]:
     return found[0]
 
 
+class LockstepThread(RosThread):
+    """What leads a robot over ROS, without the thread: it goes on while the test waits."""
+
+    def start(self) -> None:
+        self.started = True
+
+    @property
+    def runs(self) -> bool:
+        return not self.closed
+
+    def call(self, action: Callable[[], Any]) -> Any:
+        return action()
+
+
 class LockstepChild:
     """A node in lockstep, as the tests hold one; see :class:`ros_support.Child`."""
 
@@ -313,6 +330,12 @@ class LockstepRos(Ros):
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
         self._patch.setattr("rclpy.utilities.g_default_context", self.context)
         self._patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
+        self._patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, self.graph))
+        self._patch.setattr(ros_thread, "leave_shared_memory", lambda: None)
+        self._patch.setattr(ros_backend, "RosThread", LockstepThread)
+        self._patch.setattr(ros_backend.RosBackend, "clock", staticmethod(lambda: self.graph.now * 1e-9))
+        self._patch.setattr(ros_backend.RosBackend, "concurrent", False)
+        self._patch.setattr(StateFeed, "wait", lambda *arguments: self._wait_for_state(*arguments))
         self._patch.setitem(Throttle.params, "throttle_time_source_type", Clock())
         self.executor = LockstepExecutor(self.context, self.graph)
         self._nodes: list[Any] = []
@@ -345,6 +368,10 @@ class LockstepRos(Ros):
 
     def wait(self, seconds: float) -> None:
         """Let the time pass, and what happens in it."""
-        end = self.graph.now + round(seconds * 1e9)
-        while self.graph.step(end):
+        self.graph.run_for(round(seconds * 1e9))
+
+    def _wait_for_state(self, feed: StateFeed, seen: Any, limit: float) -> None:
+        """``StateFeed.wait`` of who waits for a robot."""
+        faults, end = feed.faults, self.graph.now + round(limit * 1e9)
+        while feed.newest is seen and feed.faults == faults and self.graph.step(end):
             pass
