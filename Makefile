@@ -44,11 +44,14 @@ test-all: test test-long ## all tests: also those that take minutes each
 test-long: $(DEV) ## the long tests alone
 	@$(BIN)/python test/support/run_parts.py --long $(ARGS)
 
-lint: $(DEV) ## style, formatting, types, and who imports whom
+lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python lint/names.py
+	$(BIN)/python lint/tests.py
+	$(BIN)/python lint/docs.py
 
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)
