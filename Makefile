@@ -36,24 +36,22 @@ demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a con
 demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
-# A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
-SIDE_BY_SIDE := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-
-test: $(DEV) browser ## the tests, without the long ones
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not alone and not long" $(ARGS) || test $$? = 5 # none chosen
-	$(BIN)/python -m pytest -m "alone and not long" $(ARGS) || test $$? = 5
+test: $(DEV) browser ## the tests, without the long ones: the pure ones, then those of the system
+	@$(BIN)/python test/support/run_parts.py $(ARGS)
 
 test-all: test test-long ## all tests: also those that take minutes each
 
 test-long: $(DEV) ## the long tests alone
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "long and not alone" $(ARGS) || test $$? = 5
-	$(BIN)/python -m pytest -m "long and alone" $(ARGS) || test $$? = 5
+	@$(BIN)/python test/support/run_parts.py --long $(ARGS)
 
-lint: $(DEV) ## style, formatting, types, and who imports whom
+lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python lint/names.py
+	$(BIN)/python lint/tests.py
+	$(BIN)/python lint/docs.py
 
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)

@@ -179,7 +179,7 @@ def test_the_page_s_plot_shows_no_sensor(force, shown):
 def test_the_controller_is_only_configured_with_a_source_of_the_wrench(tmp_path, wrench, settings, configured):
     pytest.importorskip("rclpy")
     from lockstep import LockstepRos
-    from ros_support import Controller, Ros
+    from ros_support import Controller
 
     chosen = {"robot": "ur5", "profile": "ethercat", "law": "admittance", "autostart": False}
     with LockstepRos(tmp_path) as ros:

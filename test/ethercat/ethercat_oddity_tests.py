@@ -16,7 +16,8 @@ if __name__ == "__main__":
 
     enter_namespace()
     make_pair()
-    sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *sys.argv[1:], __file__]))
+    without = [word for plugin in ("cacheprovider", "xdist", "randomly") for word in ("-p", f"no:{plugin}")]
+    sys.exit(pytest.main(["-q", *without, *sys.argv[1:], __file__]))
 
 from ethercat_emulator import Bus, Identity, Line, Load, Machine, Rotors, Slave, drive_slave, terminal
 from ethercat_emulator.coe.dictionary import Dictionary

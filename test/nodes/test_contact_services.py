@@ -7,7 +7,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from lockstep import LockstepRos
-from ros_support import Controller, FakeRobot, Ros
+from ros_support import Controller, FakeRobot
 
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel

@@ -1,7 +1,6 @@
 """The controller node, over DDS: against a robot that the test plays, and against the simulator."""
 
 import json
-import math
 import os
 import signal
 import time
@@ -16,10 +15,10 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from lockstep import LockstepRos
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters, SetParametersAtomically
-from lockstep import LockstepRos
 from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
-from managed_robot import FORWARD, TRAJECTORY, ManagedRobot, managed_robot, use_stand_in
 from lockstep import LockstepRos
-from ros_support import Controller, Ros
+from managed_robot import FORWARD, TRAJECTORY, ManagedRobot, managed_robot, use_stand_in
+from ros_support import Controller
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 

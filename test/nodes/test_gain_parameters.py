@@ -8,9 +8,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from rclpy.parameter import Parameter, get_parameter_value, parameter_value_to_python
 from lockstep import LockstepRos
-from ros_support import Ros
+from rclpy.parameter import Parameter, get_parameter_value, parameter_value_to_python
 
 from robot_control_ros.core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, ParameterSet, choice, gain, plain_value
 from robot_control_ros.core.types import Array

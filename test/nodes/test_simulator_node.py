@@ -14,8 +14,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from geometry_msgs.msg import PointStamped, WrenchStamped
-from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from lockstep import LockstepRos
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from ros_support import Child, Ros, ended_cleanly
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState

@@ -7,9 +7,8 @@ from refusals import refuses
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import Transform, Twist, TwistStamped, Wrench, WrenchStamped
-from managed_robot import STAND_IN, put_first, use_stand_in
 from lockstep import LockstepRos
-from ros_support import Ros
+from managed_robot import STAND_IN, put_first, use_stand_in
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 

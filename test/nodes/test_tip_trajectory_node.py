@@ -7,7 +7,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import PoseStamped, Transform
 from lockstep import LockstepRos
-from ros_support import Controller, FakeRobot, Ros
+from ros_support import Controller, FakeRobot
 from trajectory_msgs.msg import (
     JointTrajectory,
     JointTrajectoryPoint,

@@ -53,7 +53,6 @@ def test_running_nodes_have_these_topics_and_no_others(tmp_path):
     pytest.importorskip("rclpy")
     pytest.importorskip("mujoco")
     from lockstep import LockstepRos
-    from ros_support import Ros
 
     with LockstepRos(tmp_path) as ros:
         nodes = {"simulator": {"scene": "ball"}, "controller": {"autostart": True}, "watchdog": {}}

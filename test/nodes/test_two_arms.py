@@ -14,7 +14,6 @@ pytest.importorskip("mujoco")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lockstep import LockstepRos
-from ros_support import Ros
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool

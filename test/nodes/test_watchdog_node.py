@@ -19,8 +19,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.qos import QoSProfile
 from lockstep import LockstepRos
+from rclpy.qos import QoSProfile
 from ros_support import Inbox, Ros, ended_cleanly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray

@@ -232,26 +232,9 @@ def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(t
         assert [each for each in services if each not in names] == []
 
 
-# --- glossary.md ---
-
-
-def test_the_glossary_has_each_word_once_in_the_order_of_the_alphabet():
-    table, _, _ = read("glossary.md").partition("Symbols")
-    words = re.findall(r"^\| ([a-z].*?) \| .+ \| .*\|$", table, re.MULTILINE)[1:]
-    assert len(words) > 40
-    assert words == sorted(set(words))
-
-
 # --- all of them ---
 
 PAGES = (*NEWCOMER, "python.md", "glossary.md")
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_begins_with_whom_it_is_for_and_what_one_can_do_after_it(page):
-    first = read(page).split("\n\n")[1].replace("\n", " ")
-    assert re.match(r"This page is for you if .+?\. After it you (can|know) .+", first)
-    assert f"](docs/{page})" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_each_gain_and_setting_that_the_pages_name_exists():

@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from processes import kill_tagged
+
 BEFORE = ("robot_control_ros.control.loop", "robot_control_ros.laws", "robot_control_ros.simulation.mujoco_plant")
 MAX_MESSAGE = 1 << 17
 MAX_END = 10.0  # s that the process may take to end
@@ -70,31 +72,82 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-_server: list[Any] = []  # its process and the socket to it, once there is one
+_server: list[Any] = []  # its process, the socket by which it gets links, and this process's own link to it
+
+
+class Link:
+    """A connection to the process that forks nodes: these end with the last process that has it."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+
+    def take(self) -> None:
+        """Fork over this link from now on: for the child of a process that has made it."""
+        _server[1].close()
+        _server[2].close()
+        self._end.settimeout(MAX_ANSWER)
+        _server[1:] = [self._end, self._end]
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end.close()
+
+
+def link(variable: str) -> Link:
+    """Make a further link, for a process that is forked from this one.
+
+    Args:
+        variable: `NAME=value`, which is in the environment of all that it starts: these end with the link, too.
+    """
+    if not _server:
+        _start()
+    return Link(_linked(_server[1], variable))
+
+
+def server() -> int | None:
+    """The number of the process that forks nodes, if there is one; all nodes are its children."""
+    return _server[0].pid if _server else None
+
+
+def _linked(control: socket.socket, variable: str = " ") -> socket.socket:
+    ours, its = _pair()
+    with its:
+        socket.send_fds(control, [variable.encode()], [its.fileno()])
+    ours.settimeout(MAX_ANSWER)
+    return ours
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def _start() -> None:
+    ours, its = _pair()
+    with its:
+        process = subprocess.Popen(
+            [sys.executable, str(Path(__file__)), str(its.fileno())],
+            pass_fds=[its.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    _server.extend((process, ours, _linked(ours)))
+    atexit.register(_close)
 
 
 def _ask(request: dict[str, Any]) -> Any:
     if not _server:
-        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, str(Path(__file__)), str(its.fileno())]
-        with its:
-            process = subprocess.Popen(
-                command,
-                pass_fds=[its.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        ours.settimeout(MAX_ANSWER)
-        _server.extend((process, ours))
-        atexit.register(_close)
-    _server[1].send(json.dumps(request).encode())
-    return json.loads(_server[1].recv(MAX_MESSAGE))
+        _start()
+    _server[2].send(json.dumps(request).encode())
+    return json.loads(_server[2].recv(MAX_MESSAGE))
 
 
 def _close() -> None:
-    process, ours = _server
-    ours.close()
+    process, *sockets = _server
+    for each in sockets:
+        each.close()
     try:
         process.wait(MAX_END)
     except subprocess.TimeoutExpired:  # whatever its libraries wait for: the tests are over
@@ -105,26 +158,67 @@ def _close() -> None:
 # --- the program ---
 
 
-def serve(link: socket.socket, children: set[int]) -> dict[str, Any] | None:
-    """Answer until the other end is closed, which gives None; in a forked child the request comes back.
+def serve(control: socket.socket) -> dict[str, Any] | None:
+    """Answer until the tests' process is gone, which gives None; in a forked child the request comes back.
 
     Args:
-        link: to the tests' process.
-        children: gets those that haven't been waited for.
+        control: brings links, each for one process of tests.
     """
-    while message := link.recv(MAX_MESSAGE):
-        request = json.loads(message)
-        if "pid" in request:
-            pid, status = os.waitpid(request["pid"], os.WNOHANG)
-            answer = None if pid == 0 else os.waitstatus_to_exitcode(status)
-            children.discard(pid)
-        else:
-            answer = os.fork()
-            if answer == 0:
+    links: dict[socket.socket, set[int]] = {}  # with the children that haven't been waited for,
+    variables: dict[socket.socket, str] = {}  # and with what tells others that end with the link
+    while True:
+        for end in select.select([control, *links], [], [])[0]:
+            if end is control:
+                try:
+                    message, descriptors, *_ = socket.recv_fds(control, MAX_MESSAGE, 1)
+                except OSError:
+                    message, descriptors = b"", []
+                for descriptor in descriptors:
+                    new = socket.socket(fileno=descriptor)
+                    links[new], variables[new] = set(), message.decode().strip()
+                if not message:
+                    for end, nodes in links.items():
+                        kill(nodes, variables[end])
+                    return None
+                continue
+            try:
+                message = end.recv(MAX_MESSAGE)
+            except OSError:  # who asked was killed meanwhile
+                message = b""
+            if not message:
+                kill(links.pop(end), variables.pop(end))
+                end.close()
+                continue
+            request = json.loads(message)
+            if "pid" not in request and (answer := os.fork()) == 0:
+                for each in (control, *links):
+                    each.close()
                 return request
-            children.add(answer)
-        link.send(json.dumps(answer).encode())
-    return None
+            if "pid" in request:
+                answer = status_of(request["pid"], links[end])
+            else:
+                links[end].add(answer)
+            with contextlib.suppress(OSError):
+                end.send(json.dumps(answer).encode())
+
+
+def status_of(node: int, nodes: set[int]) -> int | None:
+    """The exit status of a node, once it has ended; then it is no longer among the nodes."""
+    pid, status = os.waitpid(node, os.WNOHANG)
+    if pid == 0:
+        return None
+    nodes.discard(pid)
+    return os.waitstatus_to_exitcode(status)
+
+
+def kill(nodes: set[int], variable: str) -> None:
+    """End those that no test is left to end: nodes, and processes that have the variable in their environment."""
+    for pid in nodes:
+        os.kill(pid, signal.SIGKILL)
+    for pid in nodes:
+        os.waitpid(pid, 0)
+    if variable:
+        kill_tagged(variable)
 
 
 def become(request: dict[str, Any]) -> None:
@@ -147,17 +241,10 @@ def main() -> None:
         with contextlib.suppress(ImportError):  # the node says what is missing
             importlib.import_module(module)
     gc.freeze()
-    children: set[int] = set()
-    with socket.socket(fileno=int(sys.argv[1])) as link:
-        try:
-            request = serve(link, children)
-        except OSError:  # who asked was killed meanwhile
-            request = None
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        request = serve(control)
     if request is not None:
         become(request)
-        return
-    for pid in children:  # no test is left to end them
-        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -647,9 +647,7 @@ class LifecycleStateMachine(Entity):
 
     @property
     def transition_graph(self) -> list[tuple[int, str, int, str, int, str]]:
-        return [
-            (number, label, start, _STATES[start], end, _STATES[end]) for number, label, start, end in _TRANSITIONS
-        ]
+        return [(number, label, start, _STATES[start], end, _STATES[end]) for number, label, start, end in _TRANSITIONS]
 
     def get_transition_by_label(self, label: str) -> int:
         for number, name, start, _ in _TRANSITIONS:

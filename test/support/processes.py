@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import signal
+import time
 from pathlib import Path
 
 
@@ -38,3 +40,23 @@ def children(number: int) -> list[int]:
 def descendants(number: int) -> list[int]:
     """Its children, theirs, and so on."""
     return [each for child in children(number) for each in (child, *descendants(child))]
+
+
+def tagged(variable: str) -> list[int]:
+    """Those that began with `NAME=value` in their environment, whoever their parent is."""
+    mark, found = variable.encode(), []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(int(name))
+    return found
+
+
+def kill_tagged(variable: str, patience: float = 10.0) -> None:
+    """End those that are tagged, and what they start meanwhile."""
+    deadline = time.monotonic() + patience
+    while (found := [each for each in tagged(variable) if alive(each)]) and time.monotonic() < deadline:
+        for each in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
+        time.sleep(0.01)

@@ -23,6 +23,7 @@ from robot_control_ros.nodes.common.messages import read_pose
 pytestmark = [
     pytest.mark.ros,
     pytest.mark.sim,
+    pytest.mark.limit(240),
     pytest.mark.alone,  # it draws in software, which takes both processors
     pytest.mark.skipif(chromium() is None, reason="needs Chromium: apt-get install chromium, or set CHROMIUM"),
 ]

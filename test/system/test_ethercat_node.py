@@ -11,7 +11,7 @@ import pytest
 
 from ethercat_emulator.network.veth import why_no_namespace
 
-pytestmark = [pytest.mark.ros, pytest.mark.sim]
+pytestmark = [pytest.mark.ros, pytest.mark.sim, pytest.mark.limit(330)]
 
 LIMIT = 300.0  # s
 TESTS = Path(__file__).with_name("ethercat_node_tests.py")
