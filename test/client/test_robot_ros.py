@@ -18,7 +18,6 @@ pytest.importorskip("mujoco")
 
 from geometry_msgs.msg import WrenchStamped
 from lockstep import LockstepRos
-from ros_support import Ros
 
 from robot_control_ros import ConfigError, HardwareFault, Push, Robot, StaleStateError
 from robot_control_ros.client import ros_backend

@@ -1,7 +1,6 @@
 """The controller node, over DDS: against a robot that the test plays, and against the simulator."""
 
 import json
-import os
 import signal
 import time
 from collections import deque
@@ -19,7 +18,7 @@ from lockstep import LockstepRos
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters, SetParametersAtomically
-from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly, real_time_policy
+from ros_support import LIMIT, PERIOD, Controller, FakeRobot, Ros, ended_cleanly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -912,22 +911,6 @@ def test_a_controller_that_ends_leaves_the_robot_safe(new_ros, model, signals):
     arm.is_held()
 
 
-@pytest.mark.long
-def test_all_its_threads_have_real_time_priority_where_that_is_permitted(new_ros, model):
-    arm = make_arm(new_ros, model, realtime_priority=-1)
-    arm.begin()
-    assert arm.controller.child.scheduling() == {real_time_policy()}
-    assert "isn't permitted" not in arm.controller.child.err
-
-
-@pytest.mark.parametrize(("priority", "words"), [(0, ""), (100, "realtime_priority = 100 isn't permitted")])
-def test_without_real_time_priority_it_runs_all_the_same(new_ros, model, priority, words):
-    arm = make_arm(new_ros, model, realtime_priority=priority)
-    arm.begin()
-    assert arm.controller.child.scheduling() == {os.SCHED_OTHER}
-    assert words in arm.controller.child.err
-
-
 # --- with the simulator ---
 
 
@@ -1079,7 +1062,7 @@ def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_
             message = arm.robot.message()
             message.header.stamp = to_stamp(time.time() - oldest)
             commands.append(arm.robot.exchange(message))
-            arm.ros.spin(1.0 / 75.0)
+            arm.ros.wait(1.0 / 75.0)
             found, text, _ = arm.controller.diagnosis() if arm.controller.diagnostics else (None, "", {})
             diagnosed = level is None or (found == level and "impedance" in text)
         return np.median(commands, axis=0) - arm.holding(arm.robot.q)

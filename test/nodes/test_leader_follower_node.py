@@ -10,7 +10,6 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from lockstep import LockstepRos
-from ros_support import Ros
 
 from robot_control_ros.nodes.common.messages import fill_vector, read_pose, vector
 from robot_control_ros.robot.configuration import load_robot

@@ -1,6 +1,5 @@
 """The simulator node, over DDS, under commands that the test gives."""
 
-import os
 import re
 import signal
 from dataclasses import dataclass
@@ -597,12 +596,6 @@ def test_lockstep_waits_for_commands(new_ros):
     simulator.states.messages.clear()
     simulator.ros.until(lambda: len(simulator.states) >= 2, "the same state again where no command comes")
     assert {seconds(state.header.stamp) for state in simulator.states.messages} == {0.0}
-
-
-def test_it_takes_no_real_time_priority_by_itself(new_ros):
-    """With some it could take a processor from all others."""
-    simulator = make_simulator(new_ros)
-    assert simulator.ros.children[0].scheduling() == {os.SCHED_OTHER}
 
 
 # --- a scene ---

@@ -1,7 +1,7 @@
 """A ROS graph inside one process, without DDS, without threads, on a clock that only the test moves.
 
-rclpy's own Python code runs unchanged: nodes, parameters, lifecycle, actions. What is replaced is the native layer below
-it (``rclpy.impl.implementation_singleton``): each class here stands for the class of that layer with the same name.
+rclpy's own Python code runs unchanged: nodes, parameters, lifecycle, actions. What is replaced is the native layer
+below it (``rclpy.impl.implementation_singleton``): each class here stands for that layer's class of the same name.
 Messages travel as serialised bytes, so what a node gets is a copy, and malformed bytes can be sent.
 
 A message arrives `LATENCY` after it was published; a timer fires when it is due. Whatever happens, happens in the order
@@ -461,7 +461,9 @@ class Client(Named):
 
     def send_request(self, request: Any) -> int:
         number, content = next(self._numbers), copy.deepcopy(request)
-        for server in self.graph.services.get(self.name, ())[:1]:
+        servers = self.graph.services.get(self.name)
+        if servers:
+            server = servers[0]
             self.graph.after(LATENCY, lambda: server.receive(content, RequestId(self, number)))
         return number
 

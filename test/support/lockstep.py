@@ -264,6 +264,34 @@ def _maker(executable: str) -> Callable[[], Any]:
     return found[0]
 
 
+class SteppedPeriodic:
+    """A thread that calls a function again and again, without the thread: see ``nodes/common/periodic.py``."""
+
+    def __init__(self, step: Callable[[], float], name: str) -> None:
+        self.step, self.failed = step, False
+        self._graph, self._stopped = graph.current(), False
+        self._process: NodeProcess = self._graph.process
+
+    def start(self) -> None:
+        self._turn()
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def _turn(self) -> None:
+        if self._stopped or self._process.returncode is not None:
+            return
+        try:
+            delay = self.step()
+        except Exception:
+            self.failed = True
+            raise
+        self._graph.after(round(delay * 1e9), lambda: self._process.handles[0].run(self._next))
+
+    def _next(self) -> None:
+        self._process.do(self._turn)
+
+
 class LockstepThread(RosThread):
     """What leads a robot over ROS, without the thread: it goes on while the test waits."""
 
