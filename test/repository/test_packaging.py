@@ -41,6 +41,7 @@ ROSDEP_KEYS = {
     "numpy": "python3-numpy",
     "PIL": "python3-pil",
     "pytest": "python3-pytest",
+    "_pytest": "python3-pytest",
     "scipy": "python3-scipy",
     "setuptools": "python3-setuptools",
     "yaml": "python3-yaml",

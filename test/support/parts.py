@@ -98,13 +98,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if is_system(item.path, item.config):
         yield
         return
-    faulthandler.dump_traceback_later(2.0 * limit(item), exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(2.0 * limit(item), exit=True, file=item.config.stash[_stderr])
     yield
     faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Ctrl-C ends programs here, also where a script started the tests in the background: there a shell ignores it."""
+    config.stash[_stderr] = os.dup(2)  # while a test runs, its own output goes elsewhere
     config.stash[_summary] = os.environ.pop(SUMMARY, "")  # it is not for a pytest that a test starts
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -156,7 +157,7 @@ class Count:
         return f"{count} tests needed a second try: more than {SECOND_TRIES} are an error" * (count > SECOND_TRIES)
 
 
-_summary = pytest.StashKey[str]()
+_summary, _stderr = pytest.StashKey[str](), pytest.StashKey[int]()
 _counts = {part: Count(part) for part in PARTS}
 
 
