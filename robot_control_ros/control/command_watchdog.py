@@ -134,16 +134,19 @@ class CommandWatchdog:
         self.at_rest = now - self._moved_at >= REST_TIME
         return command
 
-    def poll(self, now: float, clock: float = 0.0) -> Command | None:
+    def poll(self, now: float, clock: float = 0.0, hears: bool = True) -> Command | None:
         """The command where nothing comes any more; None where none is due. To be called 50 times a second or more.
 
         `now` is the steady time [s], `clock` that of the simulation [s], unused where the robot isn't simulated.
+        `hears` says whether this process receives messages at all: one that is deaf takes no robot over.
         """
         self._clock = clock
         if self._last is None or self._state is None:
             return None
         silence = self._nothing.poll(*self._times(now, clock))
         if silence <= (self._stale if self.active else self._state_timeout):
+            return None
+        if not self.active and not hears:
             return None
         self.silence = silence
         return self._command(self._last, self._state, now, fresh=False)
