@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from arms import planar_arm, random_arm
 
-from robot_control_ros.control.command_watchdog import MAX_STEP, REST_TIME, STALE, CommandWatchdog, Timeout
+from robot_control_ros.control.command_watchdog import MAX_STEP, REST_TIME, STALE, CommandWatchdog
+from robot_control_ros.core.timeout import Timeout
 from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.robot.profile import HardwareProfile
 

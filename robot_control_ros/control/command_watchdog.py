@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.timeout import Timeout
 from ..core.types import Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -18,36 +19,6 @@ from .safety import Safety
 STALE, STALE_PERIODS = 0.02, 3  # s, and periods, without a joint state after which the last one doesn't brake any more
 MAX_STEP = 0.02  # s since the last command, at most, for which the next one may change
 REST_SPEED, REST_TIME = 0.02, 0.2  # rad/s (m/s) below which the joints are at rest, and for how long [s]
-
-
-class Timeout:
-    """How long something has been silent, by each of some clocks, while this process was awake.
-
-    Between two polls at most half the limit counts. So a process that was stopped itself polls three times at least,
-    and first gets the messages that came meanwhile.
-
-    Args:
-        limit: [s].
-    """
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._since: tuple[float, ...] = ()
-        self._lasting: tuple[float, ...] = ()
-
-    def restart(self, *times: float) -> None:
-        """A message came, now being `times` [s] by the clocks."""
-        self._since, self._lasting = times, (0.0,) * len(times)
-
-    def poll(self, *times: float) -> float:
-        """The silence [s] by the clock by which it is shortest; a clock that goes back doesn't count."""
-        longest = 0.5 * self._limit
-        self._lasting = tuple(
-            lasting + min(max(time - since, 0.0), longest)
-            for lasting, since, time in zip(self._lasting, self._since, times, strict=True)
-        )
-        self._since = times
-        return min(self._lasting)
 
 
 class CommandWatchdog:

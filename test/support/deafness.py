@@ -16,7 +16,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import importlib
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,7 @@ from typing import Any
 TOPICS = 4
 LIFE = 0.02  # s that a publisher lives
 GAP = 0.001  # s between two of its messages: readers are busy with answers when it ends
+ANSWER = 0.002, 0.008  # s from a question to its client's end: readers acknowledge 5 ms after a message
 WRITERS = 8  # of one program that makes publishers vanish
 SILENT = 1.0  # s after which a process that hears no sample of its own is deaf
 
@@ -129,11 +132,10 @@ def vanish(reliable: bool) -> None:
 def churn(seconds: float) -> None:
     """Make publishers and clients vanish on each reliable topic and each service that a program of this domain reads.
 
-    They send nothing: only their coming and going is what others hear of them.
+    They send nothing that changes a program: they only ask for names of parameters.
     """
     import rclpy
     from rclpy.qos import QoSProfile, ReliabilityPolicy
-    from rosidl_runtime_py.utilities import get_message, get_service
 
     rclpy.init()
     node = rclpy.create_node(f"churn_{os.getpid()}", enable_rosout=False, start_parameter_services=False)
@@ -145,13 +147,20 @@ def churn(seconds: float) -> None:
 
     while time.monotonic() < end:
         made: list[tuple[Any, Any]] = []
+        asked: list[Any] = []
         for topic, kinds in node.get_topic_names_and_types():
             if read_reliably(topic):
-                publisher = node.create_publisher(get_message(kinds[0]), topic, reliable)
+                publisher = node.create_publisher(_type(kinds[0]), topic, reliable)
                 made.append((node.destroy_publisher, publisher))
         for service, kinds in node.get_service_names_and_types():
-            made.append((node.destroy_client, node.create_client(get_service(kinds[0]), service)))
+            client = node.create_client(_type(kinds[0]), service)
+            made.append((node.destroy_client, client))
+            if kinds[0] == "rcl_interfaces/srv/ListParameters":
+                asked.append(client)
         time.sleep(LIFE)
+        for client in random.sample(asked, min(1, len(asked))):  # a lost answer holds a program up for 0.1 s
+            client.call_async(client.srv_type.Request())
+        time.sleep(random.uniform(*ANSWER))
         for destroy, each in made:
             destroy(each)
         gone += len(made)
@@ -194,9 +203,14 @@ def alone(options: argparse.Namespace) -> int:
         finally:
             writers.kill()
         deaf = now - heard > SILENT
-        if os.environ.get('HOLD') and deaf: print(os.getpid(),flush=True); time.sleep(20)
         print(f"{'deaf' if deaf else 'not deaf'} after {gone} publishers that vanished in {now - began:.1f} s", flush=True)
         os._exit(0)  # a deaf process can't take back what it has made
+
+
+def _type(name: str) -> Any:
+    """The class of a message or service by its ROS name, such as std_msgs/msg/Bool."""
+    package, kind, word = name.split("/")
+    return getattr(importlib.import_module(f"{package}.{kind}"), word)
 
 
 def _qos(profile: Any, reliable: bool) -> Any:

@@ -12,7 +12,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -75,23 +75,29 @@ def _calls(name: str, argument: int) -> _Event:
     return _Event(value=argument, notify=_CALL_IN_THREAD, function=function)
 
 
-@contextmanager
-def exits_within(seconds: float, status: int) -> Iterator[None]:
-    """End the process with this status where the block takes longer [s]; does nothing without GNU's C library."""
-    if sys.platform != "linux" or _function("timer_create") is None:
-        yield
-        return
-    timer = ctypes.c_void_p()
-    event = _calls("_exit", status)
-    if _function("timer_create")(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)):
-        yield
-        return
+def exit_after(seconds: float, status: int) -> Callable[[], object]:
+    """End the process with this status after this time [s], without Python; the function that it returns prevents it.
+
+    Does nothing without GNU's C library.
+    """
+    timer, event = ctypes.c_void_p(), _Event()
+    if sys.platform == "linux" and _function("timer_create") is not None:
+        event = _calls("_exit", status)
+    if not event.function or _function("timer_create")(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)):
+        return lambda: None
     times = _Times(first=int(seconds), first_ns=int(seconds % 1.0 * 1e9))
     _function("timer_settime")(timer, 0, ctypes.byref(times), None)
+    return lambda: _function("timer_delete")(timer)
+
+
+@contextmanager
+def exits_within(seconds: float, status: int) -> Iterator[None]:
+    """End the process with this status where the block takes longer [s]; see :func:`exit_after`."""
+    prevent = exit_after(seconds, status)
     try:
         yield
     finally:
-        _function("timer_delete")(timer)
+        prevent()
 
 
 class SignalBound:

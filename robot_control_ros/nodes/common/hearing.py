@@ -15,7 +15,7 @@ from typing import Any
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
-from ...control.command_watchdog import Timeout
+from ...core.timeout import Timeout
 from .periodic import Periodic
 from .polled import PolledSubscriptions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import math
 import os
 import signal
 import sys
@@ -23,7 +24,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ...core.errors import HardwareFault, RobotControlError
-from .ending import DEAF, exits_within, leave, signal_bound
+from .ending import DEAF, exit_after, exits_within, leave, signal_bound
 from .hearing import ADVICE, Hearing, say_deaf
 from .periodic import Periodic
 from .transport import leave_shared_memory
@@ -34,9 +35,11 @@ _POLL = 0.2  # s; the events executor sees a signal at the next event or after t
 _LAST_POLL = 0.02  # s between two looks whether a node that got a signal is finished
 _BEAT = 0.2  # s between two signs that Python runs
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OBEYED_WITHIN = 1.2  # s from a signal to the end of what the main thread does meanwhile
 LEFT_WITHIN = 0.4  # s in which a deaf process leaves its robot safe
 CLOSED_WITHIN = 1.1  # s, of a node's close()
 DESTROYED_WITHIN = 0.5  # s in which its publishers and the like are taken back
+ENDED_WITHIN = 1.0  # s, of the interpreter: libraries clear up after themselves
 _undestroyed: list[Any] = []  # of a deaf process: to destroy it would take for ever
 
 
@@ -81,18 +84,24 @@ class _Process:
     """What ends this process: a signal, a middleware that has failed, or both.
 
     Args:
-        on_signal: Handler of SIGINT and SIGTERM.
+        on_signal: Is called in the main thread at each SIGINT and SIGTERM.
+        on_late: Is called in another thread where the main thread has not called :meth:`obey` for long after a signal.
+
+    Attributes:
+        hearing: Whether it hears; None until :meth:`listen`.
     """
 
-    def __init__(self, on_signal: Callable[[int, object], None]) -> None:
+    def __init__(self, on_signal: Callable[[], object], on_late: Callable[[], object] = lambda: None) -> None:
+        self.hearing: Hearing | None = None
+        self._on_signal, self._on_late = on_signal, on_late
+        self._signalled = math.inf  # steady time [s] of a signal that the main thread has still to obey
         leave_shared_memory()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         for number in _SIGNALS:
-            signal.signal(number, on_signal)
+            signal.signal(number, self._handle)
         signal_bound().begin()
-        self._alive = Periodic(_beat, "alive")
+        self._alive = Periodic(self._beat, "alive")
         self._alive.start()
-        self.hearing: Hearing | None = None
 
     @property
     def deaf(self) -> bool:
@@ -109,6 +118,10 @@ class _Process:
             on_deaf()
 
         self.hearing.start(say)
+
+    def obey(self) -> None:
+        """The main thread does what a signal asks for."""
+        self._signalled = math.inf
 
     def stop(self) -> None:
         """Judge no more; a second signal would end the interpreter while it clears up."""
@@ -133,10 +146,15 @@ class _Process:
         signal_bound().end()
         self._alive.stop()
 
+    def _handle(self, number: int, frame: object) -> None:
+        self._signalled = min(self._signalled, time.monotonic())
+        self._on_signal()
 
-def _beat() -> float:
-    signal_bound().alive()
-    return _BEAT
+    def _beat(self) -> float:
+        signal_bound().alive()
+        if time.monotonic() - self._signalled > OBEYED_WITHIN:
+            self._on_late()
+        return _BEAT
 
 
 @contextmanager
@@ -149,7 +167,7 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
     """
     interrupted = False
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt() -> None:
         nonlocal interrupted
         interrupted = True
 
@@ -178,6 +196,7 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
             _undestroyed.extend((executor, node))
         else:
             process.destroy(executor, node, DEAF)
+            atexit.register(exit_after, ENDED_WITHIN, DEAF)
 
 
 def run(make_node: Callable[[], Any]) -> None:
@@ -189,18 +208,22 @@ def run(make_node: Callable[[], Any]) -> None:
     """
     stop: Future = Future()
 
-    def on_signal(number: int, frame: object) -> None:
-        if not stop.done():
-            stop.set_result(number)
-
-    def on_deaf() -> None:
+    def on_signal() -> None:
         if not stop.done():
             stop.set_result(None)
-        with exits_within(LEFT_WITHIN, DEAF):
-            threading.Event().wait()  # the node leaves meanwhile, in the main thread
 
+    def on_late() -> None:  # the node is still being made, or has more to do than time for it
+        _leave_safe(node)
+        leave(0)
+
+    def on_deaf() -> None:
+        on_signal()
+        with exits_within(LEFT_WITHIN, DEAF):
+            threading.Event().wait()  # the main thread leaves meanwhile
+
+    node: Any = None
     try:
-        process = _Process(on_signal)
+        process = _Process(on_signal, on_late)
     except RuntimeError as error:  # a parameter file that can't be read
         sys.exit(f"not started: {error}")
     try:
@@ -214,17 +237,23 @@ def run(make_node: Callable[[], Any]) -> None:
     try:
         while rclpy.ok() and not stop.done() and not getattr(node, "failed", False):
             executor.spin_until_future_complete(stop, timeout_sec=_POLL)
+        process.obey()
         while hasattr(node, "unfinished") and node.unfinished() and not process.deaf:
-            executor.spin_until_future_complete(Future(), timeout_sec=_LAST_POLL)
+            executor.spin_once(timeout_sec=_LAST_POLL)  # one event: it is asked again after each
     finally:
+        process.obey()
         if process.deaf:
-            with suppress(Exception):
-                getattr(node, "leave", lambda: None)()
+            _leave_safe(node)
             leave(DEAF)
         status = 1 if getattr(node, "failed", False) or sys.exc_info()[0] else 0
         with exits_within(CLOSED_WITHIN, status):
             node.close()
         process.stop()
         process.destroy(executor, node, status)
-    if status:
-        sys.exit(status)
+    leave(status)
+
+
+def _leave_safe(node: Any) -> None:
+    """Send what leaves the robot safe, where the node has a leave()."""
+    with suppress(Exception):
+        getattr(node, "leave", lambda: None)()

@@ -14,8 +14,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
-from ...control.command_watchdog import CommandWatchdog, Timeout
+from ...control.command_watchdog import CommandWatchdog
 from ...core.errors import ConfigError
+from ...core.timeout import Timeout
 from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
