@@ -134,7 +134,9 @@ def test_a_deaf_program_gets_an_error_in_words_and_ends_with_its_own_status(ros,
     if program is ROBOT_PROGRAM:
         pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
         ros.start("simulator")
-        ros.start("controller", {"use_sim_time": True}, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"})
+        ros.start(
+            "controller", {"use_sim_time": True}, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"}
+        )
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, env=ros.environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "connected\n"

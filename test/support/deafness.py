@@ -116,8 +116,9 @@ def vanish(reliable: bool) -> None:
 
     rclpy.init()
     node, gone = rclpy.create_node(f"writer_{os.getpid()}"), 0
+    qos = _qos(QoSProfile, reliable)
     while True:
-        made = [node.create_publisher(Empty, f"topic_{number % TOPICS}", _qos(QoSProfile, reliable)) for number in range(WRITERS)]
+        made = [node.create_publisher(Empty, f"topic_{number % TOPICS}", qos) for number in range(WRITERS)]
         end = time.monotonic() + LIFE
         while time.monotonic() < end:
             for publisher in made:
@@ -167,8 +168,8 @@ def churn(seconds: float) -> None:
         print(gone, flush=True)
 
 
-def alone(options: argparse.Namespace) -> int:
-    """One node with many readers, beside programs whose publishers vanish, until it is deaf; returns the exit status."""
+def alone(options: argparse.Namespace) -> None:
+    """One node with many readers, beside a program whose publishers vanish, until it is deaf."""
     import rclpy
     from rclpy.qos import QoSProfile
     from std_msgs.msg import Empty
@@ -203,7 +204,8 @@ def alone(options: argparse.Namespace) -> int:
         finally:
             writers.kill()
         deaf = now - heard > SILENT
-        print(f"{'deaf' if deaf else 'not deaf'} after {gone} publishers that vanished in {now - began:.1f} s", flush=True)
+        verdict = "deaf" if deaf else "not deaf"
+        print(f"{verdict} after {gone} publishers that vanished in {now - began:.1f} s", flush=True)
         os._exit(0)  # a deaf process can't take back what it has made
 
 

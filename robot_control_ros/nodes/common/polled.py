@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -46,7 +47,7 @@ class PolledSubscriptions:
         """A best-effort publisher; returns the function that publishes an empty message."""
         name, message = self._named.resolve_topic_name(topic), kind()
         quiet = PublisherEventCallbacks(use_default_callbacks=False)
-        made = self._node.create_publisher(kind, name, STATE_QOS, event_callbacks=quiet)
+        made: Any = self._node.create_publisher(kind, name, STATE_QOS, event_callbacks=quiet)
         return lambda: made.publish(message)
 
     def close(self) -> None:

@@ -23,8 +23,8 @@ from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
-from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
 from ..common.qos import LATCHED_QOS
+from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .law_cache import LawCache
 from .runtime import ControllerRuntime

@@ -16,8 +16,8 @@ from ...core.errors import ConfigError, RobotControlError
 from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
-from ..common.ros_params import TunedParameters
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
+from ..common.ros_params import TunedParameters
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers

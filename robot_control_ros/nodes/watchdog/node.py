@@ -25,8 +25,8 @@ from ..common.hearing import Hearing
 from ..common.messages import JointStateReader, numbers
 from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
-from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS
+from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.wire import WireReader
 from .fallback import Fallback
