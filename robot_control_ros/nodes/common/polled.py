@@ -7,6 +7,7 @@ from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from .qos import STATE_QOS
 
@@ -28,6 +29,7 @@ class PolledSubscriptions:
             use_global_arguments=False,
             start_parameter_services=False,
             enable_rosout=False,
+            parameter_overrides=[Parameter("start_type_description_service", value=False)],  # nobody asks this node
         )
 
     def add(self, kind: type, topic: str) -> Callable[[], list[bytes]]:
