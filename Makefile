@@ -36,35 +36,33 @@ demo-ethercat: $(ETHERCAT) ## six emulated drives on an EtherCAT bus along a con
 demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
-# A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
-SIDE_BY_SIDE := --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-
-test: $(DEV) browser ## the tests, without the long ones
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not alone and not long" $(ARGS) || test $$? = 5 # none chosen
-	$(BIN)/python -m pytest -m "alone and not long" $(ARGS) || test $$? = 5
+test: $(DEV) browser ## the tests, without the long ones: the pure ones, then those of the system
+	@$(BIN)/python test/support/run_parts.py $(ARGS)
 
 test-all: test test-long ## all tests: also those that take minutes each
 
 test-long: $(DEV) ## the long tests alone
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "long and not alone" $(ARGS) || test $$? = 5
-	$(BIN)/python -m pytest -m "long and alone" $(ARGS) || test $$? = 5
+	@$(BIN)/python test/support/run_parts.py --long $(ARGS)
 
-lint: $(DEV) ## style, formatting, types, and who imports whom
+lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python lint/names.py
+	$(BIN)/python lint/tests.py
+	$(BIN)/python lint/docs.py
 
 # Chromium for the tests of the page: Debian's, where there is none and it can be installed.
 browser: $(DEV)
-	@$(BIN)/python test/browser.py || { \
+	@$(BIN)/python test/support/browser.py || { \
 		test "$$(id -u)" = 0 && grep -qx ID=debian /etc/os-release && echo "Installing Chromium (a minute) …" && \
 		DEBIAN_FRONTEND=noninteractive timeout 300 sh -c \
 			'apt-get update && apt-get install -y --no-install-recommends chromium' >/dev/null 2>&1 </dev/null; \
 	} || echo "No Chromium: the tests of the page in a browser are skipped (apt-get install chromium, or set CHROMIUM)"
 
 screenshots: $(DEV) browser ## the pictures of the pages in docs/images, taken anew
-	$(BIN)/python test/screenshots.py $(ARGS)
+	$(BIN)/python test/support/screenshots.py $(ARGS)
 
 bench: $(RUN) ## timing of the control loop
 	$(BIN)/robot_control bench $(ARGS)

@@ -88,7 +88,10 @@ setup(
         "learning": ["gymnasium>=1.1,<2", "mcap>=1.2,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
-            "pytest-xdist",  # make test runs files side by side
+            "pytest-xdist",  # make test runs files side by side,
+            "pytest-randomly",  # in random order,
+            "pytest-timeout",  # and ends a test that hangs;
+            "py-spy",  # where it hung
             "hypothesis",
             "xacro",
             "kickcat>=2.5,<3",  # a second EtherCAT master, so that the emulator isn't tuned to one alone

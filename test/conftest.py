@@ -1,8 +1,6 @@
 """Fixtures shared by the tests."""
 
-import faulthandler
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -11,43 +9,6 @@ import pytest
 
 from robot_control_ros.robot.configuration import RobotConfig, load_robot
 from robot_control_ros.robot.model import RobotModel
-
-# Whatever is begun last is waited for: so these files, which take longest, are begun first.
-LONGEST = (
-    "ethercat_node",
-    "controller_node",
-    "law_switching",
-    "demo",
-    "mock_hardware",
-    "simulator_node",
-    "doctor",
-    "controller_laws",
-    "reproduce_position_domain",
-    "dashboard_node",
-)
-
-
-def pytest_configure():
-    """Ctrl-C ends programs here, also where a script started the tests in the background: there a shell ignores it."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_modifyitems(items):
-    def place(item):
-        name = item.path.stem.removeprefix("test_")
-        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
-
-    items.sort(key=place)
-
-
-def pytest_unconfigure():
-    """An end that doesn't come within a minute is an error, and every thread says where it stands.
-
-    Not so in a worker: when its own tests are done it waits for the other ones, however long they take.
-    """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        faulthandler.dump_traceback_later(60.0, exit=True, file=sys.__stderr__)
 
 
 @pytest.fixture
@@ -74,7 +35,16 @@ def xacro_program(monkeypatch):
 
 @pytest.fixture
 def ros(tmp_path):
-    """A ROS domain that only the test has."""
+    """A ROS graph in this process, on a clock that only the test moves."""
+    from lockstep import LockstepRos
+
+    with LockstepRos(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A ROS domain that only the test has, for nodes in processes of their own."""
     from ros_support import Ros
 
     with Ros(tmp_path) as made:

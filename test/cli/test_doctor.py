@@ -1,0 +1,199 @@
+"""`robot_control doctor` before systems that run, half run, or don't: what it prints, and its exit status."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from mock_hardware import RATE, WRENCH, MockHardware
+from ros_support import Child, Controller, ros_environment
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray
+
+from robot_control_ros.cli.main import main
+from robot_control_ros.nodes.doctor.node import real_time_pause
+from robot_control_ros.robot.configuration import load_robot
+
+pytestmark = pytest.mark.ros
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Visit:
+    """One run of the doctor beside what runs in the test's domain: exit status, and what was printed."""
+
+    def __init__(self, ros, folder, *options):
+        child = Child(["robot_control_ros.cli", "doctor", *options], folder, ros.environment)
+        try:
+            ros.until(lambda: child.process.poll() is not None, "the doctor's end")
+        finally:
+            child.clear_away()
+        self.status, self.text, self.lines = child.process.returncode, child.out, child.out.splitlines()
+        assert child.err == ""
+
+    def level(self, words):
+        """The mark of the line that begins with these words."""
+        (line,) = [line for line in self.lines if line[7:].startswith(words)]
+        return line[:6].strip()
+
+    @property
+    def next(self):
+        (line,) = [line for line in self.lines if line.startswith("Next: ")]
+        return line.removeprefix("Next: ")
+
+
+@pytest.fixture
+def visit(ros, tmp_path):
+    folder = tmp_path / "doctor"
+    folder.mkdir()
+    return lambda *options: Visit(ros, folder, *options)
+
+
+@pytest.mark.parametrize(
+    ("period", "runtime", "pause"), [("1000000", "950000", 0.05), ("1000000", "-1", 0.0), (None, None, 0.0)]
+)
+def test_the_pause_of_real_time_threads_is_what_the_kernel_says(tmp_path, period, runtime, pause):
+    for name, value in (("period", period), ("runtime", runtime)):
+        if value is not None:
+            (tmp_path / f"sched_rt_{name}_us").write_text(f"{value}\n")
+    assert real_time_pause(tmp_path) == pytest.approx(pause)
+
+
+@pytest.mark.long
+def test_before_nothing_the_domain_is_named_and_what_to_start(tmp_path):
+    variables = ros_environment()
+    child = Child(["robot_control_ros.cli", "doctor", "--seconds", "4"], tmp_path, variables)
+    assert child.end() == 1
+    assert f" FAIL  no other node is seen in ROS domain {variables['ROS_DOMAIN_ID']}" in child.out
+    assert "\nNext: ros2 launch robot_control_ros sim.launch.py robot:=ur5" in child.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--seconds", "1"], "seconds = 1: must be 4 or more"),
+        (["--robot", "ur55"], "unknown robot 'ur55'"),
+        (["--profile", "reel"], "unknown profile 'reel'"),
+        (
+            ["--profile", "real", "--law", "impedance"],
+            "law impedance commands effort, but UR5 (CB3) (profile real) takes only",
+        ),
+    ],
+)
+def test_what_can_not_be_looked_at_is_refused_in_one_line(capsys, options, words):
+    assert main(["doctor", *options]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("robot_control: ")
+    assert words in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.sim
+@pytest.mark.long
+def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, visit):
+    simulator = {"robot": "ur5"}
+    ros.start("simulator", simulator)
+    ros.start("watchdog", {**simulator, "use_sim_time": True})
+    controller = Controller(ros, WRENCH, robot="ur5", use_sim_time=True)
+    states = ros.subscribe(Float64MultiArray, "/controller/state")
+
+    def watched():
+        said = {status.name: status.message for message in controller.diagnostics.messages for status in message.status}
+        return said.get("watchdog: commands") == "watching" and len(states)
+
+    ros.until(watched, "controller and watchdog")
+    well = visit()
+    assert well.status == 0, well.text
+    assert " FAIL " not in well.text
+    assert ("All is well." in well.lines) == (" warn " not in well.text)
+    for words in (
+        "joint states on /joint_states, from simulator",
+        "effort commands on /forward_effort_controller/commands are taken by simulator",
+        f"wrench on {WRENCH}, from simulator",
+        "joint states: all 6 joints",
+        "joint states: stamps of simulated time don't go back",
+        "joint states: 500 Hz",
+        "effort looks like torques with gravity",
+        "wrench: in frame ft_frame",
+        "wrench: 0.0 N",
+    ):
+        assert well.level(words) == "ok", well.text
+    assert max(map(len, well.lines)) <= 100
+
+    other = visit("--profile", "mock", "--law", "joint_pid")
+    assert other.level("controller runs for ur5 under profile sim") == "FAIL"
+    assert other.level("watchdog runs for ur5 under profile sim") == "FAIL"
+
+    assert controller.child.end(2) == 0
+    alone = visit("--law", "admittance")
+    assert alone.level("no controller: nothing commands the robot") == "warn"
+    assert alone.next.endswith(  # after `ros2 run …`, or `python -m …` where there is no ros2
+        " controller --ros-args -p robot:=ur5 -p profile:=sim -p use_sim_time:=true "
+        f"-p law:=admittance -r wrench:={WRENCH[1:]}"
+    )
+
+
+@pytest.mark.long
+def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
+    hardware = MockHardware(ros, load_robot("ur5", "mock")).start()
+    hardware.frame = "sensor_link"
+    ros.publisher(Float64MultiArray, "/forward_position_controller/commands")
+    found = visit("--profile", "mock", "--law", "admittance")
+    assert found.status == 1
+    assert found.level("position commands on /forward_position_controller/commands are taken by contr") == "ok"
+    assert found.level("test publishes commands on /forward_position_controller/commands, too") == "FAIL"
+    assert found.level("wrench: unknown frame 'sensor_link'") == "FAIL"
+    (rate,) = [line for line in found.lines if "the profile says 500 Hz" in line]
+    assert rate.startswith(" warn  joint states: ")
+    assert float(rate.split()[3]) <= 1.1 * RATE
+    assert found.next == "Stop it: only one node may command"
+
+
+@pytest.mark.long
+def test_another_robot_s_joints_and_a_missing_wrench_are_found(ros, visit):
+    hardware = MockHardware(ros, load_robot("gen3", "mock"))
+    hardware.publish_states()
+    hardware.take_commands()
+    found = visit("--profile", "mock", "--law", "admittance")
+    assert found.status == 1
+    assert found.level("joint states: ['shoulder_pan_joint', ") == "FAIL"
+    assert "there are: joint_1, joint_2," in " ".join(found.text.split())
+    assert found.level("law admittance needs a wrench, and nobody publishes one on") == "FAIL"
+
+
+@pytest.mark.long
+def test_a_robot_that_executes_nothing_and_a_silent_topic_are_found(ros, visit):
+    robot = load_robot("ur5", "real")
+    hardware = MockHardware(ros, robot)
+    hardware.take_commands()
+    hardware.publish_wrenches()
+    ros.publisher(Bool, robot.profile.running_topic, latched=True).publish(Bool(data=False))
+    hardware.node.create_publisher(JointState, "joint_states", 10)
+    found = visit("--profile", "real", "--law", "position_domain_pd")
+    assert found.status == 1
+    assert found.level(f"/{robot.profile.running_topic}: the robot executes no commands") == "FAIL"
+    assert found.level("only 0 joint states have come") == "FAIL"
+    for note in robot.profile.notes:
+        assert note in " ".join(found.text.split())
+
+
+def commands():
+    """Every command line of the doctor in the documentation, without its comment."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    found = {
+        re.sub(r"\s+#.*", "", line).strip() for line in lines if line.strip().startswith("robot_control doctor --")
+    }
+    return sorted(line for line in found if "my_arm.yaml" not in line)
+
+
+@pytest.mark.parametrize("line", commands())
+def test_a_command_of_the_documentation_is_not_refused(monkeypatch, capsys, line):
+    seen = []
+    monkeypatch.setattr("robot_control_ros.nodes.doctor.node.examine", lambda *given: seen.append(given) or [])
+    assert main(line.split()[1:]) == 0
+    assert seen
+    assert "All is well." in capsys.readouterr().out

@@ -1,0 +1,92 @@
+"""`robot_control init-robot`: the file that it makes loads, and every law runs with it at once."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robot_control_ros.cli.main import main
+from robot_control_ros.laws import law_names
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.simulation.in_process import simulate
+
+pytestmark = pytest.mark.sim
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def link(name, mass):
+    inertia = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
+    return f'<link name="{name}"><inertial><mass value="{mass}"/>{inertia}</inertial></link>'
+
+
+def joint(name, kind, parent, child, origin, limits):
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{origin}"/><axis xyz="0 0 1"/><limit {limits}/></joint>'
+    )
+
+
+def scara():
+    turn, slide = 'lower="-2.5" upper="2.5" effort="50" velocity="3"', 'lower="0" upper="0.2" effort="200" velocity="1"'
+    parts = (
+        '<link name="base_link"/>',
+        joint("shoulder", "revolute", "base_link", "arm", "0 0 0.3", turn),
+        link("arm", 3.0),
+        joint("elbow", "revolute", "arm", "forearm", "0.3 0 0", turn),
+        link("forearm", 2.0),
+        joint("quill", "prismatic", "forearm", "tool", "0.25 0 0", slide),
+        link("tool", 1.0),
+    )
+    return f'<robot name="scara">{"".join(parts)}</robot>'
+
+
+def desk_arm():
+    guide = (ROOT / "docs" / "adding_a_robot.md").read_text(encoding="utf-8")
+    return re.search(r"`desk_arm.urdf`:\n\n```xml\n(.*?)```", guide, re.DOTALL).group(1)
+
+
+ARMS = {"desk_arm": desk_arm, "scara": scara}
+
+
+@pytest.fixture(params=ARMS)
+def made(request, tmp_path):
+    """The name of an arm, and the file that is made of its URDF."""
+    pytest.importorskip("mujoco")
+    urdf = tmp_path / f"{request.param}.urdf"
+    urdf.write_text(ARMS[request.param](), encoding="utf-8")
+    assert main(["init-robot", str(urdf)]) == 0
+    return request.param, str(urdf.with_suffix(".yaml"))
+
+
+def test_the_file_has_the_joints_frames_and_axes_of_the_urdf(made):
+    name, path = made
+    robot = load_robot(path)
+    joints = {"desk_arm": ("waist", "shoulder", "elbow"), "scara": ("shoulder", "elbow", "quill")}
+    assert robot.joints == joints[name]
+    assert (robot.base, robot.tip) == ("base_link", {"desk_arm": "tool0", "scara": "tool"}[name])
+    assert robot.axes == (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("law", law_names(plugins=False))
+def test_every_law_runs_at_once(made, law):
+    log = simulate(made[1], law, duration=0.1, rate=500.0)
+    assert np.isfinite(log.q).all()
+    assert not any(log.fault)
+    assert np.abs(log.q - log.q[0]).max() < 0.05
+
+
+def test_a_file_that_is_there_stays(made, capsys):
+    before = Path(made[1]).read_text()
+    assert main(["init-robot", made[1].replace(".yaml", ".urdf")]) == 2
+    assert Path(made[1]).read_text() == before
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["", "<robot name='r'><link name='a'/></robot>", "no xml"])
+def test_what_is_no_arm_is_refused_in_a_line(text, tmp_path, capsys):
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(text, encoding="utf-8")
+    assert main(["init-robot", str(urdf)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not urdf.with_suffix(".yaml").exists()

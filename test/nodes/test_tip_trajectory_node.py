@@ -1,0 +1,163 @@
+"""Chunks of poses, and stiffness in step with them, on the topics of a controller over DDS."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from geometry_msgs.msg import PoseStamped, Transform
+from lockstep import LockstepRos
+from ros_support import Controller, FakeRobot
+from trajectory_msgs.msg import (
+    JointTrajectory,
+    JointTrajectoryPoint,
+    MultiDOFJointTrajectory,
+    MultiDOFJointTrajectoryPoint,
+)
+
+from robot_control_ros.core.spatial import rotation_to_quaternion
+from robot_control_ros.nodes.common.messages import fill_vector, read_pose, seconds, to_duration, to_stamp
+from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.model import RobotModel
+
+pytestmark = pytest.mark.ros
+
+ROBOT = load_robot("ur5")
+DELAY = 0.12  # s, the default of stream.delay
+
+
+class Stream:
+    """A controller at its home, in lockstep with the test, and the topics of a policy."""
+
+    def __init__(self, ros):
+        self.ros, self.controller, self.robot = (
+            ros,
+            Controller(ros, telemetry_rate=500.0, state_timeout=10.0),
+            FakeRobot(ros, ROBOT),
+        )
+        self.poses = ros.publisher(MultiDOFJointTrajectory, "/controller/tip_trajectory")
+        self.gains = ros.publisher(JointTrajectory, "/controller/target_impedance")
+        self.references = ros.subscribe(PoseStamped, "/controller/reference_pose")
+        model = RobotModel.of(ROBOT)
+        self.home = model.at(np.array(ROBOT.home)).pose
+        self.robot.begin(lambda q: model.at(q).gravity)
+        for publisher in (self.poses, self.gains):
+            ros.until(publisher.get_subscription_count, "the controller's subscriptions")
+
+    def run(self, condition, what):
+        for _ in range(5000):
+            if condition():
+                return
+            self.robot.exchange()
+        pytest.fail(f"{what}: {self.refused()}")
+
+    def refused(self):
+        """Names of the last refusals' messages."""
+        return [message.status[0].message for message in self.controller.diagnostics.messages]
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory):
+    with LockstepRos(tmp_path_factory.mktemp("stream")) as ros:
+        yield Stream(ros)
+
+
+def chunk(stamp, times, poses, names=(ROBOT.tip,)):
+    message = MultiDOFJointTrajectory(joint_names=list(names))
+    message.header.frame_id = ROBOT.base
+    message.header.stamp = to_stamp(stamp)
+    for time, pose in zip(times, poses, strict=True):
+        transform = Transform()
+        fill_vector(transform.translation, pose[:3, 3])
+        turn = transform.rotation
+        turn.x, turn.y, turn.z, turn.w = rotation_to_quaternion(pose[:3, :3]).tolist()
+        message.points.append(MultiDOFJointTrajectoryPoint(transforms=[transform], time_from_start=to_duration(time)))
+    return message
+
+
+def moved(pose, x):
+    result = pose.copy()
+    result[0, 3] += x
+    return result
+
+
+def test_the_reference_is_where_the_poses_say_when_they_say_it(stream):
+    start, times = stream.robot.time + 1.0, np.arange(0.0, 1.01, 0.1)  # however late the message arrives
+    stream.poses.publish(chunk(start, times, [moved(stream.home, 0.05 * t) for t in times]))
+    stream.references.messages.clear()
+
+    def there():
+        message = stream.references.messages
+        return message and np.abs(read_pose(message[-1].pose) - moved(stream.home, 0.05)).max() < 1e-4
+
+    stream.run(there, "the last pose")
+    late = []
+    for message in stream.references.messages:
+        t = seconds(message.header.stamp) - start - DELAY
+        if 0.4 < t < 0.9:  # it begins at rest and has to catch up
+            late.append(read_pose(message.pose)[0, 3] - stream.home[0, 3] - 0.05 * t)
+    assert late
+    assert np.abs(late).max() < 0.002
+
+
+def test_stiffness_is_taken_in_step_with_the_poses(stream):
+    start = stream.robot.time
+    message = JointTrajectory(joint_names=["stiffness", "damping_ratio"])
+    message.header.stamp = to_stamp(start)
+    for time, stiffness in ((0.0, 300.0), (1.0, 200.0)):
+        numbers = [stiffness] * 3 + [30.0] * 3 + [0.8] * 6
+        message.points.append(JointTrajectoryPoint(positions=numbers, time_from_start=to_duration(time)))
+    stream.gains.publish(message)
+
+    def stiffness():
+        return stream.ros.get("controller", "impedance.stiffness")[0]
+
+    for time, value in ((0.0, 300.0), (1.0, 200.0)):
+        while stiffness() != value:
+            assert stream.robot.time < start + time + DELAY + 5.0
+            for _ in range(20):
+                stream.robot.exchange()
+        assert stream.robot.time > start + time + DELAY - 1e-6
+    assert stream.ros.get("controller", "impedance.damping_ratio") == [0.8] * 6
+
+
+def test_the_frame_of_a_stiffness_is_that_of_the_message(stream):
+    message = JointTrajectory(joint_names=["stiffness"])
+    message.header.frame_id = ROBOT.tip
+    message.points.append(JointTrajectoryPoint(positions=[250.0]))
+    stream.gains.publish(message)
+    stream.run(lambda: stream.ros.get("controller", "impedance.frame") == "tip", "the frame")
+    assert stream.ros.get("controller", "impedance.stiffness") == [250.0] * 6
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda home: chunk(0.0, [0.0], [home], names=["hand"]), ("joint_names", "tool0")),
+        (lambda home: chunk(0.0, [], []), ("points",)),
+        (lambda home: chunk(0.0, [0.2, 0.1], [home, home]), ("times",)),
+        (lambda home: chunk(1.0, [0.1], [home]), ("last pose", "stream.delay")),
+        (lambda home: JointTrajectory(joint_names=["hardness"], points=[JointTrajectoryPoint()]), ("hardness",)),
+        (
+            lambda home: JointTrajectory(joint_names=["stiffness"], points=[JointTrajectoryPoint(positions=[1.0] * 5)]),
+            ("numbers of a point", "36"),
+        ),
+        (
+            lambda home: JointTrajectory(
+                joint_names=["stiffness"], points=[JointTrajectoryPoint(positions=[-1.0] * 6)]
+            ),
+            ("stiffness", "-1"),
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_the_arm_goes_on(stream, make, words):
+    message = make(stream.home)
+    publisher = stream.poses if isinstance(message, MultiDOFJointTrajectory) else stream.gains
+    stream.controller.diagnostics.messages.clear()
+
+    def told():
+        return any(all(word in text for word in words) for text in stream.refused())
+
+    publisher.publish(message)
+    stream.run(told, f"a refusal with {words}")
+    stream.robot.exchange()

@@ -1,0 +1,216 @@
+"""Two arms below namespaces, over DDS: client, verbs, doctor, page, diagnostics, lockstep."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from lockstep import LockstepRos
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_control_ros import ConfigError, Robot, StaleStateError
+from robot_control_ros.bringup import SETUPS
+from robot_control_ros.cli.main import main
+from robot_control_ros.nodes.common.messages import seconds, to_duration, to_stamp
+from robot_control_ros.robot.configuration import load_robot
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim]
+SLOW = 60.0  # s, for a machine under load
+ARMS = ("left", "right")
+HOME = np.array(load_robot("ur5e").home)
+EFFORTS = "forward_effort_controller/commands"
+
+
+def start(ros, *, only="", **given):
+    """The processes of the launch file by their names, without pages; of one executable where `only` names it."""
+    found = {}
+    for spec in SETUPS["two_arms"].make(**given).nodes():
+        if only in ("", spec.executable):
+            more = {"parameter_files": spec.parameter_files, "remappings": spec.remappings, "namespace": spec.namespace}
+            found[spec.full_name] = ros.start(spec.executable, dict(spec.parameters), **more)
+    return found
+
+
+@pytest.fixture(scope="module")
+def ros(tmp_path_factory):
+    with LockstepRos(tmp_path_factory.mktemp("arms")) as ros:
+        start(ros, rate="100", watchdog="false")
+        yield ros
+
+
+@pytest.fixture(scope="module")
+def robots(ros):
+    with (
+        Robot("two_ur5e#left", timeout=SLOW, lost_after=SLOW) as left,
+        Robot("ur5e", namespace="/right", timeout=SLOW, lost_after=SLOW) as right,
+    ):
+        yield left, right
+
+
+def test_a_robot_below_a_namespace_is_led_and_the_other_one_stays(robots):
+    left, right = robots
+    before = right.q
+    goal = left.q + 0.05
+    np.testing.assert_allclose(left.move_to(q=goal, timeout=SLOW).q, goal, atol=0.01)
+    left.set_gains(stiffness=400.0)
+    assert left.gains["stiffness"][0] == 400.0 != right.gains["stiffness"][0]
+    np.testing.assert_allclose(right.q, before, atol=1e-3)
+    assert (left.config.joints[0], right.config.base) == ("left_shoulder_pan_joint", "right_base_link")
+    with pytest.raises(ConfigError):
+        left.set_gains(stiffness=-1.0)
+
+
+def test_a_controller_that_is_not_there_is_refused_with_the_names_of_those_that_are(robots):
+    with pytest.raises(StaleStateError) as error:
+        Robot(namespace="middle", timeout=1.0)
+    assert set(error.value.bound) == {"/left/controller", "/right/controller"}
+
+
+def test_the_verbs_reach_an_arm_by_its_namespace(robots, capsys):
+    assert main(["get", "stiffness", "--namespace", "left", "--within", "60"]) == 0
+    assert main(["status", "--namespace", "/right", "--within", "60"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("stiffness = 400,400,400")
+    assert re.search(r"law impedance(.|\n)*fault +none", shown)
+
+
+def test_diagnostics_tell_the_arms_apart(ros, robots):
+    inbox = ros.subscribe(DiagnosticArray, "/diagnostics")
+    wanted = {"left/controller: control loop", "right/controller: control loop"}
+    ros.until(lambda: wanted <= {s.name for m in inbox.messages for s in m.status}, "both diagnoses")
+
+
+def test_the_page_of_an_arm_shows_that_arm(ros, robots):
+    import rclpy
+
+    from robot_control_ros.nodes.dashboard.robot_link import RosLink
+
+    robot = load_robot("two_ur5e#left")
+    node = rclpy.create_node("dashboard", namespace="left", context=ros.context)
+    ros.executor.add_node(node)
+    link = RosLink(node, robot, robot.urdf())
+    try:
+        ros.until(lambda: link.law() and link.telemetry().samples and link.health().diagnosis, "telemetry")
+        ros.until(lambda: {"controller/hold", "simulator/reset", "simulator/push"} <= link.requests(), "services")
+        np.testing.assert_allclose(link.telemetry().q, robots[0].q, atol=0.01)
+        replies = []
+        link.set_gains({"damping_ratio": 0.9}, replies.append)
+        ros.until(lambda: replies, "a reply")
+        assert replies[0].accepted
+        assert robots[1].gains["damping_ratio"][0] != 0.9
+        ros.until(lambda: robots[0].gains["damping_ratio"][0] == 0.9, "the gain of one arm")
+        link.change_state("configure", replies.append)
+        ros.until(lambda: len(replies) == 2, "a refusal with the words of the log of /rosout")
+        assert not replies[1].accepted
+    finally:
+        link.close()
+        ros.executor.remove_node(node)
+        node.destroy_node()
+
+
+@pytest.mark.long
+def test_the_doctor_examines_the_arm_that_it_is_asked_for(ros, robots):
+    options = ["--robot", "two_ur5e#left", "--seconds", "5"]
+    command = [sys.executable, "-m", "robot_control_ros.cli", "doctor", *options]
+    found = subprocess.run(command, env=ros.environment, capture_output=True, text=True, timeout=120, check=False)
+    for words in ("joint states on /left/joint_states", "all 6 joints", "left/controller", "no watchdog"):
+        assert words in found.stdout, found.stdout
+    assert "-r __ns:=/left" in found.stdout
+    assert "effort on /left/forward_effort_controller/commands" in " ".join(found.stdout.split())
+
+
+# --- one arm's end, and the other one ---
+
+
+def trajectory(arm, start_at):
+    """For the joints of an arm: 0.2 rad within 4 s, at a time of the simulation [s]."""
+    message = JointTrajectory(joint_names=list(load_robot(f"two_ur5e#{arm}").joints))
+    message.header.stamp = to_stamp(start_at)
+    for after, q in ((0.0, HOME), (4.0, HOME + 0.2)):
+        point = JointTrajectoryPoint(positions=q.tolist(), velocities=[0.0] * 6)
+        point.time_from_start = to_duration(after)
+        message.points.append(point)
+    return message
+
+
+def commands_of_right(folder, kill_at, until):
+    """The right arm's commands in lockstep up to a time; the left arm's controller is killed at another one [s]."""
+    with LockstepRos(folder) as ros:
+        children = start(ros, only="simulator", pacing="lockstep") | start(ros, only="controller", pacing="lockstep")
+        ros.call(SetBool, "/simulator/pause", data=True)
+        children |= start(ros, only="watchdog", pacing="lockstep")
+        states = {arm: ros.subscribe(JointState, f"/{arm}/joint_states") for arm in ARMS}
+        commands = ros.subscribe(Float64MultiArray, f"/right/{EFFORTS}", depth=10_000)  # a busy machine reads them late
+        watchdogs = ros.subscribe(DiagnosticArray, "/diagnostics")
+        targets = {arm: ros.publisher(JointTrajectory, f"/{arm}/controller/joint_trajectory") for arm in ARMS}
+        ros.until(lambda: active(ros, "left") and active(ros, "right"), "active controllers")
+        ros.until(lambda: {f"{arm}/watchdog: commands" for arm in ARMS} <= names(watchdogs), "watchdogs")
+        assert ros.trigger("/simulator/reset").success
+        ros.until(lambda: quiet(ros, states, commands), "no message under way")
+        for inbox in (*states.values(), commands):
+            inbox.messages.clear()
+        assert ros.trigger("/simulator/step").success
+        ros.until(lambda: len(commands) > 0, "the command of the first step")
+        for arm in ARMS:
+            ros.until(lambda arm=arm: targets[arm].get_subscription_count() == 1, "a controller that listens")
+            targets[arm].publish(trajectory(arm, 0.2))
+        ros.until(lambda: quiet(ros, states, commands), "no message under way")
+        ros.call(SetBool, "/simulator/pause", data=False)
+
+        def passed(moment):
+            return bool(len(states["right"])) and seconds(states["right"].last.header.stamp) >= moment
+
+        if kill_at is not None:
+            ros.until(lambda: passed(kill_at), "the time to kill")
+            child = children["left/controller"]
+            child.process.send_signal(signal.SIGKILL)
+            child.process.wait(SLOW)
+        ros.until(lambda: passed(until), "the end")
+        stamps = [seconds(message.header.stamp) for message in states["right"].messages]
+        assert len(stamps) == len(set(stamps)), "no sample was repeated"
+        moved = [np.array(inbox.last.position) for inbox in states.values()]
+        return np.array([message.data for message in commands.messages]), moved
+
+
+def active(ros, arm):
+    from lifecycle_msgs.srv import GetState
+
+    return ros.call(GetState, f"/{arm}/controller/get_state").current_state.label == "active"
+
+
+def names(diagnostics):
+    return {status.name for message in diagnostics.messages for status in message.status}
+
+
+def quiet(ros, states, commands):
+    """Whether half a second brings nothing."""
+    count = len(commands) + sum(map(len, states.values()))
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        ros.spin()
+    return count == len(commands) + sum(map(len, states.values()))
+
+
+@pytest.mark.long
+def test_killing_one_controller_changes_no_bit_of_the_others_commands(tmp_path):
+    (tmp_path / "both").mkdir()
+    (tmp_path / "killed").mkdir()
+    both, moved = commands_of_right(tmp_path / "both", None, 4.5)
+    alone, left_behind = commands_of_right(tmp_path / "killed", 0.6, 4.5)
+    assert np.abs(moved[0] - left_behind[0]).max() > 0.05, "the left arm stopped half way"
+    np.testing.assert_allclose(moved[1], HOME + 0.2, atol=0.02)
+    count = min(len(both), len(alone))
+    assert count > 2200
+    np.testing.assert_array_equal(both[:count], alone[:count])
+    print(f"{count} commands of the right arm are the same to the bit")

@@ -1,0 +1,420 @@
+"""The package as pip, rosdep, colcon and `ros2 run` see it: manifest, dependencies, what a wheel installs."""
+
+import ast
+import configparser
+import email.message
+import email.parser
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import robot_control_ros
+from robot_control_ros.bringup import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "robot_control_ros"
+EMULATOR = "ethercat_emulator"
+SHARE = Path("share") / NAME
+MARKER = Path("share/ament_index/resource_index/packages") / NAME
+INSTALLED_FOLDERS = ("launch", "config", "urdf")
+NODES = ("controller", "dashboard", "ethercat", "simulator", "watchdog")
+
+# Imported module -> rosdep key, where the two differ. Of ROS packages the module's name is the key.
+ROSDEP_KEYS = {
+    "catkin_pkg": "python3-catkin-pkg",
+    "hypothesis": "python3-hypothesis",
+    "matplotlib": "python3-matplotlib",
+    "mpl_toolkits": "python3-matplotlib",
+    "mujoco": "python3-mujoco-pip",
+    "numpy": "python3-numpy",
+    "PIL": "python3-pil",
+    "pytest": "python3-pytest",
+    "_pytest": "python3-pytest",
+    "scipy": "python3-scipy",
+    "setuptools": "python3-setuptools",
+    "yaml": "python3-yaml",
+    "argcomplete": "python3-argcomplete",
+}
+# Optional modules rosdep has no key for -> the extra of setup.py that installs them.
+EXTRAS_WITHOUT_KEY = {
+    "pysoem": "ethercat",
+    "gymnasium": "learning",
+    "ipykernel": "test",
+    "jupyter_client": "test",
+    "kickcat": "test",
+    "mcap": "learning",
+    "mcap_ros2": "test",
+    "msgspec": "dashboard",
+    "trimesh": "dashboard",
+    "viser": "dashboard",
+    "websockets": "test",
+    "zstandard": "test",
+}
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Files of the source tree, relative to the root, without caches and hidden files."""
+    for path in folder.rglob("*"):
+        relative = path.relative_to(ROOT)
+        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in relative.parts):
+            yield relative
+
+
+def third_party_imports(source: str) -> set[str]:
+    """Top-level modules imported anywhere in `source`, also in functions; not the standard library's."""
+    modules = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            modules.add(node.module.split(".")[0])
+    return modules - set(sys.stdlib_module_names) - {NAME, EMULATOR}
+
+
+# --- package.xml ---
+
+
+@pytest.fixture(scope="module")
+def manifest() -> ElementTree.Element:
+    return ElementTree.parse(ROOT / "package.xml").getroot()
+
+
+def schema_errors(package: ElementTree.Element) -> list[str]:
+    """What package format 3 forbids. With any of these colcon silently sees plain Python."""
+    once = {"name", "version", "description"}
+    at_least_once = {"maintainer", "license"}
+    any_number = {"author", "url", "export", "depend", "build_depend", "build_export_depend", "exec_depend"}
+    any_number |= {"buildtool_depend", "buildtool_export_depend", "test_depend", "doc_depend", "conflict"}
+    any_number |= {"replace", "group_depend", "member_of_group"}
+
+    errors = []
+    if package.tag != "package" or package.get("format") != "3":
+        errors.append("the root is not <package format='3'>")
+    for tag in sorted(once | at_least_once):
+        count = len(package.findall(tag))
+        if count == 0 or (tag in once and count > 1):
+            errors.append(f"{count} <{tag}>")
+    for child in package:
+        if child.tag not in once | at_least_once | any_number:
+            errors.append(f"unknown <{child.tag}>")
+        if not len(child) and not (child.text or "").strip():
+            errors.append(f"empty <{child.tag}>")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", package.findtext("name", "")):
+        errors.append("name is not a ROS package name")
+    if not re.fullmatch(r"\d+\.\d+\.\d+", package.findtext("version", "")):
+        errors.append("version is not X.Y.Z")
+    address = r"[\w%+-]+(\.[\w%+-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
+    for maintainer in package.findall("maintainer"):
+        if not re.fullmatch(address, maintainer.get("email", ""), re.ASCII):
+            errors.append(f"maintainer's address {maintainer.get('email')!r}")
+    if [element.text for element in package.findall("export/build_type")] != ["ament_python"]:
+        errors.append("build type is not ament_python")
+    return errors
+
+
+def test_manifest_follows_format_3(manifest):
+    assert schema_errors(manifest) == []
+
+
+def test_manifest_satisfies_catkin_pkg():
+    parser = pytest.importorskip("catkin_pkg.package")  # colcon's own reader
+    warnings: list[str] = []
+    package = parser.parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    package.validate(warnings)
+    assert warnings == []
+    assert package.name == NAME
+    package.evaluate_conditions({})
+    assert package.get_build_type() == "ament_python"
+
+
+def test_license_file_is_the_one_named(manifest):
+    license_element = manifest.find("license")
+    assert license_element.text == "Apache-2.0"
+    text = (ROOT / license_element.get("file")).read_text(encoding="utf-8")
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+# --- dependencies ---
+
+
+def test_every_import_is_declared(manifest):
+    declared = {element.text for tag in ("depend", "exec_depend") for element in manifest.findall(tag)}
+    sources = [path for path in files_below(ROOT / NAME) if path.suffix == ".py"]
+    sources += [path for path in files_below(ROOT / "launch") if path.suffix == ".py"]
+    undeclared = set()
+    for path in sources:
+        for module in third_party_imports((ROOT / path).read_text(encoding="utf-8")) - set(EXTRAS_WITHOUT_KEY):
+            key = ROSDEP_KEYS.get(module, module)
+            if key not in declared:
+                undeclared.add(f"{path} imports {module}: package.xml lacks <exec_depend>{key}</exec_depend>")
+    assert sources
+    assert undeclared == set()
+
+
+def test_test_imports_are_declared(manifest):
+    tags = ("depend", "exec_depend", "test_depend")
+    declared = {element.text for tag in tags for element in manifest.findall(tag)}
+    files = [*(ROOT / "test").rglob("*.py"), *(ROOT / EMULATOR / "test").rglob("*.py")]
+    own = {path.stem for path in files} | {"test"}  # helpers beside the tests
+    modules: set[str] = set()
+    for path in files:
+        modules |= third_party_imports(path.read_text(encoding="utf-8"))
+    modules -= own | set(EXTRAS_WITHOUT_KEY)
+    assert {module for module in modules if ROSDEP_KEYS.get(module, module) not in declared} == set()
+
+
+# --- what a wheel installs ---
+
+
+@dataclass(frozen=True)
+class Installation:
+    names_in_wheel: frozenset[str]
+    metadata: email.message.Message
+    prefix: Path  # holds share/ and lib/
+
+
+def run_pip(*arguments: str | Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout
+
+
+def copy_source(folder: Path) -> None:
+    """What is built is a copy: a build leaves files behind, and leftovers of an older one would get installed."""
+    folder.mkdir()
+    for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
+        shutil.copy2(ROOT / name, folder / name)
+    for name in (NAME, EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory) -> Installation:
+    for tool in ("pip", "setuptools", "wheel"):
+        if importlib.util.find_spec(tool) is None:
+            pytest.skip(f"building a wheel without build isolation needs {tool}")
+    folder = tmp_path_factory.mktemp("packaging")
+    source, wheels, prefix = folder / "source", folder / "wheels", folder / "prefix"
+
+    copy_source(source)
+    options = ("--quiet", "--no-deps", "--no-index")
+    run_pip("wheel", *options, "--no-build-isolation", "--wheel-dir", wheels, source)
+    (wheel,) = wheels.glob("*.whl")
+    # --ignore-installed: pip would uninstall the package from the environment that runs this test
+    run_pip(
+        "install",
+        *options,
+        "--ignore-installed",
+        "--no-compile",
+        "--no-warn-script-location",
+        "--prefix",
+        prefix,
+        wheel,
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        names = frozenset(archive.namelist())
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        metadata_text = archive.read(metadata).decode()
+    if not (prefix / "share").is_dir():  # Debian's own Python installs below <prefix>/local
+        prefix = prefix / "local"
+    return Installation(names, email.parser.Parser().parsestr(metadata_text), prefix)
+
+
+def test_one_version_everywhere(manifest, installation):
+    assert manifest.findtext("version") == robot_control_ros.__version__
+    assert installation.metadata["Version"] == robot_control_ros.__version__
+
+
+def test_one_name_maintainer_and_license_everywhere(manifest, installation):
+    maintainer = manifest.find("maintainer")
+    license_name = installation.metadata["License"] or installation.metadata["License-Expression"]
+    assert re.sub(r"[-.]", "_", installation.metadata["Name"]) == manifest.findtext("name") == NAME
+    assert installation.metadata["Maintainer"] == maintainer.text
+    assert installation.metadata["Maintainer-email"] == maintainer.get("email")
+    assert license_name == manifest.findtext("license")
+
+
+@pytest.mark.parametrize(("module", "extra"), EXTRAS_WITHOUT_KEY.items())
+def test_modules_without_rosdep_key_have_an_extra(installation, module, extra):
+    pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
+    assert any(re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist"))
+    assert f"pip install '.[{extra}]'" in (ROOT / "package.xml").read_text(encoding="utf-8")
+
+
+def test_marker_of_the_ament_index_is_installed(installation):
+    assert (installation.prefix / MARKER).is_file()
+
+
+def test_manifest_is_installed(installation):
+    installed = installation.prefix / SHARE / "package.xml"
+    assert installed.read_bytes() == (ROOT / "package.xml").read_bytes()
+
+
+@pytest.mark.parametrize("folder", INSTALLED_FOLDERS)
+def test_shared_files_are_installed_as_in_the_tree(installation, folder):
+    expected = {path: (ROOT / path).read_bytes() for path in files_below(ROOT / folder)}
+    share = installation.prefix / SHARE
+    installed = {path.relative_to(share): path.read_bytes() for path in (share / folder).rglob("*") if path.is_file()}
+    assert expected
+    assert installed.keys() == expected.keys()
+    assert installed == expected
+
+
+@pytest.mark.parametrize("package", [NAME, EMULATOR])
+def test_every_file_of_the_package_is_in_the_wheel(installation, package):
+    expected = {path.as_posix() for path in files_below(ROOT / package) if path.parts[1] != "test"}
+    assert f"{package}/py.typed" in expected
+    assert expected - installation.names_in_wheel == set()
+
+
+@pytest.mark.parametrize("node", [*NODES, "teleop", "wait_active", "robot_control", "ethercat-emulator"])
+def test_executables_of_the_nodes_are_installed(installation, node):
+    executable = installation.prefix / "lib" / NAME / node
+    assert os.access(executable, os.X_OK)
+    assert executable.read_text(encoding="utf-8") == (ROOT / "scripts" / node).read_text(encoding="utf-8")
+
+
+def test_executables_are_one_text():
+    scripts = list(files_below(ROOT / "scripts"))
+    assert set(NODES) <= {path.name for path in scripts}
+    assert len({(ROOT / path).read_bytes() for path in scripts}) == 1
+
+
+@pytest.mark.parametrize("own_interpreter", [True, False])
+def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpreter):
+    prefix, path = tmp_path / "a prefix", tmp_path / "path"
+    (prefix / "lib" / NAME).mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/controller", prefix / "lib" / NAME)
+    for folder in (path, prefix / "bin") if own_interpreter else (path,):
+        folder.mkdir()
+        fake = folder / "python3"
+        fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "{folder}" "$@"\n')
+        fake.chmod(0o755)
+
+    output = subprocess.run(
+        [prefix / "lib" / NAME / "controller", "--ros-args", "a b"],
+        env={**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    used = prefix / "bin" if own_interpreter else path
+    assert output.splitlines() == [str(used), "-m", f"{NAME}.nodes", "controller", "--ros-args", "a b"]
+
+
+@pytest.mark.parametrize("name", ["robot_control", "ethercat-emulator"])
+def test_ros2_run_has_the_commands_too(tmp_path, name):
+    settings = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    settings["PYTHONPATH"] = str(ROOT)
+    command = [ROOT / "scripts" / name, "--help"]
+    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith(f"usage: {name}")
+
+
+def test_setup_py_installs_as_colcon_calls_it(tmp_path):
+    """As colcon_core/task/python/build.py does: setup.cfg's install_scripts is passed on the command line."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    assert parser["develop"]["script_dir"] == parser["install"]["install_scripts"]
+    source, prefix = tmp_path / "source", tmp_path / "prefix"
+    copy_source(source)
+    command = [sys.executable, "setup.py", "egg_info", "--egg-base", "..", "build", "--build-base", "../build"]
+    command += ["install", "--record", "../log", "--install-scripts", parser["install"]["install_scripts"]]
+    command += ["--prefix", str(prefix), "--single-version-externally-managed", "install_data"]
+    subprocess.run(command, cwd=source, capture_output=True, check=True)
+    commands = ("robot_control", "ethercat-emulator")
+    for path in (
+        *(f"{folder}/{name}" for folder in ("bin", f"lib/{NAME}") for name in commands),
+        f"lib/{NAME}/controller",
+    ):
+        assert os.access(prefix / path, os.X_OK)
+    assert (prefix / MARKER).is_file()
+
+
+@pytest.mark.parametrize("command", ["robot_control", "ethercat-emulator"])
+def test_command_line_program_is_installed(installation, command):
+    assert os.access(installation.prefix / "bin" / command, os.X_OK)
+
+
+def test_the_bench_is_not_installed_and_its_command_says_so(installation, tmp_path):
+    assert not any(name.startswith("bench/") for name in installation.names_in_wheel)
+    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
+    command = [sys.executable, "-m", f"{NAME}.cli", "bench", "--no-ros"]
+    settings = {**os.environ, "PYTHONPATH": str(modules)}
+    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    assert ended.returncode == 2
+    assert ended.stderr == "robot_control: bench is part of the repository and is not installed: run it in a checkout\n"
+
+
+def test_ament_index_finds_the_package(installation, monkeypatch):
+    packages = pytest.importorskip("ament_index_python.packages")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(installation.prefix))
+    assert packages.get_package_share_directory(NAME) == str(installation.prefix / SHARE)
+
+
+def as_installed(installation: Installation, node: str) -> dict[str, str]:
+    """The environment of a node that finds nothing but what is installed."""
+    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
+    return environment(
+        {
+            **os.environ,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PYTHONPATH": str(modules),
+            "AMENT_PREFIX_PATH": str(installation.prefix),
+            "ROS_DOMAIN_ID": str(60 + NODES.index(node)),
+        }
+    )
+
+
+@pytest.mark.ros
+def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installation, tmp_path):
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    executable = installation.prefix / "lib" / NAME / "ethercat"
+    settings = as_installed(installation, "ethercat")
+    ended = subprocess.run([executable], env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(
+        "not started: interface is empty: must be the network interface that the bus is on, such as eth1\n"
+    )
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    "node", ["controller", *(pytest.param(node, marks=pytest.mark.long) for node in NODES[1:] if node != "ethercat")]
+)
+def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
+    """From the installed files alone: own configuration, own description, until Ctrl-C."""
+    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
+    if node == "dashboard":
+        pytest.importorskip("viser", reason="the page needs viser")
+    settings = as_installed(installation, node)
+    messages = tmp_path / "messages.txt"
+    log_level = ["--ros-args", "--log-level", "debug"]
+    with messages.open("w") as out:
+        executable = installation.prefix / "lib" / NAME / node
+        process = subprocess.Popen([executable, *log_level], env=settings, cwd=tmp_path, stdout=out, stderr=out)
+    deadline = time.monotonic() + 60.0
+    while node not in messages.read_text() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60.0) == 0, messages.read_text()
+    assert node in messages.read_text()
+    assert "Traceback" not in messages.read_text()

@@ -1,0 +1,122 @@
+"""What of LeRobot 0.6.2 the plug-in uses, by its source: the abstract robot, and the checks of a dataset's frames."""
+
+import abc
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+
+PLUGIN = Path(__file__).resolve().parents[2] / "lerobot_robot_compliant_arm"
+
+
+@dataclass(kw_only=True)
+class RobotConfig:
+    id: str | None = None
+    calibration_dir: Path | None = None
+
+    @classmethod
+    def register_subclass(cls, name):
+        def register(subclass):
+            subclass.type = name
+            return subclass
+
+        return register
+
+
+class Robot(abc.ABC):
+    def __init__(self, config):
+        self.robot_type, self.id = self.name, config.id
+
+    def __enter__(self):
+        self.connect()
+        return self
+
+    def __exit__(self, *error):
+        self.disconnect()
+
+    observation_features = property(abc.abstractmethod(lambda self: {}))
+    action_features = property(abc.abstractmethod(lambda self: {}))
+    is_connected = property(abc.abstractmethod(lambda self: False))
+    is_calibrated = property(abc.abstractmethod(lambda self: False))
+
+    @abc.abstractmethod
+    def connect(self, calibrate=True): ...
+
+    @abc.abstractmethod
+    def calibrate(self): ...
+
+    @abc.abstractmethod
+    def configure(self): ...
+
+    @abc.abstractmethod
+    def get_observation(self): ...
+
+    @abc.abstractmethod
+    def send_action(self, action): ...
+
+    @abc.abstractmethod
+    def disconnect(self): ...
+
+
+class DeviceNotConnectedError(ConnectionError): ...
+
+
+class DeviceAlreadyConnectedError(ConnectionError): ...
+
+
+class LeRobotDataset:
+    """Keeps what it gets; it checks each frame as `validate_frame` does."""
+
+    made: ClassVar[list] = []
+
+    @classmethod
+    def create(cls, repo_id, fps, features, root=None, robot_type=None, use_videos=True):
+        self = cls()
+        self.about, self.fps, self.features = (repo_id, root, robot_type), fps, features
+        self.buffer, self.episodes, self.finalized = [], [], False
+        cls.made.append(self)
+        return self
+
+    def add_frame(self, frame):
+        assert isinstance(frame["task"], str)
+        assert set(frame) - {"task"} == set(self.features)
+        for name, feature in self.features.items():
+            value = frame[name]
+            assert isinstance(value, np.ndarray)
+            assert value.dtype == np.dtype(feature["dtype"])
+            assert value.shape == feature["shape"]
+        self.buffer.append(frame)
+
+    def save_episode(self):
+        self.episodes.append(self.buffer)
+        self.buffer = []
+
+    def finalize(self):
+        self.finalized = True
+
+
+def install(monkeypatch):
+    """Make it importable as `lerobot`, and the plug-in too."""
+    contents = {
+        "lerobot": {},
+        "lerobot.robots": {"Robot": Robot, "RobotConfig": RobotConfig},
+        "lerobot.cameras": {"CameraConfig": object, "make_cameras_from_configs": lambda configs: {**configs}},
+        "lerobot.utils": {},
+        "lerobot.utils.errors": {
+            "DeviceNotConnectedError": DeviceNotConnectedError,
+            "DeviceAlreadyConnectedError": DeviceAlreadyConnectedError,
+        },
+        "lerobot.datasets": {},
+        "lerobot.datasets.lerobot_dataset": {"LeRobotDataset": LeRobotDataset},
+    }
+    for name, members in contents.items():
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(LeRobotDataset, "made", [])
+    monkeypatch.syspath_prepend(PLUGIN)
+    for name in [each for each in sys.modules if each.startswith("lerobot_robot_compliant_arm")]:
+        monkeypatch.delitem(sys.modules, name)

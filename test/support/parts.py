@@ -1,0 +1,189 @@
+"""The two parts of the tests, their order, their limits, and the lines that count them at the end.
+
+This is a plug-in of pytest. Tests in test/system are the part `system`, all others are the part `pure`.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PARTS = ("pure", "system")
+SECOND_TRIES = 2  # so many tests may need a second try: more make the run red
+PURE_LIMIT, LONG_LIMIT = 120.0, 900.0  # s that a pure test may take
+END_LIMIT = 60.0  # s that pytest may take to end
+SUMMARY = "ROBOT_CONTROL_TEST_SUMMARY"  # an environment variable: the file that gets the counts
+OUTCOMES = ("passed", "failed", "skipped", "xfailed")
+
+# Whatever is begun last is waited for: so these files, which take longest, are begun first.
+LONGEST = (
+    "system/test_ethercat_node.py",
+    "nodes/test_controller_node.py",
+    "across/test_law_switching.py",
+    "cli/test_demo.py",
+    "nodes/test_mock_hardware.py",
+    "nodes/test_simulator_node.py",
+    "cli/test_doctor.py",
+    "nodes/test_controller_laws.py",
+    "experiments/test_reproduce_position_domain.py",
+    "nodes/test_dashboard_node.py",
+)
+
+
+def is_system(path: Path, config: pytest.Config) -> bool:
+    """Whether a file has tests of the system; a program of theirs beside them, which pytest runs as well, has not."""
+    return path.is_relative_to(config.rootpath / "test" / "system") and path.name.startswith("test_")
+
+
+def part_of(test: str) -> str:
+    """Of a test's name: where it lies says it."""
+    return "system" if test.startswith("test/system/test_") else "pure"
+
+
+# --- which tests, in which order ---
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", choices=PARTS, help="only the tests of this part: those in test/system, or all others")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Spare the time to import what has no chosen test in it."""
+    part = config.getoption("part")
+    if collection_path.suffix != ".py":
+        return None
+    if part is not None and is_system(collection_path, config) != (part == "system"):
+        return True
+    chosen = config.getoption("markexpr").startswith("alone ")
+    return True if chosen and "mark.alone" not in collection_path.read_text(encoding="utf-8") else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    part = config.getoption("part")
+    others = [item for item in items if part is not None and is_system(item.path, config) != (part == "system")]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
+    items.sort(key=place)  # which leaves the random order of files that are equally long
+    for item in items:
+        if config.pluginmanager.hasplugin("timeout") and not is_system(item.path, config):
+            item.add_marker(pytest.mark.timeout(limit(item)), append=True)
+
+
+def place(item: pytest.Item) -> int:
+    name = "/".join(item.path.parts[-2:])
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
+# --- limits ---
+
+
+def limit(item: pytest.Item) -> float:
+    """What a pure test may take [s]."""
+    return LONG_LIMIT if item.get_closest_marker("long") else PURE_LIMIT
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """pytest-timeout ends what Python can interrupt. What hangs in a library ends the run, and shows its stacks."""
+    if is_system(item.path, item.config):
+        yield
+        return
+    faulthandler.dump_traceback_later(2.0 * limit(item), exit=True, file=item.config.stash[_stderr])
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Ctrl-C ends programs here, also where a script started the tests in the background: there a shell ignores it."""
+    config.stash[_stderr] = os.dup(2)  # while a test runs, its own output goes elsewhere
+    config.stash[_summary] = os.environ.pop(SUMMARY, "")  # it is not for a pytest that a test starts
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure() -> None:
+    """An end that doesn't come within a minute is an error, and every thread says where it stands.
+
+    Not so in a worker: when its own tests are done it waits for the other ones, however long they take.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        faulthandler.dump_traceback_later(END_LIMIT, exit=True, file=sys.__stderr__)
+
+
+# --- counts ---
+
+
+@dataclass
+class Count:
+    """How the tests of a part ended."""
+
+    part: str
+    outcomes: dict[str, str] = field(default_factory=dict)  # by test
+    first_tries: dict[str, str] = field(default_factory=dict)  # why the first one failed, by test
+    durations: dict[str, float] = field(default_factory=dict)  # s, with fixtures, by test
+
+    def add(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.outcomes[report.nodeid] = "failed"
+        elif report.skipped:
+            self.outcomes.setdefault(report.nodeid, "xfailed" if hasattr(report, "wasxfail") else "skipped")
+        elif report.when == "call":
+            self.outcomes.setdefault(report.nodeid, "passed")
+        self.durations[report.nodeid] = self.durations.get(report.nodeid, 0.0) + report.duration
+        if hasattr(report, "first_try"):
+            self.first_tries[report.nodeid] = report.first_try
+
+    def line(self) -> str:
+        """As in `system: 148 passed, 1 of them at the second try, 2 skipped`."""
+        outcomes = list(self.outcomes.values())
+        second = sum(self.outcomes.get(test) == "passed" for test in self.first_tries)
+        words = [f"{outcomes.count('passed')} passed"] + ([f"{second} of them at the second try"] if second else [])
+        words += [f"{outcomes.count(each)} {each}" for each in OUTCOMES[1:] if each in outcomes]
+        return f"{self.part}: {', '.join(words)}"
+
+    def trouble(self) -> str:
+        """Why the run is red although all may have passed."""
+        count = len(self.first_tries)
+        return f"{count} tests needed a second try: more than {SECOND_TRIES} are an error" * (count > SECOND_TRIES)
+
+
+_summary, _stderr = pytest.StashKey[str](), pytest.StashKey[int]()
+_counts = {part: Count(part) for part in PARTS}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _counts[part_of(report.nodeid)].add(report)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _counts["system"].trouble() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: Any) -> Iterator[None]:
+    yield
+    system = _counts["system"]
+    if system.first_tries:
+        terminalreporter.section("needed a second try")
+    for test, text in system.first_tries.items():
+        terminalreporter.write_line(f"{test}: {system.outcomes[test]} at the second try, the first one failed")
+        if system.outcomes[test] == "passed":  # else this stands among the failures
+            terminalreporter.write_line(text)
+    if summary := terminalreporter.config.stash[_summary]:
+        with open(summary, "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(vars(count)) + "\n" for count in _counts.values() if count.outcomes)
+    for count in _counts.values():
+        for line in filter(None, (count.outcomes and count.line(), count.trouble())):
+            terminalreporter.write_line(line)

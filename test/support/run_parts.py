@@ -1,0 +1,98 @@
+"""Run the tests part by part, and say in the last lines how each part ended.
+
+``python test/support/run_parts.py [--long] [--slowest] [ARGUMENTS OF PYTEST]`` runs what isn't marked as long, or what
+is. First come the pure tests, then those of the system; in each part first those that run side by side, then those
+marked `alone`. With --slowest the twenty slowest tests are printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from parts import PARTS, SUMMARY, Count
+
+# A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
+SIDE_BY_SIDE = ("--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
+NONE_CHOSEN = 5  # pytest's exit status where no test is chosen
+INTERRUPTED = 2
+SLOWEST = 20
+
+
+def run(part: str, alone: bool, long: bool, arguments: list[str], summary: Path) -> int:
+    """Run pytest on one half of a part; returns its exit status."""
+    chosen = f"{'alone' if alone else 'not alone'} and {'long' if long else 'not long'}"
+    command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *(() if alone else SIDE_BY_SIDE)]
+    print(f"--- {part}, {chosen} ---", flush=True)
+    with subprocess.Popen([*command, *arguments], env={**os.environ, SUMMARY: str(summary)}) as tests:
+        while True:
+            try:
+                status = tests.wait()
+                return 0 if status == NONE_CHOSEN else status
+            except KeyboardInterrupt:  # pytest has been told as well; it says how far it has come
+                continue
+
+
+def parts_in(arguments: list[str]) -> tuple[str, ...]:
+    """The parts that the paths among pytest's arguments can have tests of."""
+    values = zip(["", *arguments], arguments, strict=False)
+    words = [each.partition("::")[0] for option, each in values if option not in ("-k", "-m", "-n", "-o", "-p")]
+    paths = [Path(each).resolve() for each in words if not each.startswith("-") and Path(each).exists()]
+    system = Path(__file__).resolve().parents[1] / "system"
+    found = {"system": any(path.is_relative_to(system) or system.is_relative_to(path) for path in paths)}
+    found["pure"] = not all(path.is_relative_to(system) for path in paths)
+    return tuple(part for part in PARTS if found[part] or not paths)
+
+
+def counts(summary: Path) -> dict[str, Count]:
+    """Those of the parts, over all runs."""
+    found: dict[str, Count] = {}
+    for line in summary.read_text(encoding="utf-8").splitlines():
+        read = Count(**json.loads(line))
+        count = found.setdefault(read.part, Count(read.part))
+        count.outcomes.update(read.outcomes)
+        count.first_tries.update(read.first_tries)
+        count.durations.update(read.durations)
+    return found
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    long, slowest = "--long" in arguments, "--slowest" in arguments
+    arguments = [each for each in arguments if each not in ("--long", "--slowest")]
+    worst = 0
+    with tempfile.TemporaryDirectory() as folder:
+        summary = Path(folder) / "summary"
+        summary.touch()
+        for part, alone in [(part, alone) for part in parts_in(arguments) for alone in (False, True)]:
+            status = run(part, alone, long, arguments, summary)
+            worst = worst or status
+            if status == INTERRUPTED or status < 0 or (status and "-x" in arguments):
+                break
+        ended = counts(summary)
+    print("---")
+    if slowest:
+        durations = {test: time for count in ended.values() for test, time in count.durations.items()}
+        for test in sorted(durations, key=durations.__getitem__, reverse=True)[:SLOWEST]:
+            print(f"{durations[test]:7.2f} s  {test}")
+    for count in ended.values():
+        for test in count.first_tries:
+            print(f"{test}: {count.outcomes[test]} at the second try")
+        print(count.line())
+        if count.trouble():
+            print(count.trouble())
+            worst = worst or 1
+    if worst:
+        print(f"the tests have failed: exit status {worst}")
+    return worst if worst >= 0 else 128 - worst
+
+
+if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # where a script has started this in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(main())
