@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.nodes.common.entities import Entities
 from robot_control_ros.nodes.common.messages import to_stamp
-from robot_control_ros.nodes.common.running import COMMAND_QOS
+from robot_control_ros.nodes.common.qos import COMMAND_QOS
 from robot_control_ros.robot.configuration import RobotConfig
 
 BLOCK = 2.5  # s: the two nodes take turns, so that what disturbs the machine disturbs both

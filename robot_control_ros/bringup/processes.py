@@ -46,11 +46,15 @@ class Processes:
             if process.poll() is not None:
                 raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
 
-    def stop(self) -> None:
-        """End all: controllers first (last started), by SIGTERM, by SIGKILL after the grace."""
+    def begin_stop(self) -> None:
+        """Tell all to end, controllers first (last started); :meth:`stop` waits for them."""
         for process in reversed(self._running.values()):
             if process.poll() is None:
                 process.terminate()
+
+    def stop(self) -> None:
+        """End all: by SIGTERM, by SIGKILL after the grace."""
+        self.begin_stop()
         deadline = time.monotonic() + GRACE
         for process in self._running.values():
             try:

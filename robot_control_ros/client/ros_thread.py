@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import threading
@@ -14,11 +15,16 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from ..core.errors import HardwareFault
+from ..nodes.common.ending import DEAF, exits_within, leave
 from ..nodes.common.entities import Entities
+from ..nodes.common.hearing import ADVICE, Hearing
 from ..nodes.common.transport import leave_shared_memory
 
 _T = TypeVar("_T")
+DEAF_TEXT = f"this program hears nothing of the robot, not even itself: {ADVICE}. Start the program again"
 _numbers = itertools.count()
+DESTROYED_WITHIN = 10.0  # s after which the process is ended: it would wait for ever, see hearing.py
+_undestroyed: list[object] = []  # of threads that were deaf
 
 
 class RosThread:
@@ -50,18 +56,22 @@ class RosThread:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._thread = threading.Thread(target=self._spin, name="robot client", daemon=True)
+        self._hearing = Hearing.of(self.node)
 
     def start(self) -> None:
         """Begin to spin."""
         self._thread.start()
+        self._hearing.start(self._on_deaf)
 
     @property
     def runs(self) -> bool:
-        """Whether it spins; a forked process has no thread of its parent's."""
-        return self._thread.is_alive() and not self.closed
+        """Whether it spins and hears; a forked process has no thread of its parent's."""
+        return self._thread.is_alive() and not self.closed and not self._hearing.deaf
 
     def check(self) -> None:
         """Raise a HardwareFault where nothing comes in any more."""
+        if self._hearing.deaf:
+            raise HardwareFault(DEAF_TEXT)
         if not self.runs:
             raise HardwareFault("the client's thread has ended: a forked process needs a Robot of its own")
 
@@ -69,13 +79,15 @@ class RosThread:
         """Do something in the thread, where entities may come and go while it spins.
 
         Raises:
-            HardwareFault: the thread has ended; else what the action raises.
+            HardwareFault: the thread has ended, or hears nothing; else what the action raises.
         """
         done = threading.Event()
         results: list[_T] = []
         task = self._executor.create_task(lambda: results.append(action()))
         task.add_done_callback(lambda _: done.set())
         while not done.wait(0.1):
+            if self._hearing.deaf:
+                raise HardwareFault(DEAF_TEXT)
             if not self._thread.is_alive():
                 raise HardwareFault("the client has ended")
         task.result()  # raises what the action raised
@@ -86,12 +98,22 @@ class RosThread:
         if self.closed:
             return
         self.closed = True
-        if self._thread.is_alive() and threading.current_thread() is not self._thread:
-            self._thread.join()
-        self._executor.shutdown()
-        self.entities.close()
-        self.node.destroy_node()
-        self._context.try_shutdown()
+        self._hearing.stop()
+        if self._hearing.deaf:
+            _undestroyed.append(self)
+            return
+        with exits_within(DESTROYED_WITHIN, DEAF):
+            if self._thread.is_alive() and threading.current_thread() is not self._thread:
+                self._thread.join()
+            self._executor.shutdown()
+            self.entities.close()
+            self._hearing.close()
+            self.node.destroy_node()
+            self._context.try_shutdown()
+
+    def _on_deaf(self) -> None:
+        atexit.register(leave, DEAF)
+        self._on_error(HardwareFault(DEAF_TEXT))
 
     def _spin(self) -> None:
         try:

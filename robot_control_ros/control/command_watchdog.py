@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.timeout import Timeout
 from ..core.types import Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
@@ -18,36 +19,6 @@ from .safety import Safety
 STALE, STALE_PERIODS = 0.02, 3  # s, and periods, without a joint state after which the last one doesn't brake any more
 MAX_STEP = 0.02  # s since the last command, at most, for which the next one may change
 REST_SPEED, REST_TIME = 0.02, 0.2  # rad/s (m/s) below which the joints are at rest, and for how long [s]
-
-
-class Timeout:
-    """How long something has been silent, by each of some clocks, while this process was awake.
-
-    Between two polls at most half the limit counts. So a process that was stopped itself polls three times at least,
-    and first gets the messages that came meanwhile.
-
-    Args:
-        limit: [s].
-    """
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._since: tuple[float, ...] = ()
-        self._lasting: tuple[float, ...] = ()
-
-    def restart(self, *times: float) -> None:
-        """A message came, now being `times` [s] by the clocks."""
-        self._since, self._lasting = times, (0.0,) * len(times)
-
-    def poll(self, *times: float) -> float:
-        """The silence [s] by the clock by which it is shortest; a clock that goes back doesn't count."""
-        longest = 0.5 * self._limit
-        self._lasting = tuple(
-            lasting + min(max(time - since, 0.0), longest)
-            for lasting, since, time in zip(self._lasting, self._since, times, strict=True)
-        )
-        self._since = times
-        return min(self._lasting)
 
 
 class CommandWatchdog:
@@ -134,16 +105,19 @@ class CommandWatchdog:
         self.at_rest = now - self._moved_at >= REST_TIME
         return command
 
-    def poll(self, now: float, clock: float = 0.0) -> Command | None:
+    def poll(self, now: float, clock: float = 0.0, hears: bool = True) -> Command | None:
         """The command where nothing comes any more; None where none is due. To be called 50 times a second or more.
 
         `now` is the steady time [s], `clock` that of the simulation [s], unused where the robot isn't simulated.
+        `hears` says whether this process receives messages at all: one that is deaf takes no robot over.
         """
         self._clock = clock
         if self._last is None or self._state is None:
             return None
         silence = self._nothing.poll(*self._times(now, clock))
         if silence <= (self._stale if self.active else self._state_timeout):
+            return None
+        if not self.active and not hears:
             return None
         self.silence = silence
         return self._command(self._last, self._state, now, fresh=False)

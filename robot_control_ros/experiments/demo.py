@@ -74,8 +74,9 @@ def demo(
                 _watch(operator, spin, processes, operator.length if seconds is None else seconds, live)
         except KeyboardInterrupt:
             print("\nstopped")
-    if not browser and operator.samples:
-        _report(operator, _title(config.name, law, scene, imperfections), Path(output))
+        processes.begin_stop()  # the plot is drawn meanwhile
+        if not browser and operator.samples:
+            _report(operator, _title(config.name, law, scene, imperfections), Path(output))
     return 0
 
 

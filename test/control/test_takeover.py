@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from arms import planar_arm, random_arm
 
-from robot_control_ros.control.command_watchdog import MAX_STEP, REST_TIME, STALE, CommandWatchdog, Timeout
+from robot_control_ros.control.command_watchdog import MAX_STEP, REST_TIME, STALE, CommandWatchdog
+from robot_control_ros.core.timeout import Timeout
 from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.robot.profile import HardwareProfile
 
@@ -256,6 +257,17 @@ def test_without_joint_states_the_safe_output_comes_after_the_state_timeout_and_
         assert course.poll() is not None
     assert course.takeover.active
     assert course.sent[-1][1].values == pytest.approx(MODEL.at(Q).gravity)  # the last velocity would drive the arm
+
+
+def test_a_watchdog_that_hears_nothing_at_all_takes_no_robot_over():
+    course = armed()
+    begin = course.now
+    while course.now - begin < 10.0 * STATE_TIMEOUT:
+        course.now += LOOKS
+        assert course.takeover.poll(course.now, hears=False) is None
+    assert not course.takeover.active
+    assert course.takeover.poll(course.now, hears=True) is not None  # it hears again: it is the others that are silent
+    assert course.takeover.poll(course.now + LOOKS, hears=False) is not None  # nobody else brakes the robot it has
 
 
 def test_a_controller_that_sends_its_safe_output_while_no_joint_states_come_is_left_alone():

@@ -30,7 +30,9 @@ def chosen(**variables):
 
 @pytest.mark.usefixtures("_fast_dds")
 def test_nodes_choose_udp():
-    assert chosen() == {TRANSPORTS: "UDPv4"}
+    found = chosen()
+    assert found.pop(PROFILES).endswith("fastdds_network.xml")
+    assert found == {TRANSPORTS: "UDPv4"}
 
 
 @pytest.mark.usefixtures("_fast_dds")

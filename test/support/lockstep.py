@@ -30,7 +30,9 @@ from robot_control_ros.client import ros_backend, ros_thread
 from robot_control_ros.client.ros_thread import RosThread
 from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core.errors import RobotControlError
-from robot_control_ros.nodes.common import controller_manager
+from robot_control_ros.nodes.common import controller_manager, hearing
+from robot_control_ros.nodes.common.ending import DEAF
+from robot_control_ros.nodes.watchdog import node as watchdog_node
 
 SEVERITIES = {10: "DEBUG", 20: "INFO", 30: "WARN", 40: "ERROR", 50: "FATAL"}
 LAST_POLL = 20_000_000  # ns between two looks whether a node that got a signal is finished
@@ -225,6 +227,15 @@ class NodeProcess:
             self._vanish(1)
             return
         self._executor.add_node(self.node)
+        if hasattr(self.node, "hearing"):
+            self.node.hearing.start(self._end_deaf)
+
+    def _end_deaf(self) -> None:
+        node, self.node = self.node, None
+        if hasattr(node, "leave"):
+            node.leave()
+        self._executor.remove_node(node)
+        self._vanish(DEAF)
 
     def _end_when_finished(self) -> None:
         if self.returncode is not None:
@@ -357,6 +368,8 @@ class LockstepRos(Ros):
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
         self._patch.setattr("rclpy.utilities.g_default_context", self.context)
+        for module in (hearing, watchdog_node):
+            self._patch.setattr(module, "Periodic", SteppedPeriodic)
         self._patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
         self._patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, self.graph))
         self._patch.setattr(ros_thread, "leave_shared_memory", lambda: None)

@@ -14,8 +14,9 @@ from std_srvs.srv import Trigger
 
 from ...core.errors import RobotControlError
 from ...core.gains import ParameterSet
+from .qos import COMMAND_QOS, INPUT_QOS
 from .ros_params import TunedParameters
-from .running import COMMAND_QOS, INPUT_QOS, steady_clock
+from .running import steady_clock
 
 # The default callbacks for QoS events cost the executor a waitable each, in every cycle. Best-effort volatile
 # subscriptions and reliable publishers have nothing to complain of.

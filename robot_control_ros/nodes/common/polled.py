@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
-from .running import STATE_QOS
+from .qos import STATE_QOS
 
 
 class PolledSubscriptions:
-    """Subscriptions on a node of their own, hidden and spun by nobody."""
+    """Subscriptions on a node of their own, hidden and spun by nobody.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        node: The node that they belong to.
+        purpose: Ends the hidden node's name.
+    """
+
+    def __init__(self, node: Node, purpose: str = "polled") -> None:
         self._named = node
         self._node = Node(
-            f"_{node.get_name()}_polled",
+            f"_{node.get_name()}_{purpose}",
             context=node.context,
             namespace=node.get_namespace(),
             use_global_arguments=False,
             start_parameter_services=False,
             enable_rosout=False,
+            parameter_overrides=[Parameter("start_type_description_service", value=False)],  # nobody asks this node
         )
 
     def add(self, kind: type, topic: str) -> Callable[[], list[bytes]]:
@@ -36,6 +44,13 @@ class PolledSubscriptions:
             return [each[0] for each in taken if each is not None]
 
         return take
+
+    def publisher(self, kind: type, topic: str) -> Callable[[], None]:
+        """A best-effort publisher; returns the function that publishes an empty message."""
+        name, message = self._named.resolve_topic_name(topic), kind()
+        quiet = PublisherEventCallbacks(use_default_callbacks=False)
+        made: Any = self._node.create_publisher(kind, name, STATE_QOS, event_callbacks=quiet)
+        return lambda: made.publish(message)
 
     def close(self) -> None:
         """Unsubscribe."""

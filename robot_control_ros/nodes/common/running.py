@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,28 +17,30 @@ from typing import Any
 import rclpy
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from ...core.errors import RobotControlError
+from ...core.errors import HardwareFault, RobotControlError
+from .ending import DEAF, exit_after, exits_within, leave, signal_bound
+from .hearing import ADVICE, Hearing, say_deaf
+from .periodic import Periodic
 from .transport import leave_shared_memory
 
 PRIORITY = 20  # of SCHED_FIFO, where permitted: behind the kernel's interrupts (50), drivers and bus masters
 PRIORITY_TEXT = "SCHED_FIFO priority to request, 1 to 99; 0 for none, -1 for {priority} where that is permitted."
 _POLL = 0.2  # s; the events executor sees a signal at the next event or after this time
 _LAST_POLL = 0.02  # s between two looks whether a node that got a signal is finished
-
-# Deep enough that a node that was held up for 10 ms at 500 Hz still answers every joint state, the newest last.
-STATE_QOS = QoSProfile(depth=5, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
-INPUT_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
-COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
-ACKNOWLEDGED_WITHIN = Duration(seconds=0.5)  # of a node's last message, which leaves the robot safe
-LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_BEAT = 0.2  # s between two signs that Python runs
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OBEYED_WITHIN = 1.2  # s from a signal to the end of what the main thread does meanwhile
+LEFT_WITHIN = 0.4  # s in which a deaf process leaves its robot safe
+CLOSED_WITHIN = 1.1  # s, of a node's close()
+DESTROYED_WITHIN = 0.5  # s in which its publishers and the like are taken back
+ENDED_WITHIN = 1.0  # s, of the interpreter: libraries clear up after themselves
+_undestroyed: list[Any] = []  # of a deaf process: to destroy it would take for ever
 
 
 def steady_clock() -> Clock:
@@ -75,25 +80,81 @@ def take_priority(node: Node, priority: int, permitted: int = PRIORITY) -> None:
             node.get_logger().warning(f"realtime_priority = {priority} isn't permitted ({error}); running without it")
 
 
-def _init(on_signal: Callable[[int, object], None]) -> None:
-    leave_shared_memory()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)
+class _Process:
+    """What ends this process: a signal, a middleware that has failed, or both.
 
+    Args:
+        on_signal: Is called in the main thread at each SIGINT and SIGTERM.
+        on_late: Is called in another thread where the main thread has not called :meth:`obey` for long after a signal.
 
-@contextmanager
-def _executing(node: Any) -> Iterator[Executor]:
-    executor = make_executor()
-    executor.add_node(node)
-    try:
-        yield executor
-    finally:
-        executor.remove_node(node)
-        node.destroy_node()
-        rclpy.try_shutdown()
-        for number in (signal.SIGINT, signal.SIGTERM):  # a second one would end the interpreter while it clears up
+    Attributes:
+        hearing: Whether it hears; None until :meth:`listen`.
+    """
+
+    def __init__(self, on_signal: Callable[[], object], on_late: Callable[[], object] = lambda: None) -> None:
+        self.hearing: Hearing | None = None
+        self._on_signal, self._on_late = on_signal, on_late
+        self._signalled = math.inf  # steady time [s] of a signal that the main thread has still to obey
+        leave_shared_memory()
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        for number in _SIGNALS:
+            signal.signal(number, self._handle)
+        signal_bound().begin()
+        self._alive = Periodic(self._beat, "alive")
+        self._alive.start()
+
+    @property
+    def deaf(self) -> bool:
+        """Whether nothing reaches this process any more."""
+        return self.hearing is not None and self.hearing.deaf
+
+    def listen(self, node: Any, on_deaf: Callable[[], object]) -> None:
+        """Judge from now on whether the process hears; a node may bring its own judgement."""
+        self.hearing = getattr(node, "hearing", None) or Hearing.of(node)
+        name = node.get_name()
+
+        def say() -> None:
+            say_deaf(name)
+            on_deaf()
+
+        self.hearing.start(say)
+
+    def obey(self) -> None:
+        """The main thread does what a signal asks for."""
+        self._signalled = math.inf
+
+    def stop(self) -> None:
+        """Judge no more; a second signal would end the interpreter while it clears up."""
+        if self.hearing is not None:
+            self.hearing.stop()
+        for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+
+    def destroy(self, executor: Executor, node: Any, status: int) -> None:
+        """Take back what the node has made, so that others know at once that it has gone.
+
+        Others would count it among the living for 20 s else. It ends with the status where that takes long: the
+        middleware may fail at this moment, too.
+        """
+        sys.stdout.flush()
+        with exits_within(DESTROYED_WITHIN, status):
+            if self.hearing is not None:
+                self.hearing.close()
+            executor.remove_node(node)
+            node.destroy_node()
+            rclpy.try_shutdown()
+        signal_bound().end()
+        self._alive.stop()
+
+    def _handle(self, number: int, frame: object) -> None:
+        self._signalled = min(self._signalled, time.monotonic())
+        self._on_signal()
+
+    def _beat(self) -> float:
+        signal_bound().alive()
+        if time.monotonic() - self._signalled > OBEYED_WITHIN:
+            self._on_late()
+        return _BEAT
 
 
 @contextmanager
@@ -101,44 +162,68 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
     """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
 
     SIGINT and SIGTERM become KeyboardInterrupt, one each, out of the function that spins: an exception that a signal
-    throws into another call of rclpy comes out of it as another error, or leaves it half done.
+    throws into another call of rclpy comes out of it as another error, or leaves it half done. Where the process is
+    deaf, that function raises HardwareFault, and the process ends with :data:`DEAF` where its last handler is called.
     """
     interrupted = False
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt() -> None:
         nonlocal interrupted
         interrupted = True
 
-    _init(interrupt)
+    process = _Process(interrupt)
     node = make_node()
-    with _executing(node) as executor:
+    executor = make_executor()
+    executor.add_node(node)
+    process.listen(node, lambda: atexit.register(leave, DEAF))
 
-        def spin(seconds: float) -> None:
-            nonlocal interrupted
-            end = time.monotonic() + seconds
-            while (left := end - time.monotonic()) > 0.0 and not interrupted:
-                executor.spin_until_future_complete(Future(), timeout_sec=min(left, _POLL))
-            if interrupted:
-                interrupted = False  # who clears up spins on
-                raise KeyboardInterrupt
+    def spin(seconds: float) -> None:
+        nonlocal interrupted
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0 and not interrupted and not process.deaf:
+            executor.spin_until_future_complete(Future(), timeout_sec=min(left, _POLL))
+        if interrupted:
+            interrupted = False  # who clears up spins on
+            raise KeyboardInterrupt
+        if process.deaf:
+            raise HardwareFault(ADVICE)
 
+    try:
         yield node, spin
+    finally:
+        process.stop()
+        if process.deaf:
+            _undestroyed.extend((executor, node))
+        else:
+            process.destroy(executor, node, DEAF)
+            atexit.register(exit_after, ENDED_WITHIN, DEAF)
 
 
 def run(make_node: Callable[[], Any]) -> None:
     """Run a node until SIGINT or SIGTERM, however often they come; then its close() leaves the robot safe.
 
     The signal only ends the spinning, and not before unfinished(), where the node has it, is False; the context stays
-    valid until close() has returned. A node that can't be made says why, and the exit status is 1.
+    valid until close() has returned. A node that can't be made says why, and the exit status is 1. Where the process is
+    deaf, the node's leave(), where it has one, sends what leaves the robot safe, and the exit status is :data:`DEAF`.
     """
     stop: Future = Future()
 
-    def on_signal(number: int, frame: object) -> None:
+    def on_signal() -> None:
         if not stop.done():
-            stop.set_result(number)
+            stop.set_result(None)
 
+    def on_late() -> None:  # the node is still being made, or has more to do than time for it
+        _leave_safe(node)
+        leave(0)
+
+    def on_deaf() -> None:
+        on_signal()
+        with exits_within(LEFT_WITHIN, DEAF):
+            threading.Event().wait()  # the main thread leaves meanwhile
+
+    node: Any = None
     try:
-        _init(on_signal)
+        process = _Process(on_signal, on_late)
     except RuntimeError as error:  # a parameter file that can't be read
         sys.exit(f"not started: {error}")
     try:
@@ -146,13 +231,29 @@ def run(make_node: Callable[[], Any]) -> None:
     except (RobotControlError, ParameterException) as error:
         rclpy.try_shutdown()
         sys.exit(f"not started: {error}")
-    with _executing(node) as executor:
-        try:
-            while rclpy.ok() and not stop.done() and not getattr(node, "failed", False):
-                executor.spin_until_future_complete(stop, timeout_sec=_POLL)
-            while hasattr(node, "unfinished") and node.unfinished():
-                executor.spin_until_future_complete(Future(), timeout_sec=_LAST_POLL)
-        finally:
+    executor = make_executor()
+    executor.add_node(node)
+    process.listen(node, on_deaf)
+    try:
+        while rclpy.ok() and not stop.done() and not getattr(node, "failed", False):
+            executor.spin_until_future_complete(stop, timeout_sec=_POLL)
+        process.obey()
+        while hasattr(node, "unfinished") and node.unfinished() and not process.deaf:
+            executor.spin_once(timeout_sec=_LAST_POLL)  # one event: it is asked again after each
+    finally:
+        process.obey()
+        if process.deaf:
+            _leave_safe(node)
+            leave(DEAF)
+        status = 1 if getattr(node, "failed", False) or sys.exc_info()[0] else 0
+        with exits_within(CLOSED_WITHIN, status):
             node.close()
-    if getattr(node, "failed", False):
-        sys.exit(1)
+        process.stop()
+        process.destroy(executor, node, status)
+    leave(status)
+
+
+def _leave_safe(node: Any) -> None:
+    """Send what leaves the robot safe, where the node has a leave()."""
+    with suppress(Exception):
+        getattr(node, "leave", lambda: None)()

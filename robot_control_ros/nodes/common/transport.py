@@ -27,13 +27,16 @@ def leave_shared_memory(variables: MutableMapping[str, str] = os.environ) -> Non
     """Choose UDP for this process, where nobody has chosen otherwise; to be called before rclpy.init().
 
     With the range LOCALHOST, rmw_fastrtps adds shared memory whatever is chosen. So a profile of ours keeps to this
-    machine instead. A user's own profiles stay.
+    machine instead. Both profiles let a node's message to itself take the way of all others: see hearing.py. A user's
+    own profiles stay.
     """
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return
     profiles = profiles_variable(variables)
     if variables.setdefault(_TRANSPORTS, "UDPv4") != "UDPv4" or profiles in variables:
         return
-    if variables.get(_RANGE) == "LOCALHOST":
+    this_machine = variables.get(_RANGE) == "LOCALHOST"
+    if this_machine:
         variables[_RANGE] = "SYSTEM_DEFAULT"
-        variables[profiles] = str(share_directory() / "config" / "fastdds.xml")
+    name = "fastdds.xml" if this_machine else "fastdds_network.xml"
+    variables[profiles] = str(share_directory() / "config" / name)

@@ -13,7 +13,7 @@ from ...core.types import CommandMode
 from ...robot.profile import HardwareProfile
 from ..common.controller_manager import manager_services
 from ..common.entities import Entities
-from ..common.running import LATCHED_QOS
+from ..common.qos import LATCHED_QOS
 
 PERIOD = 0.5  # s between two questions to the controller manager
 

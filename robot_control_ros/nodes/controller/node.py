@@ -23,8 +23,9 @@ from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
+from ..common.qos import LATCHED_QOS
 from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
-from ..common.running import LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
+from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
 
@@ -141,6 +142,11 @@ class ControllerNode(LifecycleNode):
         """Leave the robot safe."""
         if self._runtime is not None:
             self._runtime.deactivate()
+
+    def leave(self) -> None:
+        """Leave the robot safe where nothing is heard any more, so that nothing can be waited for."""
+        if self._runtime is not None:
+            self._runtime.leave()
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value

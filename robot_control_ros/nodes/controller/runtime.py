@@ -16,8 +16,8 @@ from ...core.errors import ConfigError, RobotControlError
 from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
+from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.ros_params import TunedParameters
-from ..common.running import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
@@ -135,12 +135,17 @@ class ControllerRuntime:
         """Send the safe output, see that it arrives, and stop answering."""
         if self.active:
             self._goals.abort("the controller was deactivated")
+            self.leave()
+            self._commands.wait(ACKNOWLEDGED_WITHIN)
+        self._answers.fault(INACTIVE)
+
+    def leave(self) -> None:
+        """Send the safe output, and stop answering."""
+        if self.active:
             for _ in range(SHUTDOWN_COMMANDS):  # best-effort readers may miss one
                 self._send_safe()
                 time.sleep(SHUTDOWN_GAP)
-            self._commands.wait(ACKNOWLEDGED_WITHIN)
         self.active = False
-        self._answers.fault(INACTIVE)
 
     def check_system(self, forward_follows: bool = False) -> list[str]:
         """See that the system offers what the law needs; returns warnings, none of a forward controller that follows.

@@ -20,7 +20,7 @@ from ..common.controller_client import ControllerClient
 from ..common.entities import Entities
 from ..common.gripper_commands import RosGripper
 from ..common.messages import fill_pose, fill_twist, fill_vector, fill_wrench
-from ..common.running import LATCHED_QOS
+from ..common.qos import LATCHED_QOS
 from .robot_topics import RobotTopics
 
 SERVICES = (

@@ -25,7 +25,7 @@ from ..common.controller_client import ControllerClient
 from ..common.entities import Entities, in_namespace
 from ..common.messages import JointStateReader, read_blocks, read_pose, vector
 from ..common.polled import PolledSubscriptions
-from ..common.running import LATCHED_QOS
+from ..common.qos import LATCHED_QOS
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute

@@ -26,7 +26,8 @@ from ...sensing.wrench import WrenchPipeline
 from ..common.entities import in_namespace
 from ..common.findings import Finding, Level, error, errors, ok, warning
 from ..common.messages import JointStateReader, seconds, vector
-from ..common.running import LATCHED_QOS, spinning
+from ..common.qos import LATCHED_QOS
+from ..common.running import spinning
 from ..common.system_check import WATCHDOG, check_controllers, check_system, how_to_start
 from . import examination
 from .examination import Samples

@@ -13,7 +13,7 @@ from ...core.errors import ConfigError, refused
 from ...core.output_paths import state_folder
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from ..common.running import LATCHED_QOS
+from ..common.qos import LATCHED_QOS
 from .identification_process import IdentificationProcess
 
 PERIOD = 0.1  # s between two looks for a step

@@ -16,7 +16,7 @@ from ...simulation.imperfect.imperfect_plant import ImperfectPlant
 from ...simulation.mujoco_plant import MujocoPlant
 from ..common.entities import Entities
 from ..common.messages import fill_joint_state, fill_wrench, read_joint_command, vector
-from ..common.running import LATCHED_QOS
+from ..common.qos import LATCHED_QOS
 from .gripper_controller import GripperController
 from .scene_topics import SceneTopics
 

@@ -13,7 +13,7 @@ from ...core.spatial import wrench_at
 from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import fill_pose, fill_wrench, read_pose
-from ..common.running import ACKNOWLEDGED_WITHIN
+from ..common.qos import ACKNOWLEDGED_WITHIN
 from .coupling import ArmCoupling
 from .hand_input import HeldButton
 

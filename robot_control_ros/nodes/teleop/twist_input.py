@@ -11,7 +11,7 @@ from sensor_msgs.msg import Joy
 from ...core.types import Array
 from ..common.entities import Entities
 from ..common.messages import fill_twist, vector
-from ..common.running import ACKNOWLEDGED_WITHIN
+from ..common.qos import ACKNOWLEDGED_WITHIN
 from .hand_input import Device, HeldButton, scale_deflection
 
 

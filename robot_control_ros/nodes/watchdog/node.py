@@ -5,7 +5,6 @@ A process of its own, which never contradicts a controller that lives. Topics an
 
 from __future__ import annotations
 
-import threading
 import time
 
 import numpy as np
@@ -15,16 +14,20 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
-from ...control.command_watchdog import CommandWatchdog, Timeout
+from ...control.command_watchdog import CommandWatchdog
 from ...core.errors import ConfigError
+from ...core.timeout import Timeout
 from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
 from ..common.entities import Entities, full_name
+from ..common.hearing import Hearing
 from ..common.messages import JointStateReader, numbers
+from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
+from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS
 from ..common.ros_params import PREFIX_TEXT, declare
-from ..common.running import ACKNOWLEDGED_WITHIN, LATCHED_QOS, PRIORITY, PRIORITY_TEXT, run, take_priority
+from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.wire import WireReader
 from .fallback import Fallback
 
@@ -32,8 +35,10 @@ LABEL = "watchdog"  # of the dimension of its commands; forward command controll
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
 SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
-MAX_END = 2.0  # s from the signal by the robot's clock, at most, in which a robot that was taken over comes to rest
+MAX_END = 1.7  # s from the signal by the robot's clock, at most, in which a robot that was taken over comes to rest
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
+HEARING_PERIOD = 0.02  # s between two messages to itself, at most
+DOUBT = 0.5  # of state_timeout: where nobody sends, and none of its own came back for so long, it may be deaf
 GONE = {False: 0.3, True: 1.0}  # s without joint states, real and simulated, after which it waits for no arm at the end
 
 COASTING = 0.3  # s, at most, that a robot without torque waits for the fallback controller to brake it
@@ -56,15 +61,16 @@ class WatchdogNode(Node):
     """Commands and joint states in, commands out where nobody else gives them; see the module.
 
     Attributes:
-        failed: it can't watch any more; the process then ends with exit status 1.
+        hearing: whether it hears at all; what a deaf watchdog takes for silence is none.
     """
 
     def __init__(self) -> None:
         super().__init__("watchdog")
-        self.failed = False
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         robot = load_robot(chosen["robot"], chosen["profile"], chosen["prefix"]).at_rate(chosen["rate"])
         self._simulated = bool(self.get_parameter("use_sim_time").value)
+        self._doubt = DOUBT * chosen["state_timeout"]
+        self.hearing = Hearing.of(self, min(HEARING_PERIOD, 0.4 * self._doubt))
         self._takeover = CommandWatchdog(
             robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
@@ -84,9 +90,14 @@ class WatchdogNode(Node):
         self._fallback = Fallback(self._entities, robot)
         self._make_entities()
         take_priority(self, chosen["realtime_priority"], _PRIORITY)
-        self._stop, self._thread = threading.Event(), threading.Thread(target=self._watch)
-        self._thread.start()
+        self._watching = Periodic(self._watch, "watching")
+        self._watching.start()
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
+
+    @property
+    def failed(self) -> bool:
+        """Whether it can't watch any more; the process then ends with exit status 1."""
+        return self._watching.failed
 
     def unfinished(self) -> bool:
         """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
@@ -102,9 +113,19 @@ class WatchdogNode(Node):
 
     def close(self) -> None:
         """Leave the robot with a command that doesn't brake any more, and take the topics back."""
-        self._stop.set()
-        self._thread.join()
+        command = self.leave()
+        if command is not None:
+            self._commands[command.mode].wait_for_all_acked(ACKNOWLEDGED_WITHIN)
         self._entities.close()
+
+    def leave(self) -> Command | None:
+        """Watch no more; returns the command that doesn't brake any more, which an arm that still moves was sent."""
+        self._watching.stop()
+        command = self._takeover.final_command()
+        if command is not None:
+            self._publish(command)
+            self.get_logger().warning("the watchdog ends while the arm still moves")
+        return command
 
     def _make_entities(self) -> None:
         entities, profile = self._entities, self._robot.profile
@@ -124,15 +145,12 @@ class WatchdogNode(Node):
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
         entities.timer(1.0, self._publish_diagnostics)
 
-    def _watch(self) -> None:
-        """The thread: whatever the executor is busy with doesn't hold it up, and a sleep costs a third of a timer."""
-        try:
-            missing = False
-            while not self._stop.wait(ACT_PERIOD if missing else WATCH_PERIOD):
-                missing = self._poll()
-            self._leave()
-        finally:
-            self.failed = not self._stop.is_set()
+    def _watch(self) -> float:
+        """Look once; returns the time until the next look [s].
+
+        A thread calls it: whatever the executor is busy with doesn't hold it up, and a sleep costs a third of a timer.
+        """
+        return ACT_PERIOD if self._poll() else WATCH_PERIOD
 
     def _poll(self) -> bool:
         """Hear and act; returns whether commands are missing.
@@ -152,7 +170,8 @@ class WatchdogNode(Node):
             self._send(takeover.on_state(state, now), "command", now)
         self._without_states = self._missing_states.poll(now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
-        self._send(takeover.poll(now, clock), "joint state and no command", now)
+        hears = self.hearing.proven(now, self._doubt)
+        self._send(takeover.poll(now, clock, hears), "joint state and no command", now)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting, self._handed_over = False, True
@@ -213,13 +232,6 @@ class WatchdogNode(Node):
     def _publish(self, command: Command) -> None:
         self._command.data = numbers(command.values)
         self._commands[command.mode].publish(self._command)
-
-    def _leave(self) -> None:
-        command = self._takeover.final_command()
-        if command is not None:
-            self._publish(command)
-            self._commands[command.mode].wait_for_all_acked(ACKNOWLEDGED_WITHIN)
-            self.get_logger().warning("the watchdog ends while the arm still moves")
 
     def _publish_diagnostics(self) -> None:
         level, text = self._judge()

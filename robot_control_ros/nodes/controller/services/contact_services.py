@@ -13,7 +13,7 @@ from ....sensing.contact_detector import DetectedContact
 from ....sensing.contact_thresholds import LONGEST, SHORTEST
 from ...common.contact_values import fill_contact
 from ...common.entities import Entities
-from ...common.running import LATCHED_QOS
+from ...common.qos import LATCHED_QOS
 
 SHOWN = 2.0  # s after a contact, in which /diagnostics tells it
 FREE = "no contact"

@@ -1,0 +1,110 @@
+"""Whether a process hears: what came back of its own messages, and when."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from robot_control_ros.nodes.common.hearing import LIMIT, PERIOD, Hearing
+from robot_control_ros.nodes.common.periodic import Periodic
+
+
+class Echo:
+    """Plays the middleware: gives back what was sent, while it works."""
+
+    def __init__(self):
+        self.works, self.waiting = True, []
+
+    def send(self):
+        if self.works:
+            self.waiting.append("own")
+
+    def receive(self):
+        came, self.waiting = self.waiting, []
+        return came
+
+
+@pytest.fixture
+def echo():
+    return Echo()
+
+
+@pytest.fixture
+def hearing(echo):
+    return Hearing(echo.send, echo.receive)
+
+
+def look_until(hearing, end, begin=0.0, period=PERIOD):
+    """Look from `begin` on; returns the times at which it was deaf."""
+    times = [begin + period * number for number in range(round((end - begin) / period) + 1)]
+    return [time for time in times if hearing.look(time)]
+
+
+def test_a_process_that_hears_its_own_messages_is_not_deaf(hearing):
+    assert look_until(hearing, 100.0) == []
+
+
+def test_a_process_that_hears_none_for_the_limit_is_deaf_for_ever(hearing, echo):
+    look_until(hearing, 1.0)
+    echo.works = False
+    deaf = look_until(hearing, 3.0, 1.1)
+    assert 1.0 + LIMIT < deaf[0] < 1.1 + LIMIT + 2.0 * PERIOD
+    echo.works = True
+    assert hearing.look(3.1)
+    assert hearing.look(3.2)
+
+
+def test_a_process_that_never_heard_one_is_deaf_after_the_limit(hearing, echo):
+    echo.works = False
+    assert LIMIT < look_until(hearing, 2.0)[0] < LIMIT + 2.0 * PERIOD
+
+
+@pytest.mark.parametrize("came_meanwhile", [True, False])
+def test_a_process_that_stood_still_is_not_deaf(hearing, echo, came_meanwhile):
+    look_until(hearing, 1.0)
+    if not came_meanwhile:
+        echo.waiting.clear()
+    assert not hearing.look(100.0)
+    assert look_until(hearing, 110.0, 100.1) == []
+
+
+def test_one_look_that_comes_late_is_not_enough_to_be_deaf(hearing, echo):
+    look_until(hearing, 1.0)
+    echo.works = False
+    looks = [hearing.look(time) for time in (10.0, 20.0, 30.0, 40.0)]
+    assert looks[0] is False  # what was sent before has come back
+    assert looks[1:].index(True) == 2
+
+
+def test_hearing_is_proven_for_a_while_by_what_came_back(hearing, echo):
+    assert not hearing.proven(0.0, within=0.1)
+    look_until(hearing, 1.0)
+    assert hearing.proven(1.05, within=0.1)
+    assert not hearing.proven(1.15, within=0.1)
+    echo.works = False
+    look_until(hearing, 3.0, 1.1)
+    assert not hearing.proven(3.0, within=100.0)
+
+
+def test_a_periodic_function_is_called_until_it_is_stopped():
+    calls = []
+    periodic = Periodic(lambda: calls.append(1) or 0.0, "counting")
+    periodic.start()
+    while len(calls) < 10:
+        pass
+    periodic.stop()
+    count = len(calls)
+    assert not periodic.failed
+    assert len(calls) == count
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_periodic_function_that_raises_is_known_to_have_failed():
+    def fail():
+        raise ValueError("wrong")
+
+    periodic = Periodic(fail, "failing")
+    periodic.start()
+    while not periodic.failed:
+        pass
+    periodic.stop()
+    assert periodic.failed
