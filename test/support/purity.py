@@ -1,17 +1,19 @@
 """Pure tests start no thread and no process, and speak no DDS: whoever does fails, and belongs to test/system.
 
-This is a plug-in of pytest. A short computation in one process that the test waits for may have the mark `starts`, with
+This is a plug-in of pytest. What a test only waits for, whatever time it takes, may have the mark `starts`, with
 the reason: the compiler of a shell's completion, say. It must not depend on time.
 """
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing.process
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -25,7 +27,9 @@ class NotPure(AssertionError):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "starts(reason): a pure test that waits for one process, whatever time it takes")
+    config.addinivalue_line("markers", "starts(reason): a pure test that waits for a process or thread, whatever time it takes")
+    with suppress(ImportError):
+        importlib.import_module("mujoco")  # which asks the linker for libraries, in a process
     _guard(threading.Thread, "start", "starts a thread")
     _guard(subprocess.Popen, "__init__", "starts a process")
     _guard(multiprocessing.process.BaseProcess, "start", "starts a process")
