@@ -3,15 +3,14 @@
 ``-rP`` shows what was measured.
 """
 
-import os
 import signal
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import graph
 import numpy as np
 import pytest
 
@@ -81,19 +80,21 @@ class System:
     def _listen(self, mode):
         def keep(message, info):
             by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
-            heard = Heard(info["source_timestamp"] * 1e-9, mode, by_watchdog, np.array(message.data))
+            heard = Heard((info["source_timestamp"] - graph.EPOCH) * 1e-9, mode, by_watchdog, np.array(message.data))
             self.commands.append(heard)
 
         topic = f"/forward_{mode}_controller/commands"
         self._subscribe(Float64MultiArray, topic, keep)
 
     def _subscribe(self, kind, topic, keep):
-        self.ros.node.create_subscription(kind, topic, lambda message, info: keep(message, info), QoSProfile(depth=1000))
+        self.ros.node.create_subscription(
+            kind, topic, lambda message, info: keep(message, info), QoSProfile(depth=1000)
+        )
 
     def _keep_state(self, message, info):
         self.states.messages.append(message)
         fastest = np.abs(message.velocity).max()
-        self.stamps.append((info["source_timestamp"] * 1e-9, seconds(message.header.stamp), fastest))
+        self.stamps.append(((info["source_timestamp"] - graph.EPOCH) * 1e-9, seconds(message.header.stamp), fastest))
 
     def stamp_at(self, time):
         """The stamp of the last joint state before that time."""

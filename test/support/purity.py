@@ -27,7 +27,9 @@ class NotPure(AssertionError):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "starts(reason): a pure test that waits for a process or thread, whatever time it takes")
+    config.addinivalue_line(
+        "markers", "starts(reason): a pure test that waits for a process or thread, whatever time it takes"
+    )
     with suppress(ImportError):
         importlib.import_module("mujoco")  # which asks the linker for libraries, in a process
     _guard(threading.Thread, "start", "starts a thread")
