@@ -43,15 +43,6 @@ def ros(tmp_path):
 
 
 @pytest.fixture
-def processes(tmp_path):
-    """A ROS domain that only the test has, for nodes in processes of their own."""
-    from ros_support import Ros
-
-    with Ros(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
 def link():
     """A robot that only the test knows, for its page."""
     from dashboard_support import FakeLink

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +14,8 @@ from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.common.findings import Level
 from robot_control_ros.nodes.common.system_check import check_controllers
 from robot_control_ros.robot.configuration import load_robot
+
+WARN = 30  # rclpy's severity
 
 pytestmark = pytest.mark.ros
 
@@ -167,22 +168,14 @@ HERE = {"autostart": False, "realtime_priority": 0}  # in this process, which is
 @pytest.mark.parametrize("launched", [True, False])
 def test_a_start_by_our_launch_file_has_no_warning_and_one_by_hand_has(ros, states, launched, monkeypatch):
     """The parameters that the launch file gives, without the topics of a system."""
-    import rclpy
     from rclpy.lifecycle import TransitionCallbackReturn
-
-    from robot_control_ros.nodes.controller.node import ControllerNode
 
     monkeypatch.setattr("robot_control_ros.nodes.controller.runtime.check_system", lambda *given: [])
     spec = SETUPS["mock"].make().node("controller")
     by_hand = {name: value for name, value in spec.parameters.items() if name != "forward_follows"}
-    given = replace(spec, parameters={**(spec.parameters if launched else by_hand), **HERE})
-    rclpy.init(args=given.ros_arguments())
-    try:
-        node, warnings = ControllerNode(), []
-        monkeypatch.setattr(node.get_logger(), "warning", warnings.append)
-        assert node.trigger_configure() is node.trigger_activate() is TransitionCallbackReturn.SUCCESS
-        node.close()
-        node.destroy_node()
-    finally:
-        rclpy.try_shutdown()
+    parameters = {**(spec.parameters if launched else by_hand), **HERE}
+    files, remappings = spec.parameter_files, spec.remappings
+    node = ros.start("controller", parameters, parameter_files=files, remappings=remappings).node
+    assert node.trigger_configure() is node.trigger_activate() is TransitionCallbackReturn.SUCCESS
+    warnings = [text for _, severity, text in ros.graph.lines if severity == WARN]
     assert len(warnings) == (not launched)

@@ -1,8 +1,6 @@
 """A gripper over DDS: commands by topic, the client, the shell; who is lost opens nothing."""
 
 import math
-import subprocess
-import sys
 from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
@@ -15,9 +13,8 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 from lockstep import LockstepRos
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import SetBool
 
-from robot_control_ros import ConfigError, Robot
+from robot_control_ros import ConfigError
 from robot_control_ros.nodes.common.entities import Entities
 from robot_control_ros.nodes.common.gripper_commands import RosGripper
 from robot_control_ros.robot.configuration import load_robot
@@ -149,59 +146,3 @@ def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controlle
     run(50)
     assert plant.gripper.joint_state[0] == pytest.approx(stopped, abs=0.02)
     assert action.callbacks["cancel_callback"](third) is server.CancelResponse.REJECT
-
-
-@pytest.mark.long
-def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens_nothing(tmp_path):
-    def run(*arguments, status=0):
-        command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
-        command += ["--lost-after", str(SLOW)]
-        done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
-        assert done.returncode == status, done.stderr
-        return done.stdout + done.stderr
-
-    with LockstepRos(tmp_path) as ros:
-        ros.start("simulator", {"robot": NAME, "scene": "pick", "pacing": "lockstep"})
-        remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
-        given = {"robot": NAME, "autostart": True, "use_sim_time": True}
-        controller = ros.start("controller", given, remappings=remappings)
-        states = ros.subscribe(JointState, "joint_states")
-        with Robot("ur5", timeout=SLOW, lost_after=SLOW) as robot:
-            below = robot.state.reference_pose
-            below[2, 3] = 0.148
-            robot.move_to(below, timeout=SLOW)
-            grip = robot.gripper.close(force=40.0, timeout=SLOW)
-            assert grip.holding
-            assert grip.force == pytest.approx(40.0, abs=1.0)
-            below[2, 3] = 0.25
-            robot.move_to(below, timeout=SLOW)
-            assert robot.gripper.state.holding
-        assert "40 N, holds something" in run()
-        controller.process.kill()
-        assert ros.call(SetBool, "/simulator/pause", data=True).success
-        for _ in range(150):  # 0.3 s, longer than the time-out of the arm's commands
-            assert ros.trigger("/simulator/step").success
-        ros.next(states, "a last step", lambda: ros.trigger("/simulator/step"))
-        assert GRIPPER.width(driven(states.last)) == pytest.approx(grip.width, abs=5e-4)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("arm", ["", "left"])
-def test_the_shell_opens_closes_and_moves_the_fingers(tmp_path, arm):
-    with LockstepRos(tmp_path) as ros:
-        given = {"robot": NAME, "prefix": f"{arm}_"} if arm else {"robot": NAME}
-        ros.start("simulator", {**given, "pacing": "lockstep"}, namespace=arm)
-        ros.start("controller", {**given, "autostart": True, "use_sim_time": True}, namespace=arm)
-
-        def run(*arguments, status=0):
-            command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]
-            command += ["--lost-after", str(SLOW), "--namespace", arm]
-            done = subprocess.run(command, env=ros.environment, capture_output=True, text=True, check=False)
-            assert done.returncode == status, done.stderr
-            return done.stdout + done.stderr
-
-        assert run("close").startswith("0.")
-        assert "at rest" in run("0.04", "--force", "30")
-        assert "85.0 mm" in run("open")
-        assert "width = 0.2 m: must be within [0, 0.085]" in run("0.2", status=2)
-        assert "must be open, close" in run("wide", status=2)

@@ -85,6 +85,7 @@ def test_hearing_is_proven_for_a_while_by_what_came_back(hearing, echo):
     assert not hearing.proven(3.0, within=100.0)
 
 
+@pytest.mark.starts("a thread that the test waits for")
 def test_a_periodic_function_is_called_until_it_is_stopped():
     calls = []
     periodic = Periodic(lambda: calls.append(1) or 0.0, "counting")
@@ -98,6 +99,7 @@ def test_a_periodic_function_is_called_until_it_is_stopped():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.starts("a thread that the test waits for")
 def test_a_periodic_function_that_raises_is_known_to_have_failed():
     def fail():
         raise ValueError("wrong")

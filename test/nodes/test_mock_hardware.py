@@ -1,7 +1,5 @@
 """The controller before forward controllers on mock hardware: drives the joints, or is refused before they move."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -342,29 +340,20 @@ def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(ros, tmp_pa
     """On joints that are where they are sent, with a sensor that is pushed with 20 N once the script has softened."""
     pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)
-    hardware, ends = MockHardware(ros, load_robot("ur5", "mock")).start(), []
+    hardware = MockHardware(ros, load_robot("ur5", "mock")).start()
     make_controller(ros, hardware.robot, "admittance")
-    demonstrate, leading = page_script(), threading.Event()
+    demonstrate, pushed = page_script(), np.inf
+    with Robot("ur5", timeout=60.0, lost_after=60.0) as robot:
 
-    def lead():
-        with Robot("ur5", timeout=60.0, lost_after=60.0) as robot:
-            robots.append(robot)
-            leading.set()
-            ends.append(demonstrate(robot))
+        def push():
+            nonlocal pushed
+            if pushed == np.inf and robot.gains["stiffness"][0] == 300.0:
+                pushed = hardware.time + 0.5
+            hardware.force = np.array([20.0 * (pushed <= hardware.time < pushed + 1.0), 0.0, 0.0])
 
-    robots, thread = [], threading.Thread(target=lead)
-    thread.start()
-    pushed = np.inf
-
-    def ended():
-        nonlocal pushed
-        if leading.is_set() and pushed == np.inf and robots[0].gains["stiffness"][0] == 300.0:
-            pushed = hardware.time + 0.5
-        hardware.force = np.array([20.0 * (pushed <= hardware.time < pushed + 1.0), 0.0, 0.0])
-        return not thread.is_alive()
-
-    ros.until(ended, "the end of the script")
+        ros.node.create_timer(0.01, push)
+        end = demonstrate(robot)
     with Robot.simulated("ur5", "admittance", push=Push((20.0, 0.0, 0.0), start=4.0, duration=1.0)) as simulated:
         in_process = demonstrate(simulated)
-    assert np.linalg.norm(ends[0].pose[:3, 3] - in_process.pose[:3, 3]) < 1e-3
-    assert np.abs(ends[0].pose[:3, :3] - in_process.pose[:3, :3]).max() < 1e-3
+    assert np.linalg.norm(end.pose[:3, 3] - in_process.pose[:3, 3]) < 1e-3
+    assert np.abs(end.pose[:3, :3] - in_process.pose[:3, :3]).max() < 1e-3

@@ -6,9 +6,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from ros_support import Child, Inbox
-from sensor_msgs.msg import JointState
-
 from robot_control_ros.nodes.common import transport
 
 RANGE, TRANSPORTS, PROFILES = (
@@ -58,30 +55,3 @@ def test_what_the_user_has_chosen_stays(variables):
 def test_another_middleware_is_left_alone(monkeypatch):
     monkeypatch.setattr(transport, "get_rmw_implementation_identifier", lambda: "rmw_cyclonedds_cpp")
     assert chosen(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST") == {RANGE: "LOCALHOST"}
-
-
-def shared_memory(child: Child) -> list[str]:
-    """The lines of its memory map that are Fast DDS's shared memory."""
-    lines = Path(f"/proc/{child.process.pid}/maps").read_text().splitlines()
-    return [line for line in lines if "/dev/shm/fastdds" in line or "/dev/shm/fastrtps" in line]
-
-
-def heard(ros) -> Inbox:
-    states = ros.subscribe(JointState, "joint_states")
-    ros.until(lambda: len(states) > 100, "joint states of the simulator")
-    return states
-
-
-@pytest.mark.ros
-@pytest.mark.sim
-@pytest.mark.parametrize("usual", [False, True], ids=["as the tests", "as a user on one machine"])
-def test_a_node_maps_no_shared_memory(ros, usual):
-    pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
-    if usual:
-        fast_dds = [name for name in ros.environment if name.startswith("FAST")]
-        for name in fast_dds:
-            del ros.environment[name]
-        ros.environment[RANGE] = "LOCALHOST"
-    simulator = ros.start("simulator")
-    heard(ros)
-    assert shared_memory(simulator) == []

@@ -1,9 +1,7 @@
-"""Two arms below namespaces, over DDS: client, verbs, doctor, page, diagnostics, lockstep."""
+"""Two arms below namespaces, in lockstep: client, verbs, page, diagnostics."""
 
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -117,17 +115,6 @@ def test_the_page_of_an_arm_shows_that_arm(ros, robots):
         link.close()
         ros.executor.remove_node(node)
         node.destroy_node()
-
-
-@pytest.mark.long
-def test_the_doctor_examines_the_arm_that_it_is_asked_for(ros, robots):
-    options = ["--robot", "two_ur5e#left", "--seconds", "5"]
-    command = [sys.executable, "-m", "robot_control_ros.cli", "doctor", *options]
-    found = subprocess.run(command, env=ros.environment, capture_output=True, text=True, timeout=120, check=False)
-    for words in ("joint states on /left/joint_states", "all 6 joints", "left/controller", "no watchdog"):
-        assert words in found.stdout, found.stdout
-    assert "-r __ns:=/left" in found.stdout
-    assert "effort on /left/forward_effort_controller/commands" in " ".join(found.stdout.split())
 
 
 # --- one arm's end, and the other one ---

@@ -71,9 +71,9 @@ def is_watchdogs(command):
     return any(part.label == LABEL for part in command.layout.dim)
 
 
-def test_a_deaf_controller_sends_the_safe_output_and_ends(processes):
+def test_a_deaf_controller_sends_the_safe_output_and_ends(ros):
     model = RobotModel.of(ROBOT)
-    controller, robot = Controller(processes), FakeRobot(processes, ROBOT)
+    controller, robot = Controller(ros), FakeRobot(ros, ROBOT)
     holding = lambda q: model.at(q).gravity  # noqa: E731
     robot.begin(holding)
     robot.q = robot.q + FAR
@@ -81,41 +81,37 @@ def test_a_deaf_controller_sends_the_safe_output_and_ends(processes):
         pulling = robot.exchange()
     assert np.abs(pulling - holding(robot.q)).max() > 1.0  # the law pulls back: this is not the safe output
     with deafened(controller.child.process):
-        processes.until(lambda: controller.child.process.poll() is not None, "its end", robot.send, LIVING)
+        ros.until(lambda: controller.child.process.poll() is not None, "its end", robot.send, LIVING)
     assert controller.child.end() == DEAF
     assert SAID in controller.child.err
     assert ended_cleanly(controller.child)
-    processes.until(
-        lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last"
-    )
+    ros.until(lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last")
 
 
-def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(processes):
-    robot = FakeRobot(processes, ROBOT)
-    commands = processes.publisher(Float64MultiArray, "/forward_effort_controller/commands")
-    watchdog = processes.start("watchdog", {"timeout": 0.2, "state_timeout": 0.2})
+def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
+    robot = FakeRobot(ros, ROBOT)
+    commands = ros.publisher(Float64MultiArray, "/forward_effort_controller/commands")
+    watchdog = ros.start("watchdog", {"timeout": 0.2, "state_timeout": 0.2})
     messages = robot.commands.messages
 
     def live():
         robot.send()
         commands.publish(Float64MultiArray(data=[0.0] * ROBOT.n))
 
-    processes.until(lambda: any(map(is_watchdogs, messages)), "a takeover: it has heard a controller", live, 1.0)
+    ros.until(lambda: any(map(is_watchdogs, messages)), "a takeover: it has heard a controller", live, 1.0)
     messages.clear()
-    processes.until(
-        lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING
-    )
+    ros.until(lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING)
     with deafened(watchdog.process):
         messages.clear()
-        processes.until(lambda: watchdog.process.poll() is not None, "its end", live, LIVING)
+        ros.until(lambda: watchdog.process.poll() is not None, "its end", live, LIVING)
     assert watchdog.end() == DEAF
     assert SAID in watchdog.err
     assert not any(map(is_watchdogs, messages))
 
 
-def test_a_process_that_was_stopped_is_not_deaf(processes):
-    watchdog = processes.start("watchdog")
-    processes.until(lambda: "watchdog" in processes.node.get_node_names(), "the watchdog")
+def test_a_process_that_was_stopped_is_not_deaf(ros):
+    watchdog = ros.start("watchdog")
+    ros.until(lambda: "watchdog" in ros.node.get_node_names(), "the watchdog")
     for _ in range(2):
         watchdog.process.send_signal(signal.SIGSTOP)
         time.sleep(STOPPED)
@@ -128,15 +124,15 @@ def test_a_process_that_was_stopped_is_not_deaf(processes):
 
 @pytest.mark.sim
 @pytest.mark.parametrize("program", [ROBOT_PROGRAM, SPINNING_PROGRAM], ids=["Robot", "spinning"])
-def test_a_deaf_program_gets_an_error_in_words_and_ends_with_its_own_status(processes, program):
+def test_a_deaf_program_gets_an_error_in_words_and_ends_with_its_own_status(ros, program):
     if program is ROBOT_PROGRAM:
         pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
-        processes.start("simulator")
-        processes.start(
+        ros.start("simulator")
+        ros.start(
             "controller", {"use_sim_time": True}, remappings={"wrench": "/force_torque_sensor_broadcaster/wrench"}
         )
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, env=processes.environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=ros.environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "connected\n"
         with deafened(process):
             printed, _ = process.communicate(timeout=60.0)
