@@ -28,6 +28,7 @@ ROBOT = load_robot("ur5")
 SAID = "hears nothing, not even itself"
 FAR = 0.1  # rad from its reference
 LIVING = 0.01  # s between two messages of a robot and its controller
+END = 60.0  # s, for a machine that has other work
 STOPPED = 2.0  # s, several times the limit after which a process is deaf
 
 ROBOT_PROGRAM = """
@@ -71,6 +72,15 @@ def is_watchdogs(command):
     return any(part.label == LABEL for part in command.layout.dim)
 
 
+def play_until_its_end(processes, child, live):
+    """Go on with what happens around a process until it ends."""
+    end = time.monotonic() + END
+    while child.process.poll() is None:
+        assert time.monotonic() < end, child
+        live()
+        processes.spin(LIVING)
+
+
 def test_a_deaf_controller_sends_the_safe_output_and_ends(processes):
     model = RobotModel.of(ROBOT)
     controller, robot = Controller(processes), FakeRobot(processes, ROBOT)
@@ -81,7 +91,7 @@ def test_a_deaf_controller_sends_the_safe_output_and_ends(processes):
         pulling = robot.exchange()
     assert np.abs(pulling - holding(robot.q)).max() > 1.0  # the law pulls back: this is not the safe output
     with deafened(controller.child.process):
-        processes.until(lambda: controller.child.process.poll() is not None, "its end", robot.send, LIVING)
+        play_until_its_end(processes, controller.child, robot.send)
     assert controller.child.end() == DEAF
     assert SAID in controller.child.err
     assert ended_cleanly(controller.child)
@@ -107,7 +117,7 @@ def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(processes):
     )
     with deafened(watchdog.process):
         messages.clear()
-        processes.until(lambda: watchdog.process.poll() is not None, "its end", live, LIVING)
+        play_until_its_end(processes, watchdog, live)
     assert watchdog.end() == DEAF
     assert SAID in watchdog.err
     assert not any(map(is_watchdogs, messages))
