@@ -1,27 +1,17 @@
-"""Robot on a controller and a simulator in processes of their own: the same script, refusals, Ctrl-C, a killed one."""
+"""Robot on a controller and a simulator, all in lockstep: refusals, commands, a controller that is killed."""
 
-import math
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 
 import numpy as np
 import pytest
-from processes import memory, threads
-from robot_trials import page_script, run_notebook, start_controller
+from robot_trials import run_notebook, start_controller
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
 
-from geometry_msgs.msg import WrenchStamped
 from lockstep import LockstepRos
 
-from robot_control_ros import ConfigError, HardwareFault, Push, Robot, StaleStateError
-from robot_control_ros.client import ros_backend
-from robot_control_ros.nodes.common.messages import fill_vector
+from robot_control_ros import ConfigError, Robot, StaleStateError
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
@@ -51,42 +41,6 @@ def robot(shared):
     return shared
 
 
-@pytest.fixture
-def pusher(ros, robot):
-    """Pushes the tip with 20 N for a second as soon as the stiffness has become 300 N/m."""
-    publisher, ended = ros.publisher(WrenchStamped, "/simulator/push"), threading.Event()
-    message = WrenchStamped()
-    message.header.frame_id = robot.config.tip
-
-    def push():
-        since = math.inf
-        while not ended.wait(0.02):
-            if since == math.inf and robot.gains["stiffness"][0] == 300.0:
-                since = robot.time + 0.5
-            if since <= robot.time:
-                pushing = robot.time < since + 1.0
-                fill_vector(message.wrench.force, robot.pose[:3, :3].T @ [20.0 * pushing, 0.0, 0.0])
-                publisher.publish(message)
-
-    thread = threading.Thread(target=push)
-    thread.start()
-    yield
-    ended.set()
-    thread.join()
-
-
-def test_the_script_of_the_page_ends_where_it_ends_in_the_simulation(robot, pusher, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    demonstrate = page_script()
-    over_ros = demonstrate(robot)
-    with Robot.simulated("ur5", push=Push((20.0, 0.0, 0.0), start=4.0, duration=1.0)) as simulated:
-        in_process = demonstrate(simulated)
-    assert np.linalg.norm(over_ros.pose[:3, 3] - in_process.pose[:3, 3]) < 1e-3
-    assert np.abs(over_ros.pose[:3, :3] - in_process.pose[:3, :3]).max() < 1e-3
-    assert np.linalg.norm(over_ros.pose[:3, 3] - over_ros.reference_pose[:3, 3]) < 1e-3
-
-
-@pytest.mark.long
 def test_the_cells_of_the_notebook_run_on_a_running_controller(robot, capsys):
     names = run_notebook(running=True)
     assert "stiffness[0] 30000.0 (0.0, 10000.0)" in capsys.readouterr().out
@@ -130,87 +84,6 @@ def test_the_rest_of_its_commands(robot):
     robot.hold()
 
 
-def test_ctrl_c_ends_a_waiting_call_at_once_and_holds(robot):
-    begun = []
-    far = np.array(robot.config.home)
-    far[0] += 2.0
-
-    def interrupt():
-        while not robot.state.moving:
-            time.sleep(0.001)
-        begun.append(time.monotonic())
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        robot.move_to(q=far, timeout=SLOW)
-    assert time.monotonic() - begun[0] < 1.0
-    thread.join()
-    state = robot.wait_until(lambda state: not state.moving, timeout=SLOW)
-    assert np.abs(state.blocks["reference_position"] - far).max() > 0.01
-
-
-def test_an_interrupt_before_it_searches_leaves_nothing_behind(robot, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ros_backend, "ControllerWatch", interrupt)
-    before = len(threads(os.getpid()))
-    with pytest.raises(KeyboardInterrupt) as kept:  # a notebook keeps its last error, too
-        Robot("ur5")
-    assert len(threads(os.getpid())) == before, kept
-
-
-@pytest.mark.long
-def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
-    def run(*arguments, status=0):
-        command = [sys.executable, "-m", "robot_control_ros.cli", *arguments]
-        command += ["--within", str(SLOW), "--lost-after", str(SLOW)]
-        done = subprocess.run(command, cwd=tmp_path, env=ros.environment, capture_output=True, text=True, check=False)
-        assert done.returncode == status, done.stderr
-        return done.stdout + done.stderr
-
-    assert "ur5, profile sim, law impedance" in run("status")
-    assert "stiffness[0] = -1" in run("set", "stiffness=-1", status=2)
-    height = robot.pose[2, 3]
-    assert "error 0." in run("move", "--by", "0", "0", "0.02")
-    assert robot.state.reference_pose[2, 3] == pytest.approx(height + 0.02, abs=2e-3)
-    assert "states in" in run("record", "--seconds", "0.3")
-    assert (tmp_path / "record.csv").read_text().startswith("t,q.shoulder_pan_joint")
-    assert ", 0 dropped: run.mcap" in run("record", "run.mcap", "--seconds", "0.3")
-    assert (tmp_path / "run.mcap").read_bytes().startswith(b"\x89MCAP")
-
-
-def test_a_record_has_the_controllers_topics_as_they_came(robot, tmp_path):
-    reader = pytest.importorskip("mcap.reader")
-    with robot.record(tmp_path / "run.mcap") as recording:
-        robot.jog([0.0, 0.0, 0.02, 0.0, 0.0, 0.0], 0.2)
-        robot.wait_until(lambda state: not state.moving, timeout=SLOW)
-    robot.wait(0.1)
-    with (tmp_path / "run.mcap").open("rb") as file:
-        records = reader.make_reader(file)
-        summary = records.get_summary()
-        (metadata,) = records.iter_metadata()
-    assert summary.statistics.message_count == recording.messages > 100
-    counts = {summary.channels[key].topic: n for key, n in summary.statistics.channel_message_counts.items()}
-    assert counts.keys() >= {"/state", "/joint_states", "/controller/state", "/controller/target_twist"}
-    assert metadata.metadata.items() >= {"robot": "ur5", "dropped": "0"}.items()
-    assert not {"/clock", "/rosout", "/parameter_events"} & {each.topic for each in summary.channels.values()}
-    decoder = pytest.importorskip("mcap_ros2.reader")
-    joints, twists = (
-        [each.ros_msg for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"), topics=[topic])]
-        for topic in ("/joint_states", "/controller/target_twist")
-    )
-    assert set(joints[0].name) == set(robot.config.joints)
-    assert twists[0].twist.linear.z == 0.02
-    # a second record in the same client, whose subscriptions are new
-    with robot.record(tmp_path / "second.mcap") as recording:
-        robot.wait(0.1)
-    assert recording.messages > 10
-
-
-@pytest.mark.long
 def test_an_environment_on_a_running_controller(robot):
     pytest.importorskip("gymnasium")
     from robot_control_ros import gym
@@ -234,7 +107,6 @@ def test_an_environment_on_a_running_controller(robot):
     assert robot.fault == ""
 
 
-@pytest.mark.long
 def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
     with pytest.raises(ConfigError, match="controls 'ur5'") as refused:
         Robot("ur5e", timeout=SLOW)
@@ -244,62 +116,23 @@ def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
     assert missing.value.bound == ("/controller",)
 
 
-@pytest.mark.long
-def test_a_soak_of_gains_and_moves_leaves_nothing_behind(robot, ros):
-    soak(robot, ros, changes=10_000, moves=1_000)
-
-
-@pytest.mark.long
-def test_a_short_soak_of_gains_and_moves_leaves_nothing_behind(robot, ros):
-    soak(robot, ros, changes=60, moves=4)
-
-
-def soak(robot, ros, changes, moves):
-    """Threads, files and memory of no process grow after a first tenth; every change arrives."""
-    home, kept, began = robot.state.reference_pose, [], time.monotonic()
-    processes = {"client": os.getpid(), **{each.process.args[2]: each.process.pid for each in ros.children}}
-    for k in range(changes):
-        robot.set_gains(stiffness=500.0 + k % 7)
-        assert robot.gains["stiffness"][0] == 500.0 + k % 7
-        if k % (changes // moves) == 0:
-            target = home.copy()
-            target[2, 3] += 0.005 * (k // (changes // moves) % 2)
-            robot.move_to(target, timeout=SLOW)
-        if (k + 1) % (changes // 10) == 0:
-            kept.append([footprint(number) for number in processes.values()])
-            print(f"{time.monotonic() - began:.0f} s, {robot.time:.0f} s of the robot, {k + 1} changes")
-    for name, figures in zip(processes, np.swapaxes(kept, 0, 1), strict=True):
-        held, running, files = figures.T
-        print(f"{name}: memory {held.round(1)} MB, threads {running}, files {files}")
-        assert (running[1:] == running[1]).all()
-        assert (files[1:] == files[1]).all()
-        assert held[-1] - held[1] < GROWTH
-
-
-def footprint(number):
-    """Resident memory [MB], threads and open files of a process."""
-    return memory(number) / 2**20, len(threads(number)), len(os.listdir(f"/proc/{number}/fd"))
-
-
-@pytest.mark.alone
 def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
     with LockstepRos(tmp_path) as ros:
         ros.start("simulator", {"robot": "ur5"})
         controller = start_controller(ros)
         with Robot("ur5", timeout=SLOW) as robot:
-            lost = threading.Event()
-            robot.on_fault(lambda error: lost.set())
-            killed = []
+            lost, killed = [], []
+            robot.on_fault(lost.append)
 
             def kill():
                 killed.append(time.monotonic())
                 controller.process.kill()
 
-            threading.Timer(0.5, kill).start()
+            ros.graph.after(500_000_000, kill)
             with pytest.raises(StaleStateError, match="does it still run"):
                 robot.wait(SLOW)
             assert time.monotonic() - killed[0] < 0.5
-            assert lost.wait(1.0)
+            assert lost
             for call in (robot.hold, robot.go_home, lambda: robot.set_gains(stiffness=1.0), robot.zero_wrench):
                 began = time.monotonic()
                 with pytest.raises(StaleStateError):
@@ -319,17 +152,3 @@ def test_a_domain_or_a_name_that_ros_does_not_have_is_refused(given, name, value
         Robot("ur5", timeout=0.1, **given)
     assert refused.value.name == name
     assert value is None or refused.value.value == value
-
-
-def test_in_a_forked_process_it_says_that_it_is_not_its_own(robot):
-    child = os.fork()
-    if child == 0:
-        try:
-            robot.hold()
-        except HardwareFault:
-            os._exit(7)
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 7
-    robot.hold()  # of the parent it is still

@@ -3,15 +3,14 @@
 ``-rP`` shows what was measured.
 """
 
-import os
 import signal
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import graph
 import numpy as np
 import pytest
 
@@ -42,7 +41,6 @@ LAWS = {"joint_impedance": "effort", "admittance": "position", "joint_pid": "vel
 TIMEOUT, STATE_TIMEOUT = 0.04, 0.2  # s, the node's defaults
 REQUIRED = 0.06  # s from the last command to the safe output, on the topic
 AT_REST = 0.02  # rad/s
-BATCH = 20  # messages of one topic that are kept before another topic has its turn
 
 
 @dataclass
@@ -82,33 +80,21 @@ class System:
     def _listen(self, mode):
         def keep(message, info):
             by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
-            heard = Heard(info["source_timestamp"] * 1e-9, mode, by_watchdog, np.array(message.data))
+            heard = Heard((info["source_timestamp"] - graph.EPOCH) * 1e-9, mode, by_watchdog, np.array(message.data))
             self.commands.append(heard)
 
         topic = f"/forward_{mode}_controller/commands"
         self._subscribe(Float64MultiArray, topic, keep)
 
     def _subscribe(self, kind, topic, keep):
-        """Keep some of what has come whenever something has: one by one the executor would be too slow.
-
-        Not all of it: then a topic whose messages come fast would let no other topic have its turn.
-        """
-
-        def take(message, info):
-            keep(message, info)
-            with made.handle:
-                for _ in range(BATCH):
-                    taken = made.handle.take_message(kind, False)
-                    if taken is None:
-                        return
-                    keep(*taken)
-
-        made = self.ros.node.create_subscription(kind, topic, take, QoSProfile(depth=1000))
+        self.ros.node.create_subscription(
+            kind, topic, lambda message, info: keep(message, info), QoSProfile(depth=1000)
+        )
 
     def _keep_state(self, message, info):
         self.states.messages.append(message)
         fastest = np.abs(message.velocity).max()
-        self.stamps.append((info["source_timestamp"] * 1e-9, seconds(message.header.stamp), fastest))
+        self.stamps.append(((info["source_timestamp"] - graph.EPOCH) * 1e-9, seconds(message.header.stamp), fastest))
 
     def stamp_at(self, time):
         """The stamp of the last joint state before that time."""
@@ -188,9 +174,7 @@ class System:
         return self.stamps[-1][1] - began
 
     def spin(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.ros.spin()
+        self.ros.wait(seconds)
 
     def unprovoked(self):
         """Takeovers with no silence of the controller before them, by the simulation's time.
@@ -244,13 +228,13 @@ def make_system(ros, law="joint_impedance"):
 
 @pytest.fixture
 def ros(tmp_path):
-    with LockstepRos(tmp_path, events=False) as ros:
+    with LockstepRos(tmp_path) as ros:
         yield ros
 
 
 @pytest.fixture(scope="module")
 def shared_system(tmp_path_factory):
-    with LockstepRos(tmp_path_factory.mktemp("system"), events=False) as ros:
+    with LockstepRos(tmp_path_factory.mktemp("system")) as ros:
         yield make_system(ros)
 
 
@@ -262,12 +246,6 @@ def system(shared_system):
     return shared_system
 
 
-def cpu_seconds(child):
-    with open(f"/proc/{child.process.pid}/stat") as file:
-        user, kernel = file.read().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(kernel)) / os.sysconf("SC_CLK_TCK")
-
-
 # --- beside a controller that lives ---
 
 
@@ -277,7 +255,6 @@ def test_a_controller_that_lives_never_sees_a_command_of_the_watchdog(system):
         assert system.ros.set("controller", law=law)[0].successful
     system.spin(0.5)
     system.commands.clear()
-    begin, used = time.monotonic(), cpu_seconds(system.children["watchdog"])
     system.move(SIDE)
     system.spin(1.5)
     assert system.ros.set("controller", law="joint_pid")[0].successful  # another mode: another topic
@@ -285,10 +262,7 @@ def test_a_controller_that_lives_never_sees_a_command_of_the_watchdog(system):
     system.spin(1.5)
     assert system.ros.set("controller", law="joint_impedance")[0].successful
     system.spin(1.5)
-    load = (cpu_seconds(system.children["watchdog"]) - used) / (time.monotonic() - begin)
     times = sorted(heard.time for heard in system.of(by_watchdog=False))
-    longest = max(after - before for before, after in pairwise(times))
-    print(f"{len(times)} commands, the longest silence {longest * 1e3:.1f} ms; the watchdog took {load:.1%} of a core")
     assert {heard.mode for heard in system.commands} == {"effort", "velocity"}
     assert len(times) > 1000
     assert system.fights() == []
@@ -306,8 +280,6 @@ def test_a_simulation_that_pauses_is_no_silence(system):
     assert len(system.of(by_watchdog=False)) > 50
 
 
-@pytest.mark.long
-@pytest.mark.alone  # it judges by the clock
 @pytest.mark.sim
 def test_a_controller_that_stands_still_gets_its_robot_back(system):
     controller, delays = system.children["controller"].process, []
@@ -361,7 +333,7 @@ def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controll
     assert {heard.mode for heard in system.commands} == {LAWS[law]}
     assert delay > 0.5 * TIMEOUT
     assert min(delay, simulated) < STATE_TIMEOUT  # one may be held up: the median of five is judged above
-    check_ramp(LAWS[law], living[-2:], safe)
+    check_ramp(LAWS[law], living[-1], safe)
     assert "no command for" in system.children["watchdog"].err
     system.ros.until(lambda: system.diagnosis()[0] == 2 and "; at rest" in system.diagnosis()[1], "/diagnostics say so")
     assert np.abs(np.array(states[-1].position) - place).max() < 0.02
@@ -388,28 +360,19 @@ def test_a_killed_controller_s_robot_comes_to_rest_and_goes_to_the_next_controll
 
 
 def check_ramp(mode, living, safe):
-    """No step of the command beyond the rates; the time between two may be anything up to 20 ms.
-
-    A controller that is killed while it sends reaches some and not others. So the first command follows one of the last
-    two that came here, or one that came to the watchdog alone: that one was one step of the controller away.
-    """
-    steps = np.abs(np.diff([heard.values for heard in safe], axis=0))
-    first = np.abs(safe[0].values - [heard.values for heard in living])
-    speed, period = RobotModel.of(ROBOT).limits.velocity, ROBOT.period
-    effort = np.array(ROBOT.effort_rate)
-    rate = {"effort": effort, "position": 0.0 * speed, "velocity": 4.0 * speed}[mode]
-    controllers_step = period * {"effort": effort, "position": speed, "velocity": 4.0 * speed}[mode]
-    assert (steps <= rate * 0.02 + 1e-9).all()
-    follows_ours = (first <= rate * period + 1e-9).all(axis=1).any()
-    follows_its_own = (first[-1] <= rate * period + controllers_step + 1e-9).all()
-    assert follows_ours or follows_its_own
+    """No step of the command beyond the rates, from the controller's last one on."""
+    steps = np.abs(np.diff([living.values, *(heard.values for heard in safe)], axis=0))
+    effort, velocity = np.array(ROBOT.effort_rate), 4.0 * RobotModel.of(ROBOT).limits.velocity
+    rate = {"effort": effort, "position": 0.0 * velocity, "velocity": velocity}[mode]
+    times = np.array([heard.time for heard in safe])
+    passed = np.minimum(np.diff(times, prepend=times[0] - ROBOT.period), 0.02)
+    assert (steps <= rate * passed[:, None] + 1e-9).all()
 
 
 # --- told to end ---
 
 
 @pytest.mark.sim
-@pytest.mark.alone  # to the watchdog, a simulator that gets no time for 0.3 s is gone
 @pytest.mark.parametrize("acted_before", [False, True])
 def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, acted_before):
     system = make_system(ros)
@@ -430,7 +393,6 @@ def test_told_to_end_with_its_controller_it_first_brings_the_arm_to_rest(ros, ac
 
 
 @pytest.mark.sim
-@pytest.mark.alone  # as above
 def test_held_up_itself_while_it_is_told_to_end_it_still_brings_the_arm_to_rest(ros):
     """A machine that stands still for longer than a robot may be silent is no robot that is gone."""
     system = make_system(ros)

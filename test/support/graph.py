@@ -291,7 +291,7 @@ class Node(Entity):
 
     def vanish(self) -> None:
         """As the end of its process: nothing of it is left."""
-        for entity in self.entities:
+        for entity in list(self.entities):
             entity.destroy_when_not_in_use()
         self.destroy_when_not_in_use()
 
@@ -338,25 +338,28 @@ class Publisher(Named):
 
     def __init__(self, node: Node, kind: Any, topic: str, qos: Any) -> None:
         super().__init__(node, kind, topic, qos, node.graph.publishers)
-        self._kept: deque[bytes] = deque(maxlen=max(1, self.qos["depth"]))
+        self._kept: deque[tuple[bytes, int]] = deque(maxlen=max(1, self.qos["depth"]))
 
     def publish(self, message: Any) -> None:
         self.publish_raw(native.rclpy_serialize(message, self.kind))
 
     def publish_raw(self, data: bytes) -> None:
         if self.qos["durability"] == _TRANSIENT_LOCAL:
-            self._kept.append(data)
-        changed = self.graph.on_message
+            self._kept.append((data, self.graph.now))
+        changed, sent = self.graph.on_message, self.graph.now
         for delay, content in [(0, data)] if changed is None else changed(self, data):
             for reader in self.graph.subscriptions.get(self.name, ()):
                 if matches(self, reader):
-                    self.graph.after(LATENCY + delay, lambda reader=reader, content=content: reader.receive(content))
+                    self._deliver(reader, content, sent, delay)
+
+    def _deliver(self, reader: Subscription, data: bytes, sent: int, delay: int = 0) -> None:
+        self.graph.after(LATENCY + delay, lambda: reader.receive(data, sent))
 
     def latched_for(self, reader: Subscription) -> None:
         """Hand what was kept to a subscription that has just come."""
         if reader.qos["durability"] == _TRANSIENT_LOCAL and matches(self, reader):
-            for data in self._kept:
-                self.graph.after(LATENCY, lambda data=data: reader.receive(data))
+            for data, sent in self._kept:
+                self._deliver(reader, data, sent)
 
     def get_subscription_count(self) -> int:
         return sum(matches(self, reader) for reader in self.graph.subscriptions.get(self.name, ()))
@@ -371,15 +374,15 @@ class Subscription(Named):
     def __init__(self, node: Node, kind: Any, topic: str, qos: Any, *content_filter: Any) -> None:
         super().__init__(node, kind, topic, qos, node.graph.subscriptions)
         depth = None if self.qos["history"] == _KEEP_ALL else max(1, self.qos["depth"])
-        self._queue: deque[bytes] = deque(maxlen=depth)
+        self._queue: deque[tuple[bytes, int]] = deque(maxlen=depth)
         for writer in self.graph.publishers.get(self.name, ()):
             writer.latched_for(self)
 
-    def receive(self, data: bytes) -> None:
-        """A message arrives."""
+    def receive(self, data: bytes, sent: int) -> None:
+        """A message arrives that was sent at that time [ns]."""
         if not self.alive:
             return
-        self._queue.append(data)
+        self._queue.append((data, sent))
         if self.node.owner is not None:
             self.node.run(self._handle)
 
@@ -395,8 +398,9 @@ class Subscription(Named):
     def take_message(self, kind: Any, raw: bool) -> tuple[Any, dict[str, Any]] | None:
         if not self._queue:
             return None
-        data = self._queue.popleft()
-        return (data if raw else native.rclpy_deserialize(data, kind)), {}
+        data, sent = self._queue.popleft()
+        info = {"source_timestamp": EPOCH + sent, "received_timestamp": EPOCH + self.graph.now}
+        return (data if raw else native.rclpy_deserialize(data, kind)), info
 
     def get_publisher_count(self) -> int:
         return sum(matches(writer, self) for writer in self.graph.publishers.get(self.name, ()))

@@ -12,6 +12,7 @@ import inspect
 import signal
 import traceback
 from collections.abc import Callable, Mapping
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.nodes.common import controller_manager, hearing
 from robot_control_ros.nodes.common.ending import DEAF
+from robot_control_ros.nodes.controller import gain_monitor
 from robot_control_ros.nodes.watchdog import node as watchdog_node
 
 SEVERITIES = {10: "DEBUG", 20: "INFO", 30: "WARN", 40: "ERROR", 50: "FATAL"}
@@ -275,6 +277,21 @@ def _maker(executable: str) -> Callable[[], Any]:
     return found[0]
 
 
+class AtOnce:
+    """An executor of ``concurrent.futures`` that has no thread: a computation is done when it has been asked for."""
+
+    def __init__(self, workers: int, name: str) -> None:
+        pass
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
+        future: futures.Future[Any] = futures.Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def shutdown(self, **how: bool) -> None:
+        pass
+
+
 class SteppedPeriodic:
     """A thread that calls a function again and again, without the thread: see ``nodes/common/periodic.py``."""
 
@@ -371,6 +388,7 @@ class LockstepRos(Ros):
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
         self._patch.setattr("rclpy.utilities.g_default_context", self.context)
+        self._patch.setattr(gain_monitor, "ThreadPoolExecutor", AtOnce)
         for module in (hearing, watchdog_node):
             self._patch.setattr(module, "Periodic", SteppedPeriodic)
         self._patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
