@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -30,15 +31,22 @@ class ControllerWatch:
         name: its full name.
         feed: that gets them.
         lost_after: time without a sign of life after which it counts as gone [s].
+        hears: whether this process hears anything; where it doesn't, the controller isn't to blame.
 
     Attributes:
         lost: whether it is gone.
     """
 
     def __init__(
-        self, entities: Entities, controller: ControllerClient, name: str, feed: StateFeed, lost_after: float
+        self,
+        entities: Entities,
+        controller: ControllerClient,
+        name: str,
+        feed: StateFeed,
+        lost_after: float,
+        hears: Callable[[], bool],
     ) -> None:
-        self.lost = False
+        self.lost, self._hears = False, hears
         self._controller, self._name, self._feed, self._lost_after = controller, name, feed, lost_after
         self._fault, self._states = "", 0  # states since it was lost
         self._looked_at = self._stalled_at = time.monotonic()
@@ -70,7 +78,7 @@ class ControllerWatch:
         if now - before > CHECK_PERIOD + STALLED:
             self._stalled_at = now
         silence = min(self._controller.silence, now - self._stalled_at)
-        if silence > self._lost_after and not self.lost:
+        if silence > self._lost_after and not self.lost and self._hears():
             self.lost, self._states = True, 0
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
             self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))

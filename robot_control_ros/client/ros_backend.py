@@ -63,7 +63,7 @@ class RosBackend:
             self.record_topics = partial(record_topics, self._ros, name)
             entities = self._ros.entities
             self._controller = ControllerClient(self._ros.node, entities, name)
-            self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after)
+            self._watch = ControllerWatch(entities, self._controller, name, feed, lost_after, self._ros.hears)
             self._poses = entities.publisher(PoseStamped, f"{name}/target_pose")
             self._joints = entities.publisher(JointState, f"{name}/target_joint")
             self._twists = entities.publisher(TwistStamped, f"{name}/target_twist")

@@ -6,6 +6,7 @@ import atexit
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -17,12 +18,13 @@ from rclpy.signals import SignalHandlerOptions
 from ..core.errors import HardwareFault
 from ..nodes.common.ending import DEAF, exits_within, leave
 from ..nodes.common.entities import Entities
-from ..nodes.common.hearing import ADVICE, Hearing
+from ..nodes.common.hearing import ADVICE, PERIOD, Hearing
 from ..nodes.common.transport import leave_shared_memory
 
 _T = TypeVar("_T")
 DEAF_TEXT = f"this program hears nothing of the robot, not even itself: {ADVICE}. Start the program again"
 _numbers = itertools.count()
+HEARD_WITHIN = 2.0 * PERIOD  # s
 DESTROYED_WITHIN = 10.0  # s after which the process is ended: it would wait for ever, see hearing.py
 _undestroyed: list[object] = []  # of threads that were deaf
 
@@ -67,6 +69,10 @@ class RosThread:
     def runs(self) -> bool:
         """Whether it spins and hears; a forked process has no thread of its parent's."""
         return self._thread.is_alive() and not self.closed and not self._hearing.deaf
+
+    def hears(self) -> bool:
+        """Whether it has heard itself just now."""
+        return self._hearing.proven(time.monotonic(), HEARD_WITHIN)
 
     def check(self) -> None:
         """Raise a HardwareFault where nothing comes in any more."""

@@ -326,6 +326,9 @@ class LockstepThread(RosThread):
     def start(self) -> None:
         self.started = True
 
+    def hears(self) -> bool:
+        return True
+
     @property
     def runs(self) -> bool:
         return not self.closed

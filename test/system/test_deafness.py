@@ -28,6 +28,7 @@ ROBOT = load_robot("ur5")
 SAID = "hears nothing, not even itself"
 FAR = 0.1  # rad from its reference
 LIVING = 0.01  # s between two messages of a robot and its controller
+END = 60.0  # s, for a machine that has other work
 STOPPED = 2.0  # s, several times the limit after which a process is deaf
 
 ROBOT_PROGRAM = """
@@ -71,6 +72,15 @@ def is_watchdogs(command):
     return any(part.label == LABEL for part in command.layout.dim)
 
 
+def play_until_its_end(ros, child, live):
+    """Go on with what happens around a process until it ends."""
+    end = time.monotonic() + END
+    while child.process.poll() is None:
+        assert time.monotonic() < end, child
+        live()
+        ros.spin(LIVING)
+
+
 def test_a_deaf_controller_sends_the_safe_output_and_ends(ros):
     model = RobotModel.of(ROBOT)
     controller, robot = Controller(ros), FakeRobot(ros, ROBOT)
@@ -81,11 +91,13 @@ def test_a_deaf_controller_sends_the_safe_output_and_ends(ros):
         pulling = robot.exchange()
     assert np.abs(pulling - holding(robot.q)).max() > 1.0  # the law pulls back: this is not the safe output
     with deafened(controller.child.process):
-        ros.until(lambda: controller.child.process.poll() is not None, "its end", robot.send, LIVING)
+        play_until_its_end(ros, controller.child, robot.send)
     assert controller.child.end() == DEAF
     assert SAID in controller.child.err
     assert ended_cleanly(controller.child)
-    ros.until(lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last")
+    ros.until(
+        lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last"
+    )
 
 
 def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
@@ -100,10 +112,12 @@ def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
 
     ros.until(lambda: any(map(is_watchdogs, messages)), "a takeover: it has heard a controller", live, 1.0)
     messages.clear()
-    ros.until(lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING)
+    ros.until(
+        lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING
+    )
     with deafened(watchdog.process):
         messages.clear()
-        ros.until(lambda: watchdog.process.poll() is not None, "its end", live, LIVING)
+        play_until_its_end(ros, watchdog, live)
     assert watchdog.end() == DEAF
     assert SAID in watchdog.err
     assert not any(map(is_watchdogs, messages))
