@@ -224,6 +224,10 @@ class GripMonitor:
     Fingers rest that have not moved for 0.3 s: some drivers report no velocity. After a command they have 1 s to begin,
     unless they are at their target. Resting fingers hold something where they press with half of the least force; where
     nobody measures the effort, where they are short of their target.
+
+    Attributes:
+        grip: The last one; None before the first state after a command.
+        begins: Whether the fingers are away from their target and have still to begin.
     """
 
     def __init__(self, gripper: GripperConfig) -> None:
@@ -231,6 +235,7 @@ class GripMonitor:
         self._target: float | None = None
         self._place, self._since, self._begun = math.nan, math.nan, False
         self.grip: Grip | None = None
+        self.begins = False
 
     def command(self, position: float) -> None:
         """The driven joint was sent to a position; without a state after that the fingers don't rest."""
@@ -251,6 +256,7 @@ class GripMonitor:
         else:
             presses = self._target is not None and width - gripper.width(self._target) > gripper.tolerance
         self.grip = Grip(width, force, rests, rests and presses)
+        self.begins = begins and not rests
         return self.grip
 
 

@@ -146,3 +146,25 @@ def test_the_action_of_the_simulated_controller_ends_its_goals_as_ros2_controlle
     run(50)
     assert plant.gripper.joint_state[0] == pytest.approx(stopped, abs=0.02)
     assert action.callbacks["cancel_callback"](third) is server.CancelResponse.REJECT
+
+
+def test_a_command_that_was_lost_is_sent_again_until_the_fingers_begin(ros):
+    """Over DDS a publisher may know a subscription that does not know the publisher yet."""
+    ros.start("simulator", {"robot": NAME, "rate": 100.0})
+    gripper = RosGripper(ros.node, Entities(ros.node), GRIPPER, "joint_states")
+    ros.until(lambda: gripper.ready and gripper.grip, "the gripper")
+    sent = []
+
+    def lose_the_first(publisher, data):
+        if publisher.name != f"/{GRIPPER.controller}/commands":
+            return [(0, data)]
+        sent.append(data)
+        return [] if len(sent) <= 3 else [(0, data)]
+
+    ros.graph.on_message = lose_the_first
+    gripper.command(CLOSED, 50.0)
+    ros.until(lambda: gripper.grip and gripper.grip.rests, "the fingers rest")
+    assert gripper.grip.width == pytest.approx(0.0, abs=1e-3)
+    count = len(sent)
+    ros.wait(1.0)
+    assert len(sent) == count  # those that have begun are left alone

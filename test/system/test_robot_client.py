@@ -112,10 +112,12 @@ def test_an_interrupt_before_it_searches_leaves_nothing_behind(robot, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ros_backend, "ControllerWatch", interrupt)
-    before = len(threads(os.getpid()))
-    with pytest.raises(KeyboardInterrupt) as kept:  # a notebook keeps its last error, too
-        Robot("ur5")
-    assert len(threads(os.getpid())) == before, kept
+    counts = []
+    for _ in range(2):  # the C library keeps a thread for its timers from the first end on
+        with pytest.raises(KeyboardInterrupt) as kept:  # a notebook keeps its last error, too
+            Robot("ur5")
+        counts.append(len(threads(os.getpid())))
+    assert counts[0] == counts[1], kept
 
 
 @pytest.mark.long
@@ -167,6 +169,7 @@ def test_a_record_has_the_controllers_topics_as_they_came(robot, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.limit(1200)
 def test_a_soak_of_gains_and_moves_leaves_nothing_behind(robot, ros):
     soak(robot, ros, changes=10_000, moves=1_000)
 
@@ -178,6 +181,7 @@ def test_a_short_soak_of_gains_and_moves_leaves_nothing_behind(robot, ros):
 
 def soak(robot, ros, changes, moves):
     """Threads, files and memory of no process grow after a first tenth; every change arrives."""
+    robot.wait(2.0)  # a controller makes its last thread with the second diagnosis
     home, kept, began = robot.state.reference_pose, [], time.monotonic()
     processes = {"client": os.getpid(), **{each.process.args[2]: each.process.pid for each in ros.children}}
     for k in range(changes):

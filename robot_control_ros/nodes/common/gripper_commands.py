@@ -37,6 +37,7 @@ class RosGripper:
         self._monitor = GripMonitor(gripper)
         name = gripper.controller
         self._commands = entities.publisher(Float64MultiArray, f"{name}/commands")
+        self._command: Float64MultiArray | None = None  # the last one by topic
         self._action: Any = None
         if (kind := action_type(gripper)) is not None:
             from rclpy.action.client import ActionClient
@@ -65,8 +66,10 @@ class RosGripper:
             self._action.send_goal_async(fill_goal(self._goal(), self.config, position, force)).add_done_callback(
                 self._on_response
             )
+            self._command = None
         else:
-            self._commands.publish(Float64MultiArray(data=[position, force]))
+            self._command = Float64MultiArray(data=[position, force])
+            self._commands.publish(self._command)
 
     def _served(self) -> bool:
         return self._action is not None and bool(self._action.server_is_ready())
@@ -76,12 +79,15 @@ class RosGripper:
             self.refusal = f"{self.config.controller} rejected the goal: see its own messages"
 
     def _look(self) -> None:
+        """Take the newest joint state; a subscription that has just come may have missed the command."""
         for taken in self._take_states()[-1:]:
             message = deserialize_message(taken, JointState)
             if self.config.joint in message.name:
                 index = list(message.name).index(self.config.joint)
                 effort = message.effort[index] if len(message.effort) > index else math.nan
                 self._monitor.update(seconds(message.header.stamp), message.position[index], effort)
+        if self._command is not None and self._monitor.begins:
+            self._commands.publish(self._command)
 
 
 def action_type(gripper: GripperConfig) -> Any:
