@@ -147,16 +147,11 @@ def make_arm(ros, model, **parameters):
     return Arm(ros, controller, FakeRobot(ros, ROBOT), model, topics, states, references)
 
 
-@pytest.fixture(scope="module")
-def shared_arm(tmp_path_factory, model):
-    with LockstepRos(tmp_path_factory.mktemp("arm")) as ros:
-        yield make_arm(ros, model, state_timeout=10.0)
-
-
 @pytest.fixture
-def arm(shared_arm):
-    shared_arm.begin()
-    return shared_arm
+def arm(new_ros, model):
+    made = make_arm(new_ros, model, state_timeout=10.0)
+    made.begin()
+    return made
 
 
 @pytest.fixture
@@ -168,10 +163,9 @@ def new_ros(tmp_path):
 # --- the lifecycle ---
 
 
-@pytest.fixture(scope="module")
-def unstarted(tmp_path_factory, model):
-    with LockstepRos(tmp_path_factory.mktemp("unstarted")) as ros:
-        yield make_arm(ros, model, autostart=False, state_timeout=10.0)
+@pytest.fixture
+def unstarted(new_ros, model):
+    return make_arm(new_ros, model, autostart=False, state_timeout=10.0)
 
 
 def test_the_lifecycle_can_be_gone_through_again_and_again(unstarted):
@@ -955,8 +949,8 @@ class System:
         self.steady(lambda blocks: np.abs(blocks["position"] - goal).max() < 2e-3, "the goal")
 
 
-@pytest.fixture(scope="module")
-def system(tmp_path_factory):
+@pytest.fixture
+def system(new_ros):
     pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
     with LockstepRos(tmp_path_factory.mktemp("system")) as ros:
         simulator = ros.start("simulator")

@@ -66,9 +66,21 @@ class Graph:
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._stepping = False
+        _graphs.append(self)
+
+    def use(self) -> None:
+        """What is made from now on is made here, and ``time`` shows the time here."""
+        if _graphs[-1] is not self:
+            _graphs.remove(self)
+            _graphs.append(self)
+
+    def close(self) -> None:
+        """Take the graph away."""
+        _graphs.remove(self)
 
     def after(self, delay: int, action: Callable[[], None]) -> None:
         """Do something after a delay [ns]."""
+        self.use()
         heapq.heappush(self._events, (self.now + delay, next(self._numbers), action))
 
     def step(self, end: int) -> bool:
@@ -76,6 +88,7 @@ class Graph:
 
         The time is then that of what happened, or `end`.
         """
+        self.use()
         before, self._stepping = self._stepping, True
         try:
             return self._step(end)
@@ -997,12 +1010,12 @@ _CLASSES = (
     Timer,
 )
 
-_graphs: list[Graph] = []
+_graphs: list[Graph] = []  # the one that was used last is the last
 _gids = itertools.count(1)
 
 
 def current() -> Graph:
-    """The graph of the test that runs."""
+    """The graph of the test that runs: the one in which something happened last."""
     return _graphs[-1]
 
 
@@ -1011,26 +1024,15 @@ def call(node: Node, function: Callable[..., Any], *arguments: Any, then: Callab
     node.owner.executor.call(node, function, *arguments, then=then)
 
 
-def replace_native_layer(patch: Any) -> Graph:
-    """Put the graph below rclpy, and its time below ``time``, until pytest's `patch` is undone.
-
-    The graph has to be taken away by :func:`forget_graph`.
-    """
-    graph = Graph()
-    _graphs.append(graph)
+def replace_native_layer(patch: Any) -> None:
+    """Put graphs below rclpy, and their time below ``time``, until pytest's `patch` is undone."""
     for kind in _CLASSES:
         patch.setattr(native, kind.__name__, kind)
     for name, function in _FUNCTIONS.items():
         patch.setattr(native, name, function)
-    patch.setattr(time, "monotonic", lambda: graph.now * 1e-9)
-    patch.setattr(time, "monotonic_ns", lambda: graph.now)
-    patch.setattr(time, "perf_counter", lambda: graph.now * 1e-9)
-    patch.setattr(time, "time", lambda: (EPOCH + graph.now) * 1e-9)
-    patch.setattr(time, "time_ns", lambda: EPOCH + graph.now)
-    patch.setattr(time, "sleep", graph.sleep)
-    return graph
-
-
-def forget_graph() -> None:
-    """Take the last graph away."""
-    _graphs.pop()
+    patch.setattr(time, "monotonic", lambda: current().now * 1e-9)
+    patch.setattr(time, "monotonic_ns", lambda: current().now)
+    patch.setattr(time, "perf_counter", lambda: current().now * 1e-9)
+    patch.setattr(time, "time", lambda: (EPOCH + current().now) * 1e-9)
+    patch.setattr(time, "time_ns", lambda: EPOCH + current().now)
+    patch.setattr(time, "sleep", lambda seconds: current().sleep(seconds))

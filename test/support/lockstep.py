@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from concurrent import futures
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import graph
 import pytest
@@ -24,6 +24,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.impl.rcutils_logger import Throttle
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future, Task
+from rclpy.time import Time
 from ros_support import TIMED, Ros
 
 from robot_control_ros.bringup import NodeSpec
@@ -371,6 +372,67 @@ class LockstepChild:
         self.process.kill()
 
 
+class World:
+    """What is replaced below and in the package while a test has a graph; tests may have several.
+
+    Attributes:
+        context: rclpy's, of all nodes.
+    """
+
+    _here: ClassVar[World | None] = None
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._patch = patch = pytest.MonkeyPatch()
+        graph.replace_native_layer(patch)
+        for name in ("collect", "freeze"):  # which nodes do at their start
+            patch.setattr(gc, name, lambda: None)
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
+        patch.setattr("rclpy.utilities.g_default_context", self.context)
+        patch.setattr(gain_monitor, "ThreadPoolExecutor", AtOnce)
+        for module in (hearing, watchdog_node):
+            patch.setattr(module, "Periodic", SteppedPeriodic)
+        patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
+        patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, graph.current()))
+        patch.setattr(ros_thread, "leave_shared_memory", lambda: None)
+        patch.setattr(ros_backend, "RosThread", LockstepThread)
+        patch.setattr(ros_backend.RosBackend, "clock", staticmethod(lambda: graph.current().now * 1e-9))
+        patch.setattr(ros_backend.RosBackend, "concurrent", False)
+        patch.setattr(StateFeed, "wait", wait_for_state)
+        patch.setitem(Throttle.params, "throttle_time_source_type", SteppedClock())
+
+    @classmethod
+    def enter(cls) -> World:
+        """Replace it, unless another graph has; :meth:`leave` puts it back after the last graph."""
+        if cls._here is None:
+            cls._here = World()
+        cls._here._users += 1
+        return cls._here
+
+    def leave(self) -> None:
+        self._users -= 1
+        if self._users == 0:
+            World._here = None
+            self.context.try_shutdown()
+            self._patch.undo()
+
+
+class SteppedClock(Clock):
+    """The clock of the graph that is used last, for what is made before any."""
+
+    def now(self) -> Time:
+        return Time(nanoseconds=graph.EPOCH + graph.current().now)
+
+
+def wait_for_state(feed: StateFeed, seen: Any, limit: float) -> None:
+    """``StateFeed.wait`` of who waits for a robot."""
+    here = graph.current()
+    faults, end = feed.faults, here.now + round(limit * 1e9)
+    while feed.newest is seen and feed.faults == faults and here.step(end):
+        pass
+
+
 class LockstepRos(Ros):
     """A graph of its own, a node of the test's in it, and the nodes of the package that the test starts there.
 
@@ -381,24 +443,9 @@ class LockstepRos(Ros):
     def __init__(self, folder: Path) -> None:
         self.environment: dict[str, str] = {}
         self._folder = folder
-        self._patch = pytest.MonkeyPatch()
-        self.graph = graph.replace_native_layer(self._patch)
-        for name in ("collect", "freeze"):  # which nodes do at their start
-            self._patch.setattr(gc, name, lambda: None)
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
-        self._patch.setattr("rclpy.utilities.g_default_context", self.context)
-        self._patch.setattr(gain_monitor, "ThreadPoolExecutor", AtOnce)
-        for module in (hearing, watchdog_node):
-            self._patch.setattr(module, "Periodic", SteppedPeriodic)
-        self._patch.setattr(controller_manager, "SingleThreadedExecutor", NestedExecutor)
-        self._patch.setattr(ros_thread, "SingleThreadedExecutor", lambda context: LockstepExecutor(context, self.graph))
-        self._patch.setattr(ros_thread, "leave_shared_memory", lambda: None)
-        self._patch.setattr(ros_backend, "RosThread", LockstepThread)
-        self._patch.setattr(ros_backend.RosBackend, "clock", staticmethod(lambda: self.graph.now * 1e-9))
-        self._patch.setattr(ros_backend.RosBackend, "concurrent", False)
-        self._patch.setattr(StateFeed, "wait", lambda *arguments: self._wait_for_state(*arguments))
-        self._patch.setitem(Throttle.params, "throttle_time_source_type", Clock())
+        self.graph = graph.Graph()
+        self._world = World.enter()
+        self.context = self._world.context
         self.executor = LockstepExecutor(self.context, self.graph)
         self._nodes: list[Any] = []
         self.children: list[Any] = []
@@ -406,15 +453,16 @@ class LockstepRos(Ros):
         self.node = self.create_node("test")
 
     def __exit__(self, *error: object) -> None:
+        self.graph.use()
         for child in self.children:
             child.clear_away()
         for node in self._nodes:
             node.destroy_node()
-        self.context.try_shutdown()
-        self._patch.undo()
-        graph.forget_graph()
+        self._world.leave()
+        self.graph.close()
 
     def create_node(self, name: str) -> Any:
+        self.graph.use()
         node = rclpy.create_node(name, context=self.context, use_global_arguments=False)
         self.executor.add_node(node)
         self._nodes.append(node)
@@ -422,18 +470,17 @@ class LockstepRos(Ros):
 
     def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> LockstepChild:
         """Start a node of the package."""
+        self.graph.use()
         usual = {"realtime_priority": 0} if executable in TIMED else {}
         arguments = NodeSpec(executable, executable, {**usual, **(parameters or {})}, **spec).ros_arguments()
         child = LockstepChild(NodeProcess(executable, arguments, self.executor, self.graph))
         self.children.append(child)
         return child
 
+    def until(self, *given: Any, **named: Any) -> Any:
+        self.graph.use()
+        return super().until(*given, **named)
+
     def wait(self, seconds: float) -> None:
         """Let the time pass, and what happens in it."""
         self.graph.run_for(round(seconds * 1e9))
-
-    def _wait_for_state(self, feed: StateFeed, seen: Any, limit: float) -> None:
-        """``StateFeed.wait`` of who waits for a robot."""
-        faults, end = feed.faults, self.graph.now + round(limit * 1e9)
-        while feed.newest is seen and feed.faults == faults and self.graph.step(end):
-            pass
