@@ -952,20 +952,18 @@ class System:
 @pytest.fixture
 def system(new_ros):
     pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
-    with LockstepRos(tmp_path_factory.mktemp("system")) as ros:
-        simulator = ros.start("simulator")
-        controller = Controller(ros, use_sim_time=True)
-        states = ros.subscribe(Float64MultiArray, "/controller/state")
-        kinds = {
-            "/simulator/push": WrenchStamped,
-            "/controller/target_joint": JointState,
-            "/controller/joint_trajectory": JointTrajectory,
-        }
-        topics = {name: ros.publisher(kind, name) for name, kind in kinds.items()}
-        ros.until(lambda: len(states), "telemetry")
-        for name, publisher in topics.items():
-            ros.until(lambda publisher=publisher: publisher.get_subscription_count(), f"a subscriber of {name}")
-        yield System(ros, simulator, controller, states, topics)
+    ros = new_ros
+    simulator = ros.start("simulator")
+    controller = Controller(ros, use_sim_time=True)
+    states = ros.subscribe(Float64MultiArray, "/controller/state")
+    kinds = {
+        "/simulator/push": WrenchStamped,
+        "/controller/target_joint": JointState,
+        "/controller/joint_trajectory": JointTrajectory,
+    }
+    topics = {name: ros.publisher(kind, name) for name, kind in kinds.items()}
+    ros.until(lambda: len(states), "telemetry")
+    return System(ros, simulator, controller, states, topics)
 
 
 def tip(blocks):
