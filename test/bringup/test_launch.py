@@ -103,7 +103,7 @@ STAND_INS = {
 
 
 @pytest.fixture
-def launching(monkeypatch, xacro_program):
+def launching(monkeypatch, xacro_here):
     """The module, on stand-ins."""
     for module, names in STAND_INS.items():
         stand_in = ModuleType(module)
