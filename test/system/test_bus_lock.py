@@ -106,9 +106,7 @@ def test_another_user_s_master_is_seen_by_all_and_sees_all():
             os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a while")
-def test_a_user_without_the_right_can_not_hold_the_bus():
+    # a user without the right can't hold the bus
     child = os.fork()
     if child == 0:
         os.setuid(OTHER)

@@ -79,19 +79,6 @@ def test_the_demonstration_shows_and_records_itself_and_leaves_nothing_behind(de
 
 
 @pytest.mark.long
-def test_a_demonstration_that_is_stopped_ends_with_its_summary(demo, tmp_path):
-    child = demo("--no-page", "--seconds", "0", "--output", str(tmp_path))
-    until(lambda: "Hz  error" in child.out)
-    nodes = children(child.process.pid)
-    assert len(nodes) == 3  # simulator, watchdog, controller
-    assert child.end(signal.SIGTERM) == 0, child.err
-    assert ended_cleanly(child)
-    assert "s of ur5 under impedance" in child.out
-    assert left(nodes) == []
-    assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
-
-
-@pytest.mark.long
 def test_the_demonstration_and_its_nodes_end_together(demo, tmp_path):
     """Where a node dies, and where the demonstration is killed."""
     for killed in ("node", "demonstration"):
@@ -200,12 +187,16 @@ def test_the_keys_lead_the_tip_where_nothing_is_on_slides(demo_in_terminal, tmp_
     terminal = demo_in_terminal("table")
     terminal.until("the arrows lead the tip")
     terminal.until("tip to (487, 109, 432) mm")
+    nodes = children(terminal.pid)
     terminal.press(10 * b"g")
     terminal.until("tip to (487, 109, 452) mm")
     wait_for_rest(terminal)
     os.kill(terminal.pid, signal.SIGTERM)
     status, modes = terminal.end()
     assert (status, modes) == (0, terminal.before)
+    assert "of ur5 under impedance, scene table" in terminal.shown
+    assert left(nodes) == []
+    assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
     header, rows = read_csv(tmp_path / "demo.csv")
     height = rows[:, header.index("pose.23")]
     assert height[-1] - height[0] == pytest.approx(0.02, abs=1e-3)

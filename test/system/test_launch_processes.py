@@ -184,7 +184,8 @@ def test_a_spawner_that_fails_ends_all_and_says_so(packages):
     assert {name for name, *_ in packages.started()} <= MOCK[0] | MOCK[1]
 
 
-def test_a_driver_gets_its_arguments_and_those_that_we_do_not_know(packages):
+def test_on_a_real_arm_the_driver_gets_its_arguments_and_the_watchdog_goes_on_without_the_controller(packages):
+    """Also those arguments that we do not know."""
     names = ("ur_type", "robot_ip", "activate_joint_controller")
     packages.launch_file("ur_robot_driver", "launch/ur_control.launch.py", names)
     packages.launch("ur", ur_type="ur5", robot_ip="1.2.3.4", kinematics_params_file="/my/calibration.yaml")
@@ -192,12 +193,7 @@ def test_a_driver_gets_its_arguments_and_those_that_we_do_not_know(packages):
     (driver,) = [arguments for name, _, arguments in started if name == "driver"]
     assert driver.startswith("ur5 1.2.3.4 false /my/calibration.yaml")
     assert started[-1][0] == "spawner"
-
-
-def test_on_a_real_arm_the_watchdog_goes_on_without_the_controller(packages):
-    packages.launch_file("ur_robot_driver", "launch/ur_control.launch.py", ())
-    packages.launch("ur", ur_type="ur5", robot_ip="1.2.3.4")
-    numbers = {name: int(number) for name, number, _ in packages.runs(5)}
+    numbers = {name: int(number) for name, number, _ in started}
     os.kill(numbers["controller"], signal.SIGKILL)
     packages.until(lambda: "controller has ended; the others keep the robot safe" in packages.out)
     assert alive(numbers["watchdog"])
@@ -205,14 +201,6 @@ def test_on_a_real_arm_the_watchdog_goes_on_without_the_controller(packages):
     packages.end()
     assert not alive(numbers["watchdog"])
     assert packages.process.returncode == 1
-
-
-def test_words_say_what_is_wrong_with_an_argument(packages):
-    packages.launch("mock", robot="nonsense")
-    packages.until_the_end()
-    assert "unknown robot 'nonsense'; robots: " in packages.out
-    assert packages.process.returncode == 1
-    assert not packages.started()
 
 
 def test_what_is_missing_is_told_at_once_and_nothing_starts(packages):
@@ -284,7 +272,12 @@ def test_ctrl_c_ends_gazebo_and_is_no_failure(gazebo):
     assert not [name for name, number in numbers.items() if alive(number)]
 
 
-def test_beside_a_gazebo_that_runs_nothing_starts(gazebo):
+def test_what_cannot_be_and_what_is_beside_another_gazebo_is_told_and_nothing_starts(gazebo):
+    gazebo.launch("mock", robot="nonsense")
+    gazebo.until_the_end()
+    assert "unknown robot 'nonsense'; robots: " in gazebo.out
+    assert gazebo.process.returncode == 1
+    assert not gazebo.started()
     gazebo.services.write_text("/gazebo/worlds\n/world/arm/create\n")
     gazebo.launch("gazebo")
     gazebo.until_the_end()

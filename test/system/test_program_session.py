@@ -42,17 +42,19 @@ def wait(condition):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a program in a session; the process that leads it, and the numbers of all in the session."""
+    """Starts a program in a session: the process that leads it, the numbers of all in it, and what one of them writes."""
     started = []
 
     def run(then, kind="", leader=()):
-        script, numbers = tmp_path / "program.py", tmp_path / "numbers"
+        folder = tmp_path / str(len(started))
+        folder.mkdir()
+        script, numbers = folder / "program.py", folder / "numbers"
         script.write_text(PROGRAM + then)
         command = [sys.executable, program_session.__file__, sys.executable, str(script)]
         variables = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         started.append(subprocess.Popen([*leader, *command, str(numbers), kind], env=variables))
         wait(numbers.exists)
-        return started[-1], [int(number) for number in numbers.read_text().split()]
+        return started[-1], [int(number) for number in numbers.read_text().split()], folder / "numbers.told"
 
     yield run
     for process in started:
@@ -60,35 +62,33 @@ def start(tmp_path):
         process.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_reaches_all_of_them(start, number, tmp_path):
-    process, numbers = start("signal.pause()")
-    process.send_signal(number)
-    process.wait()
-    assert not any(map(alive, numbers))
-    assert (tmp_path / "numbers.told").exists()  # it was asked to end, not killed
+def test_a_signal_reaches_all_of_them(start):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process, numbers, told = start("signal.pause()")
+        process.send_signal(number)
+        process.wait()
+        assert not any(map(alive, numbers))
+        assert told.exists()  # it was asked to end, not killed
 
 
 def test_one_that_ignores_the_signal_is_killed(start):
-    process, numbers = start("signal.pause()", "stubborn")
+    process, numbers, _ = start("signal.pause()", "stubborn")
     process.send_signal(signal.SIGINT)
     process.wait()
     assert not any(map(alive, numbers))
 
 
-@pytest.mark.parametrize(
-    ("then", "status"), [("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9)]
-)
-def test_the_end_of_the_program_is_that_of_the_others_and_its_status_is_handed_on(start, then, status):
-    process, numbers = start(then)
-    assert process.wait() == status
-    assert not any(map(alive, numbers))
+def test_the_end_of_the_program_is_that_of_the_others_and_its_status_is_handed_on(start):
+    for then, status in (("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9)):
+        process, numbers, _ = start(then)
+        assert process.wait() == status
+        assert not any(map(alive, numbers))
 
 
 def test_all_end_where_the_one_that_started_them_is_killed(start):
     """As launch leaves its processes behind on SIGTERM and SIGKILL."""
     parent = "import subprocess, sys; subprocess.run(sys.argv[1:])"
-    process, numbers = start("signal.pause()", leader=(sys.executable, "-c", parent))
+    process, numbers, _ = start("signal.pause()", leader=(sys.executable, "-c", parent))
     process.kill()
     wait(lambda: not any(map(alive, numbers)))
 
