@@ -224,28 +224,28 @@ def test_gazebo_measures_what_the_environment_exerts_on_the_robot_in_the_wrench_
 
 
 @every_robot
-def test_gazebo_stands_the_robot_in_the_world_and_leaves_no_joint_out(robot):
+@pytest.mark.parametrize("hardware", GAZEBO)
+def test_gazebo_stands_the_robot_in_the_world_and_leaves_no_joint_out(robot, hardware):
     """A link whose joint stays needs a mass, its own or that of what is fixed to it (sdformat, src/parser_urdf.cc)."""
-    for hardware in GAZEBO:
-        root = tree(robot, hardware)
-        preserved = {e.get("reference") for e in root.findall("gazebo") if e.find("preserveFixedJoint") is not None}
-        links = {link.get("name"): link for link in root.findall("link")}
-        joints = root.findall("joint")
+    root = tree(robot, hardware)
+    preserved = {e.get("reference") for e in root.findall("gazebo") if e.find("preserveFixedJoint") is not None}
+    links = {link.get("name"): link for link in root.findall("link")}
+    joints = root.findall("joint")
 
-        def lumped(joint):
-            at_world = joint.find("parent").get("link") == "world"
-            return joint.get("type") == "fixed" and joint.get("name") not in preserved and not at_world
+    def lumped(joint):
+        at_world = joint.find("parent").get("link") == "world"
+        return joint.get("type") == "fixed" and joint.get("name") not in preserved and not at_world
 
-        def mass(name):
-            own = links[name].find("inertial/mass")
-            fixed = [j.find("child").get("link") for j in joints if j.find("parent").get("link") == name and lumped(j)]
-            return (0.0 if own is None else float(own.get("value"))) + sum(map(mass, fixed))
+    def mass(name):
+        own = links[name].find("inertial/mass")
+        fixed = [j.find("child").get("link") for j in joints if j.find("parent").get("link") == name and lumped(j)]
+        return (0.0 if own is None else float(own.get("value"))) + sum(map(mass, fixed))
 
-        (base,) = [joint for joint in joints if joint.find("parent").get("link") == "world"]
-        assert base.get("type") == "fixed"
-        kept = [joint for joint in joints if not lumped(joint)]
-        assert {joint.get("name") for joint in kept} == {base.get("name"), *robot.joints, *preserved}
-        assert min(mass(joint.find("child").get("link")) for joint in kept) > 0.0
+    (base,) = [joint for joint in joints if joint.find("parent").get("link") == "world"]
+    assert base.get("type") == "fixed"
+    kept = [joint for joint in joints if not lumped(joint)]
+    assert {joint.get("name") for joint in kept} == {base.get("name"), *robot.joints, *preserved}
+    assert min(mass(joint.find("child").get("link")) for joint in kept) > 0.0
 
 
 @pytest.mark.parametrize("command", STATES)

@@ -3,7 +3,9 @@
 import pytest
 import yaml
 
-rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+import rclpy
 
 from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.robot.files import share_directory

@@ -42,7 +42,7 @@ def wait(condition):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a program in a session: the process that leads it, the numbers of all in it, and what one of them writes."""
+    """Starts a program in a session: the process that leads it, the numbers of all, and what one of them writes."""
     started = []
 
     def run(then, kind="", leader=()):
