@@ -1,8 +1,7 @@
 """Fixtures shared by the tests."""
 
-import os
-import sys
-from pathlib import Path
+import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,10 +26,16 @@ def ur5_model(ur5) -> RobotModel:
 
 
 @pytest.fixture
-def xacro_program(monkeypatch):
-    """The program of this interpreter's environment is found."""
-    folder = str(Path(sys.executable).parent)
-    monkeypatch.setenv("PATH", os.pathsep.join([folder, os.environ["PATH"]]))
+def xacro_here(monkeypatch):
+    """The package's descriptions are made in this process, by the function that the program xacro calls."""
+    import xacro
+
+    def run(command, **options):
+        _, path, *arguments = command
+        made = xacro.process_file(path, mappings=dict(each.split(":=", 1) for each in arguments))
+        return subprocess.CompletedProcess(command, 0, made.toprettyxml(indent="  "), "")
+
+    monkeypatch.setattr("robot_control_ros.bringup.system.subprocess", SimpleNamespace(run=run))
 
 
 @pytest.fixture

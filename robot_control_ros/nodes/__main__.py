@@ -5,7 +5,14 @@ from importlib import import_module
 
 NODES = ("controller", "dashboard", "ethercat", "simulator", "teleop", "wait_active", "watchdog")
 
-if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in NODES:
+
+def main(arguments: list[str]) -> None:
+    """Run the node that is named first; the other arguments are its own."""
+    if not arguments or arguments[0] not in NODES:
         sys.exit(f"name one of these nodes: {', '.join(NODES)}")
-    import_module(f"robot_control_ros.nodes.{sys.argv.pop(1)}.node").main()
+    sys.argv[1:] = arguments[1:]
+    import_module(f"robot_control_ros.nodes.{arguments[0]}.node").main()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

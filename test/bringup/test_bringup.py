@@ -1,26 +1,22 @@
-"""Which nodes with which parameters, in which order, in which environment; and the processes made of them."""
+"""Which nodes with which parameters, in which order, in which environment."""
 
 import functools
 import importlib.util
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 import yaml
-from ros_support import LIMIT, ros_environment
 
 from robot_control_ros.bringup import SETUPS, NodeSpec, environment
 from robot_control_ros.bringup.drivers import DEFAULT_LAWS
-from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.bringup.system import PACKAGE, LaunchFile, Xacro
-from robot_control_ros.core.errors import ConfigError, HardwareFault
+from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.laws import law_names
+from robot_control_ros.nodes import __main__ as node_program
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
 
@@ -92,44 +88,6 @@ def test_parameters_files_and_remappings_follow_in_that_order():
     ]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        True,
-        False,
-        3,
-        -0.5,
-        250.0,
-        1e-6,
-        1e20,
-        [1.0, 2.5],
-        "ur5",
-        "package.module:Class",
-        "/a folder/robot.yaml",
-        "a: b",
-        "#1",
-    ],
-)
-def test_a_parameter_arrives_as_it_was_given(value):
-    rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, text in ros_environment().items():
-            patch.setenv(name, text)
-        context = rclpy.Context()
-        rclpy.init(context=context)
-        try:
-            arguments = NodeSpec("any", "any", {"value": value}).ros_arguments()
-            node = rclpy.create_node(
-                "any", context=context, cli_args=arguments, automatically_declare_parameters_from_overrides=True
-            )
-            found = node.get_parameter("value").value
-            node.destroy_node()
-        finally:
-            context.try_shutdown()
-    assert (list(found) if isinstance(value, list) else found) == value
-    assert isinstance(value, list) or type(found) is type(value)
-
-
 # --- every kind of system ---
 
 
@@ -149,30 +107,25 @@ def test_an_argument_without_a_default_must_be_given(name, argument):
     assert (refusal.value.name, refusal.value.value) == (argument, None)
 
 
-@every_setup
-def test_an_argument_that_there_is_not_is_refused_with_all_that_there_are(name):
+def test_an_argument_that_there_is_not_is_refused_with_all_that_there_are():
     with pytest.raises(ConfigError) as refusal:
-        made(name, lw="impedance")
+        made("sim", lw="impedance")
     assert (refusal.value.name, refusal.value.value) == ("argument", "lw")
-    assert refusal.value.bound == tuple(argument.name for argument in SETUPS[name].arguments)
+    assert refusal.value.bound == tuple(argument.name for argument in SETUPS["sim"].arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [(name, argument) for name, setup in SETUPS.items() for argument in setup.arguments if argument.choices],
-)
-def test_a_value_that_is_no_choice_is_refused_with_the_choices(name, argument):
+def test_a_value_that_is_no_choice_is_refused_with_the_choices():
     with pytest.raises(ConfigError) as refusal:
-        made(name, **{argument.name: "maybe"})
-    found = refusal.value
-    assert (found.name, found.value, found.bound) == (argument.name, "maybe", argument.choices)
+        made("sim", pacing="maybe")
+    (argument,) = [argument for argument in SETUPS["sim"].arguments if argument.name == "pacing"]
+    assert (refusal.value.name, refusal.value.value, refusal.value.bound) == ("pacing", "maybe", argument.choices)
 
 
-@every_setup
-def test_every_argument_is_explained_and_has_a_valid_default(name):
-    for argument in SETUPS[name].arguments:
-        assert argument.text.endswith(".")
-        assert not argument.choices or argument.default in (None, *argument.choices)
+def test_every_argument_is_explained_and_has_a_valid_default():
+    for name, setup in SETUPS.items():
+        for argument in setup.arguments:
+            assert argument.text.endswith("."), (name, argument.name)
+            assert not argument.choices or argument.default in (None, *argument.choices), (name, argument.name)
 
 
 @with_controller
@@ -190,17 +143,12 @@ def test_every_launch_file_with_our_controller_has_the_page():
         assert ("dashboard" in arguments) == ("law" in arguments), name
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "choice"),
-    [
-        (name, argument.name, choice)
-        for name, setup in SETUPS.items()
-        for argument in setup.arguments
-        for choice in argument.choices
-    ],
-)
-def test_every_choice_makes_a_system(name, argument, choice):
-    assert made(name, **{argument: choice}, **PARTNERS.get((name, argument, choice), {})).stages
+@every_setup
+def test_every_choice_makes_a_system(name):
+    for argument in SETUPS[name].arguments:
+        for choice in argument.choices:
+            given = {argument.name: choice, **PARTNERS.get((name, argument.name, choice), {})}
+            assert made(name, **given).stages, given
 
 
 @every_setup
@@ -231,14 +179,11 @@ def test_own_nodes_are_modules_of_the_package_with_an_executable(name):
 
 
 def test_a_node_that_there_is_not_is_refused_with_all_that_there_are():
-    program = [sys.executable, "-m", f"{PACKAGE}.nodes", "nonsense"]
-    ended = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
+    with pytest.raises(SystemExit) as refusal:
+        node_program.main(["nonsense"])
     executables = {path.name for path in (Path(__file__).parents[2] / "scripts").iterdir()}
-    assert set(re.findall(r"\w+", ended.stderr.partition(":")[2])) == executables - {
-        "robot_control",
-        "ethercat-emulator",
-    }
+    named = set(re.findall(r"\w+", str(refusal.value).partition(":")[2]))
+    assert named == executables - {"robot_control", "ethercat-emulator"}
 
 
 @watched
@@ -284,7 +229,7 @@ def test_gains_reach_the_controller_as_a_parameter_file(name, tmp_path):
     assert system.node("controller").parameter_files == (str(file),)
 
 
-@with_controller
+@pytest.mark.parametrize("name", ["sim", "mock", "ur"])
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -297,14 +242,13 @@ def test_a_controller_that_cannot_be_is_refused(name, arguments, words):
         made(name, **arguments)
 
 
-@local
 @pytest.mark.parametrize(
     ("robot", "words"),
     [("nonsense", "unknown robot 'nonsense'; robots: "), ("nowhere.yaml", "robot 'nowhere.yaml': no such file")],
 )
-def test_a_robot_that_there_is_not_is_refused(name, robot, words):
+def test_a_robot_that_there_is_not_is_refused(robot, words):
     with pytest.raises(ConfigError, match=words):
-        made(name, robot=robot)
+        made("sim", robot=robot)
 
 
 @pytest.mark.parametrize(
@@ -345,10 +289,9 @@ def test_a_system_that_cannot_be_is_refused_with_the_way_out(name, arguments, wo
         made(name, **arguments)
 
 
-@managed
-def test_a_controllers_file_that_there_is_not_is_refused(name):
+def test_a_controllers_file_that_there_is_not_is_refused():
     with pytest.raises(ConfigError, match=r"controllers_file = '/.*/nowhere\.yaml': no such file"):
-        made(name, controllers_file="nowhere.yaml")
+        made("mock", controllers_file="nowhere.yaml")
 
 
 # --- a robot of the user's own ---
@@ -380,13 +323,12 @@ def test_a_robot_of_the_users_needs_controllers_of_the_users(name, tmp_path):
         assert system.node("controller_manager").parameter_files == (str(file),)
 
 
-@managed
-def test_a_description_without_tags_is_refused(name, tmp_path):
+def test_a_description_without_tags_is_refused(tmp_path):
     (tmp_path / "mine.urdf").write_text((SHARE / "urdf/ur5/ur5.urdf").read_text(encoding="utf-8"), encoding="utf-8")
     path = users_robot(tmp_path, urdf="mine.urdf")
     words = f"robot ur5: no description with ros2_control's tags: {tmp_path}/mine.urdf.xacro is missing"
     with pytest.raises(ConfigError, match=words):
-        made(name, robot=str(path))
+        made("mock", robot=str(path))
 
 
 def test_topics_of_the_profile_are_those_of_controller_and_watchdog(tmp_path):
@@ -656,12 +598,28 @@ def test_behind_ros2_control_the_simulator_is_the_robot(driving, interface):
         ("sim_ros2_control", "joint_state_topic_hardware_interface/JointStateTopicSystem"),
     ],
 )
-@pytest.mark.usefixtures("xacro_program")
+@pytest.mark.usefixtures("xacro_here")
 def test_xacro_makes_the_hardware_of_the_system_of_the_description(name, plugin):
     text = description(made(name)).text()
     assert ElementTree.fromstring(text).findtext("ros2_control/hardware/plugin") == plugin
 
 
+@pytest.fixture
+def xacro_program(monkeypatch):
+    """The program of this interpreter's environment is found."""
+    folder = str(Path(sys.executable).parent)
+    monkeypatch.setenv("PATH", os.pathsep.join([folder, os.environ["PATH"]]))
+
+
+@pytest.mark.starts("the program xacro makes a description")
+def test_the_program_makes_what_xacro_makes_here(xacro_program, request):
+    given = description(made("mock"))
+    text = given.text()
+    request.getfixturevalue("xacro_here")
+    assert given.text() == text
+
+
+@pytest.mark.starts("the program xacro refuses a description")
 @pytest.mark.usefixtures("xacro_program")
 def test_what_xacro_refuses_is_refused_with_its_words():
     path = SHARE / "urdf/ur5/ur5.urdf.xacro"
@@ -742,8 +700,7 @@ def test_a_rate_that_was_not_given_does_not_override_the_file_of_the_gains():
     assert made("sim", rate="250").node("controller").parameters["rate"] == 250.0
 
 
-@pytest.mark.parametrize("name", WITH_CONTROLLER)
-@pytest.mark.parametrize("section", ["controller", "/**"])
+@pytest.mark.parametrize(("name", "section"), [*((name, "controller") for name in WITH_CONTROLLER), ("sim", "/**")])
 def test_a_rate_in_the_file_of_the_gains_counts_for_controller_and_watchdog(name, section, tmp_path):
     file = tmp_path / "gains.yaml"
     file.write_text(f"{section}: {{ros__parameters: {{rate: 321.0}}}}\n", encoding="utf-8")
@@ -871,31 +828,3 @@ def test_an_interpreter_without_ros_leaves_the_prefixes_alone(tmp_path, monkeypa
 def test_the_environment_of_this_process_is_where_it_starts_from(prefix, monkeypatch):
     monkeypatch.setenv("ROBOT_CONTROL_TEST", "here")
     assert environment()["ROBOT_CONTROL_TEST"] == "here"
-
-
-# --- processes ---
-
-
-def test_a_process_that_ends_is_named_with_its_exit_status():
-    with Processes([NodeSpec("no_such_node", "ghost")]) as processes:
-        process = processes.start(NodeSpec("no_such_node", "second"))
-        process.wait(60.0)
-        with pytest.raises(HardwareFault, match=r"the (ghost|second) ended with exit status 1; see its messages above"):
-            processes.check()
-
-
-def test_processes_end_with_their_block_even_where_they_ignore_the_signal(monkeypatch, tmp_path):
-    script, ready = tmp_path / "stubborn", tmp_path / "ready"
-    ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    script.write_text(f"#!{sys.executable}\nimport signal\n{ignore}\nopen({str(ready)!r}, 'w')\nsignal.pause()\n")
-    script.chmod(0o755)
-    monkeypatch.setattr("robot_control_ros.bringup.processes.sys.executable", str(script))
-    monkeypatch.setattr("robot_control_ros.bringup.processes.GRACE", 0.2)
-    with Processes([]) as processes:
-        process = processes.start(NodeSpec("any", "stubborn"))
-        deadline = time.monotonic() + LIMIT
-        while not ready.exists():
-            assert time.monotonic() < deadline
-            processes.check()
-            time.sleep(0.01)  # between two looks
-    assert process.returncode == -signal.SIGKILL

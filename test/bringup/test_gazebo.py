@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from robot_control_ros.bringup import SETUPS
+from robot_control_ros.bringup import SETUPS, gazebo
 from robot_control_ros.bringup.gazebo import check_alone, processes
 from robot_control_ros.bringup.system import Program
 from robot_control_ros.core.errors import ConfigError
@@ -83,40 +83,40 @@ def test_the_users_places_come_first_and_libraries_next(prefixes, monkeypatch):
 
 
 @pytest.fixture
-def services(tmp_path, monkeypatch):
-    """Has `gz service --list` print something, or do something else."""
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+def services(monkeypatch):
+    """What `gz service --list` answers: an exit status and a text, or an error."""
 
-    def answer(script):
-        (tmp_path / "gz").write_text(f'#!/bin/sh\n[ "$*" = "service --list" ] || exit 2\n{script}\n')
-        (tmp_path / "gz").chmod(0o755)
+    def answer(found):
+        def run(command, timeout, **options):
+            assert command == ["gz", "service", "--list"]
+            if isinstance(found, Exception):
+                raise found
+            status, text = found
+            return subprocess.CompletedProcess(command, status, text, "")
+
+        monkeypatch.setattr(subprocess, "run", run)
 
     return answer
 
 
 def test_beside_no_gazebo_it_may_start(services):
-    services("echo /other/service")
+    services((0, "/other/service\n"))
     check_alone()
 
 
-@pytest.mark.parametrize("script", ["exit 1", "exec sleep 60"])
-def test_where_nobody_can_tell_it_may_start(services, script, monkeypatch):
-    monkeypatch.setattr("robot_control_ros.bringup.gazebo.LISTED_WITHIN", 0.2)
-    services(script)
+@pytest.mark.parametrize("found", [(1, ""), FileNotFoundError("gz"), subprocess.TimeoutExpired("gz", 10.0)])
+def test_where_nobody_can_tell_it_may_start(services, found):
+    services(found)
     check_alone()
 
 
-def test_beside_another_gazebo_it_is_refused_with_what_to_end(services, tmp_path):
-    services("echo /world/arm/create; echo /gazebo/worlds")
-    (tmp_path / "gz-sim-server").symlink_to("/bin/sleep")
-    with subprocess.Popen([str(tmp_path / "gz-sim-server"), "60"]) as other:
-        try:
-            with pytest.raises(ConfigError) as raised:
-                check_alone()
-        finally:
-            other.kill()
-    kill = str(raised.value).partition("kill ")[2].partition(".")[0].split()
-    assert str(other.pid) in kill
+def test_beside_another_gazebo_it_is_refused_with_what_to_end(services, tmp_path, monkeypatch):
+    services((0, "/world/arm/create\n/gazebo/worlds\n"))
+    (tmp_path / "4711").mkdir()
+    (tmp_path / "4711/cmdline").write_bytes(b"gz sim server\0")
+    monkeypatch.setattr(gazebo, "processes", lambda: processes(tmp_path))
+    with pytest.raises(ConfigError, match=r"\(4711: gz sim server\)\. End it first: kill 4711\."):
+        check_alone()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
 UR5 = load_robot("ur5")
-pytestmark = pytest.mark.usefixtures("xacro_program")
+pytestmark = pytest.mark.usefixtures("xacro_here")
 
 
 def description(system):

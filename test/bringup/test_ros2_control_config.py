@@ -87,27 +87,6 @@ def test_ros_can_read_it(name):
     assert yaml.AliasToken not in tokens
 
 
-@pytest.mark.ros
-@every_file
-def test_ros_does_read_it(name, monkeypatch):
-    """By the parser that ros2_control_node and Gazebo's plug-in use, and as a controller sees it."""
-    rclpy = pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    from ros_support import Domain
-
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    domain, context = Domain(), rclpy.Context()
-    context.init(args=["--ros-args", "--params-file", str(FILES[name])], domain_id=domain.number)
-    try:
-        controller = next(key for key, type_name in types(name).items() if type_name == FORWARD)
-        node = rclpy.create_node(controller, context=context, automatically_declare_parameters_from_overrides=True)
-        seen = {key: node.get_parameter(key).value for key in ("joints", "interface_name")}
-        node.destroy_node()
-        assert seen == parameters(name, controller)
-    finally:
-        context.try_shutdown()
-        domain.release()
-
-
 @every_file
 def test_controllers_take_the_robots_joints_in_its_order(name):
     robot = ROBOTS[name.removesuffix("_forward_position")]

@@ -13,6 +13,7 @@ from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.simulation.imperfect.imperfections import imperfection_names
 from robot_control_ros.simulation.scene import scene_names
 
+pytestmark = pytest.mark.starts("the shell asks the program, which answers and ends")
 argcomplete = pytest.importorskip("argcomplete")
 ASKED = "robot_control "
 
@@ -24,7 +25,7 @@ def offered(line: str, shell: str, folder: Path) -> list[str]:
     asks = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": shell, "COMP_LINE": line}
     asks |= {"COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
     program = "from robot_control_ros.cli.main import main; main()"
-    subprocess.run([sys.executable, "-c", program], env=os.environ | asks, cwd=folder, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", program], env=os.environ | asks, cwd=folder, check=True)
     return [word.split(":")[0].strip() for word in answer.read_text().splitlines()]
 
 
@@ -80,5 +81,5 @@ def test_a_bash_completes_once_it_has_read_the_line_of_the_readme(tmp_path):
     code = argcomplete.shellcode(["robot_control"], shell="bash")  # what register-python-argcomplete prints
     given = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "CODE": code}
     command = ["bash", "--norc", "-c", script]
-    shown = subprocess.run(command, env=os.environ | given, capture_output=True, text=True, timeout=120)
+    shown = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)
     assert shown.stdout.split() == ["joint_impedance"], shown.stderr

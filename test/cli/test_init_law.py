@@ -26,6 +26,7 @@ def python(*arguments, **more):
 
 
 @pytest.mark.long
+@pytest.mark.starts("pytest and the command, on the files that were written")
 @pytest.mark.sim
 def test_the_line_that_it_prints_runs_the_law_and_its_test_passes(folder, capsys):
     pytest.importorskip("mujoco")
@@ -38,6 +39,7 @@ def test_the_line_that_it_prints_runs_the_law_and_its_test_passes(folder, capsys
 
 
 @pytest.mark.long
+@pytest.mark.starts("pytest and the command, on the files that were written")
 @pytest.mark.sim
 def test_it_passes_what_every_law_must(folder):
     assert main(["init-law", "hanging_spring"]) == 0
@@ -49,6 +51,7 @@ def test_it_passes_what_every_law_must(folder):
 
 
 @pytest.mark.long
+@pytest.mark.starts("pytest and the command, on the files that were written")
 @pytest.mark.sim
 def test_its_test_finds_what_is_wrong(folder):
     assert main(["init-law", "hanging_spring"]) == 0

@@ -88,6 +88,7 @@ def test_a_seed_gives_the_same_episode_to_the_last_bit(made):
 
 
 @pytest.mark.long
+@pytest.mark.starts("episodes in fresh interpreters")
 @pytest.mark.parametrize("task", IDS)
 def test_whole_episodes_are_the_same_in_another_process(task):
     program = (
@@ -215,7 +216,10 @@ def test_what_is_refused_is_named(arguments, name):
     assert refused.value.name == name
 
 
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "mode",
+    ["sync", pytest.param("async", marks=[pytest.mark.long, pytest.mark.starts("Gymnasium's workers, in step")])],
+)
 def test_vectors_are_of_the_episodes_of_their_seeds(mode):
     def make(count):
         settings = {"vector_kwargs": {"autoreset_mode": AutoresetMode.DISABLED}}
@@ -252,6 +256,7 @@ def test_a_robot_that_runs_is_moved_to_the_start_and_stays_open():
         robot.wait(0.1)
 
 
+@pytest.mark.starts("an import in a fresh interpreter")
 def test_without_gymnasium_the_error_names_the_extra():
     program = (
         "import sys\nsys.modules['gymnasium'] = None\nimport importlib.util as util\nfound = util.find_spec\n"
@@ -272,6 +277,7 @@ def test_the_first_block_of_the_page_prints_what_stands_under_it(capsys):
 
 
 @pytest.mark.long
+@pytest.mark.starts("the example, as it is typed")
 def test_the_example_learns_and_draws(tmp_path):
     pytest.importorskip("matplotlib")
     command = [sys.executable, ROOT / "examples" / "peg_policy.py", "--generations", "1", "--population", "2"]

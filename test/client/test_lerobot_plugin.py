@@ -12,6 +12,7 @@ from robot_control_ros import Robot, load_robot
 
 pytest.importorskip("mujoco")
 NAME = "lerobot_robot_compliant_arm"
+recorded = pytest.mark.starts("the thread that writes a record, whose end is waited for")
 
 
 @pytest.fixture
@@ -54,6 +55,7 @@ def test_its_features_are_known_before_it_is_connected(plugin):
 
 
 @pytest.mark.sim
+@recorded
 def test_it_leads_a_simulated_arm(plugin):
     config = plugin.CompliantArmConfig(robot="ur5", simulated=True, law="impedance", stiffness=True)
     with plugin.CompliantArm(config) as robot:
@@ -85,6 +87,7 @@ def test_a_pose_becomes_numbers_and_back(plugin, rng):
 
 
 @pytest.mark.sim
+@recorded
 def test_episodes_become_a_dataset(convert, tmp_path, capsys, monkeypatch):
     gymnasium = pytest.importorskip("gymnasium")
     from robot_control_ros import gym
@@ -113,6 +116,7 @@ def test_episodes_become_a_dataset(convert, tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.sim
+@recorded
 def test_a_record_of_a_robot_becomes_an_episode_of_poses(convert, tmp_path):
     with Robot.simulated("ur5") as robot:
         robot.move_to(robot.pose[:3, 3] + (0.0, 0.0, 0.05), wait=False)
@@ -132,6 +136,7 @@ def test_a_record_of_a_robot_becomes_an_episode_of_poses(convert, tmp_path):
         np.testing.assert_allclose(frame["observation.state"], expected, rtol=1e-6, atol=1e-7)
 
 
+@recorded
 def test_a_file_without_steps_and_states_is_refused(convert, tmp_path):
     from robot_control_ros.client.recording.mcap_recording import McapRecording
 

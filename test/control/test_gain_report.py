@@ -1,7 +1,6 @@
 """What is said of gains beside their bounds: by the report, the command, the page and the controller's monitor."""
 
 import re
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -130,30 +129,31 @@ def test_the_table_refuses_the_file_of_an_arm_with_other_joints(tmp_path):
     assert refusal.value.name == "rotor_inertia"
 
 
-def look_until(monitor, done, limit=60.0):
-    """All that the monitor says until something has happened."""
-    said, end = [], time.monotonic() + limit
-    while not done(said):
-        assert time.monotonic() < end, said
-        said = [*said, *filter(None, [monitor.look()])]
-        time.sleep(0.001)
-    return said
-
-
 @pytest.mark.ros
-def test_the_controller_computes_anew_after_a_change_of_gains_and_warns_once():
+def test_the_controller_computes_anew_after_a_change_of_gains_and_warns_once(monkeypatch):
     pytest.importorskip("rclpy")
-    from robot_control_ros.nodes.controller.gain_monitor import GainMonitor
+    from lockstep import AtOnce
 
+    from robot_control_ros.nodes.controller import gain_monitor
+
+    computed = []
+
+    def counted(*arguments):
+        computed.append(gain_report(*arguments))
+        return computed[-1]
+
+    monkeypatch.setattr(gain_monitor, "ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr(gain_monitor, "gain_report", counted)
     loop = ControlLoop(with_delay(0.02), "impedance")
     loop.tick(RobotState(0.0, np.array(UR5E.home), np.zeros(6), np.zeros(6)))
-    monitor = GainMonitor(loop)
-    assert not look_until(monitor, lambda _: monitor.values())
+    monitor = gain_monitor.GainMonitor(loop)
+    assert not any(monitor.look() for _ in range(10))
     assert set(monitor.values()) == {"bound of stiffness"}
+    assert len(computed) == 1
     loop.running.gains.change(loop.running.gains.check({"stiffness": [500.0] * 3 + [5000.0] * 3}))
-    (said,) = look_until(monitor, lambda said: said)
+    (said,) = [text for text in (monitor.look() for _ in range(10)) if text]
     assert said == monitor.report.warning
-    assert not any(monitor.look() for _ in range(100))
+    assert len(computed) == 2
     monitor.close()
 
 

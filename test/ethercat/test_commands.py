@@ -1,18 +1,8 @@
-"""`robot_control ethercat`: what it asks of a bus, prints, and refuses.
+"""`robot_control ethercat`: what it asks of a bus, prints, and refuses."""
 
-`python test_commands.py` runs the commands in a network namespace of its own, on an emulated bus, and prints
-what they said as JSON.
-"""
-
-import contextlib
 import functools
-import importlib.util
-import io
 import json
-import os
 import struct
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -22,13 +12,11 @@ import pytest
 import yaml
 
 import robot_control_ros
-from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
 from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.ethercat.driver import bus
 from robot_control_ros.ethercat.driver.al_status import PREOP, AlStatus
 from robot_control_ros.ethercat.driver.topology import FoundSlave, load_topology
-from robot_control_ros.ethercat.emulation.program import emulated_bus
 from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, Timing
 from robot_control_ros.ethercat.tools.inspection import describe_unit
 from robot_control_ros.ethercat.tools.jitter import Jitter, TimingRecorder
@@ -424,134 +412,3 @@ def test_drives_that_were_stopped_end_in_exit_status_1(run, monkeypatch):
     status, out, _ = run("jitter", "--interface", "lo")
     assert status == 1
     assert "trouble: stopped: link down" in out
-
-
-# --- on an emulated bus ---
-
-
-def child(*arguments: str) -> subprocess.CompletedProcess:
-    package = str(Path(robot_control_ros.__file__).resolve().parents[1])
-    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-
-
-def need_namespace() -> None:
-    if why_not := why_no_namespace():
-        pytest.skip(f"needs a network namespace of its own; {why_not}")
-    for library in ("pysoem", "mujoco"):
-        if importlib.util.find_spec(library) is None:
-            pytest.skip(f"needs {library}: pip install {library}")
-
-
-@functools.cache
-def seen() -> dict:
-    """By command, exit status, output, and errors on the emulated bus."""
-    need_namespace()
-    result = child(__file__)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout.splitlines()[-1])
-
-
-def test_scan_finds_the_emulated_drives():
-    status, out, _ = seen()["scan"]
-    lines = out.splitlines()
-    assert status == 0
-    assert len(lines) == 8
-    for position, line in enumerate(lines[1:7]):
-        assert line.split()[:7] == [str(position), "0x00000ABC", "0x00000402", "0x00000000", "0", "PRE-OP", "cia402"]
-    assert lines[7].startswith("the bus is that of ")
-    assert lines[7].endswith("ur5.yaml")
-
-
-def test_another_topology_is_told_apart():
-    status, _, err = seen()["wrong"]
-    assert status == 2
-    assert "2 expected, 6 found" in err
-
-
-def test_the_template_of_the_emulated_bus_is_its_topology(tmp_path):
-    path = tmp_path / "bus.yaml"
-    path.write_text(seen()["template"][1])
-    made, ours = load_topology(str(path)), load_topology("ur5")
-    for mine, theirs in zip(ours.slaves, made.slaves, strict=True):
-        assert (mine.vendor, mine.product, mine.rated_torque) == (theirs.vendor, theirs.product, theirs.rated_torque)
-        assert mine.scale.position == theirs.scale.position
-
-
-def test_info_of_an_emulated_drive():
-    status, out, _ = seen()["info"]
-    assert status == 0
-    for line in (
-        "  device name (0x1008): CiA 402 servo drive",
-        "  rated torque (0x6076): 150 x 0.001 N·m = 0.15 N·m",
-        "  gear (0x6091): 101000 revolutions of the motor per 1000 of the shaft",
-        "  velocity unit (0x60A9): 0x00B50300: increments per s",
-        "  error code (0x603F): 0x0000 no error",
-    ):
-        assert line in out.splitlines()
-    assert "cyclic synchronous torque (10)" in out
-    assert "tx (slave to master): PDO 0x1A00: 0x6041:0 status word (16 bits), 0x6061:0" in out
-
-
-def test_what_is_written_can_be_read():
-    assert seen()["write"][:2] == [0, "written: 0x6065:0 = 4321 (u32), 4321 (0x000010E1)\n"]
-    assert seen()["read"][:2] == [0, "0x6065:0 = 4321 (0x000010E1)\n"]
-
-
-def test_a_refusal_tells_what_the_abort_code_means():
-    for command, code in (("refused", "0x06020000"), ("read only", "0x06010002")):
-        status, out, err = seen()[command]
-        assert (status, out) == (2, "")
-        assert f"abort {code} " in err
-
-
-@pytest.mark.long
-@pytest.mark.alone
-def test_jitter_with_a_law_on_an_emulated_bus(tmp_path):
-    need_namespace()
-    path = tmp_path / "jitter.json"
-    options = ["--emulate", "--seconds", "2", "--law", "impedance", "--json", str(path)]
-    result = child("-m", "robot_control_ros.cli", "ethercat", "jitter", *options)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "impedance in the bus's process" in result.stdout
-    assert "here a frame may take up to 50 ms" in result.stdout
-    found = json.loads(path.read_text())
-    assert found["trouble"] == ""
-    assert found["cycles"] + found["missed"] > 1500
-    for times in found["times"].values():
-        assert 0.0 <= times["p50"] <= times["p99"] <= times["max"]
-
-
-def commands() -> dict:
-    """In the namespace: the commands on an emulated bus."""
-    make_pair()
-    at = ("--interface", MASTER)
-    runs = {
-        "scan": ("scan", *at, "--topology", "ur5"),
-        "wrong": ("scan", *at, "--topology", "planar_two_link"),
-        "template": ("scan", *at, "--template"),
-        "info": ("info", *at, "--position", "5"),
-        "write": ("write", *at, "--position", "2", "0x6065", "--type", "u32", "4321"),
-        "read": ("read", *at, "--position", "2", "0x6065:0"),
-        "refused": ("read", *at, "--position", "2", "0x5FFF"),
-        "read only": ("write", *at, "--position", "2", "0x6041", "--type", "u16", "1"),
-    }
-    found = {}
-    with emulated_bus("ur5", "", SLAVES):
-        for name, arguments in runs.items():
-            out, err = io.StringIO(), io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                status = main(["ethercat", *arguments])
-            found[name] = [status, out.getvalue(), err.getvalue()]
-    return found
-
-
-if __name__ == "__main__":
-    enter_namespace()
-    print("\n" + json.dumps(commands()))

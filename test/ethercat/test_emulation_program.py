@@ -1,29 +1,18 @@
-"""A topology's bus in process, the fault channel, and the program that hangs an arm on a network interface.
-
-`python test_emulation_program.py SCENARIO` runs one in a network namespace of its own and prints what it saw as
-JSON: `program` is a master at the other end of a veth pair, `loopback` are two ROS 2 nodes.
-"""
+"""A topology's bus in process, the fault channel, and the program that hangs an arm on a network interface."""
 
 import functools
-import importlib.util
-import json
 import os
-import shutil
-import signal
 import socket
 import stat
 import struct
-import subprocess
-import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ethercat_emulator_support import MS, Master, result_of
+from ethercat_emulator_support import MS, Master
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,8 +21,7 @@ from ethercat_emulator import program as standalone
 from ethercat_emulator.bus.line import Line
 from ethercat_emulator.faults.channel import FaultChannel, Methods, inject, methods_of
 from ethercat_emulator.faults.injection import DriveFaults, Faults
-from ethercat_emulator.network.veth import MASTER, SLAVES, enter_namespace, make_pair, why_no_namespace
-from robot_control_ros.bringup import environment
+from ethercat_emulator.network.veth import enter_namespace, make_pair, why_no_namespace
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.ethercat.driver.cia402 import Mode, TargetSource
 from robot_control_ros.ethercat.driver.drives import SdoWrite
@@ -446,6 +434,7 @@ def test_a_client_that_does_not_read_its_answers_is_hung_up_on(channel):
             channel.poll()
 
 
+@pytest.mark.starts("a thread that answers, for which inject waits")
 def test_inject_tells_what_was_answered(channel):
     done = threading.Event()
 
@@ -530,6 +519,7 @@ def test_without_its_tools_a_pair_or_namespace_says_what_to_install(tmp_path, mo
     assert "unshare" in why_no_namespace()
 
 
+@pytest.mark.starts("a tool that refuses, and ends")
 def test_what_the_kernel_forbids_is_told_with_the_way_out(tmp_path, monkeypatch):
     for tool in ("ip", "unshare"):
         (tmp_path / tool).write_text("#!/bin/sh\necho Operation not permitted >&2\nexit 1\n")
@@ -541,186 +531,3 @@ def test_what_the_kernel_forbids_is_told_with_the_way_out(tmp_path, monkeypatch)
         NetworkError, match=r"unshare --map-root-user --net: Operation not permitted.*unprivileged_userns"
     ):
         enter_namespace()
-
-
-@pytest.mark.long
-def test_ros_nodes_in_a_namespace_find_each_other():
-    if importlib.util.find_spec("rclpy") is None:
-        pytest.skip("needs rclpy")
-    assert seen("loopback")["heard"] == ["hello"]
-
-
-# --- the program on a wire ---
-
-
-@functools.cache
-def seen(scenario: str = "program") -> dict:
-    """What a scenario saw; each runs once."""
-    if why_no_namespace():
-        pytest.skip(f"needs a network namespace of its own; {why_no_namespace()}")
-    if scenario == "program" and importlib.util.find_spec("pysoem") is None:
-        pytest.skip("needs pysoem: pip install pysoem")
-    return result_of([sys.executable, __file__, scenario])
-
-
-@pytest.mark.long
-def test_the_program_says_that_it_listens():
-    assert seen()["line"] == f"emulating ur5: 6 drives on {SLAVES}; faults on {seen()['socket']}\n"
-
-
-def test_soem_takes_its_bus_for_the_topologys():
-    assert seen()["states"] == [[OP, 0]] * 6
-
-
-def test_the_arm_on_the_wire_is_at_home_and_holds_against_gravity(ur5, ur5_model):
-    np.testing.assert_allclose(seen()["at first"], ur5.home, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(seen()["held"], ur5.home, rtol=0, atol=0.002)
-    gravity = ur5_model.at(np.array(ur5.home)).gravity
-    assert np.abs(np.array(seen()["effort"]) - gravity).max() < 1.0
-    assert np.abs(gravity).max() > 10.0
-    assert seen()["enabled"] == [ENABLED] * 6
-
-
-def test_the_arm_on_the_wire_follows_a_small_target(ur5):
-    np.testing.assert_allclose(seen()["moved"], np.array(ur5.home) + 0.05, rtol=0, atol=0.002)
-
-
-def test_a_push_over_the_channel_is_felt_by_the_drives(ur5, ur5_model):
-    kin = ur5_model.at(np.array(ur5.home))
-    expected = kin.gravity - kin.jacobian.T @ [0, 0, -20, 0, 0, 0]
-    np.testing.assert_allclose(seen()["effort pushed"], expected, rtol=0, atol=1.0)
-    assert np.abs(expected - kin.gravity).max() > 5.0
-
-
-def test_a_fault_over_the_channel_stops_one_drive():
-    assert seen()["fault"] == [FAULT, 0x7305]
-    assert "drive_fault slave:int code:int lasting:bool=false" in seen()["help"]
-    assert "push link:str" in seen()["help"]
-
-
-def test_sigterm_ends_it_in_order():
-    assert (seen()["status"], seen()["socket left"], seen()["errors"]) == (0, False, "")
-
-
-def loopback() -> dict:
-    """In the namespace: a node that talks, and one that listens."""
-    command = [sys.executable, "-c", NODE]
-    talker = subprocess.Popen([*command, "talk"], env=environment())
-    try:
-        heard = subprocess.run([*command, "listen"], env=environment(), capture_output=True, text=True, timeout=60)
-    finally:
-        talker.kill()
-        talker.wait()
-    return {"heard": heard.stdout.split()}
-
-
-NODE = """
-import sys
-import rclpy
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import String
-
-rclpy.init()
-node = rclpy.create_node(sys.argv[1])
-late_joiners_too = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-heard = rclpy.Future()
-if sys.argv[1] == "talk":
-    node.create_publisher(String, "chatter", late_joiners_too).publish(String(data="hello"))
-else:
-    node.create_subscription(String, "chatter", heard.set_result, late_joiners_too)
-rclpy.spin_until_future_complete(node, heard)
-print(heard.result().data)
-"""
-
-
-def master_and_program() -> dict:
-    """In the namespace: the program at the one end, pysoem at the other."""
-    import pysoem
-
-    make_pair()
-    path = str(Path(tempfile.mkdtemp()) / "faults")
-    command = [sys.executable, "-m", "robot_control_ros.ethercat.emulation.program"]
-    command += ["--robot", "ur5", "--interface", SLAVES, "--faults", path]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    found: dict = {"line": child.stdout.readline(), "socket": path}
-    try:
-        exercise(pysoem, path, found)
-    finally:
-        child.send_signal(signal.SIGTERM)
-        _, found["errors"] = child.communicate(timeout=60)
-    found |= {"status": child.returncode, "socket left": os.path.exists(path)}
-    shutil.rmtree(Path(path).parent)
-    return found
-
-
-def exercise(pysoem, faults: str, found: dict) -> None:
-    plan, joints = topology("ur5")
-    master = pysoem.Master()
-    master.open(MASTER)
-    master.config_init()
-    plan.check_bus([FoundSlave(s.man, s.id, s.rev, name=s.name) for s in master.slaves])
-    for expected, slave in zip(plan.slaves, master.slaves, strict=True):
-        expected.check_rated_torque(struct.unpack("<I", slave.sdo_read(0x6076, 0))[0])
-        for write in expected.drive.mapping_writes():
-            slave.sdo_write(write.index, write.sub_index, write.data())
-    master.config_map()
-    for slave in master.slaves:
-        slave.set_watchdog("processdata", 2000)  # ms
-    assert master.state_check(pysoem.SAFEOP_STATE, 1_000_000) == pysoem.SAFEOP_STATE
-    data = ProcessData([slave.axis for slave in plan.in_order_of(joints)])
-
-    def exchange() -> None:
-        master.send_processdata()
-        assert master.receive_processdata(200_000) >= 0
-        data.read([slave.input for slave in master.slaves])
-
-    def cycle(control: int, targets: TargetSource, q, count: int = 1) -> None:
-        at = time.monotonic()
-        for _ in range(count):
-            data.write([control] * 6, Mode.POSITION, [targets] * 6, q)
-            for slave, output in zip(master.slaves, data.outputs, strict=True):
-                slave.output = output
-            exchange()
-            at += 0.001
-            time.sleep(max(0.0, at - time.monotonic()))
-
-    def angles() -> list[float]:
-        return data.q.tolist()
-
-    exchange()
-    master.state = pysoem.OP_STATE
-    master.write_state()
-    for _ in range(200):
-        exchange()
-        if master.state_check(pysoem.OP_STATE, 1000) == pysoem.OP_STATE:
-            break
-    master.read_state()
-    found["states"] = [(slave.state, slave.al_status) for slave in master.slaves]
-    found["at first"] = start = angles()
-    q = np.array(start)
-    for control in (0x06, 0x07, 0x0F):
-        cycle(control, TargetSource.FOLLOW, q, 5)
-    cycle(0x0F, TargetSource.COMMAND, q, 500)
-    found["held"], found["effort"] = angles(), data.effort.tolist()
-    found["enabled"] = [word & 0x6F for word in data.status_words]
-    inject(faults, "push tool0 0 0 -20")
-    cycle(0x0F, TargetSource.COMMAND, q, 500)
-    found["effort pushed"] = data.effort.tolist()
-    inject(faults, "push tool0 0 0 0")
-    for share in np.linspace(0.0, 1.0, 300):
-        cycle(0x0F, TargetSource.COMMAND, q + 0.05 * share)
-    cycle(0x0F, TargetSource.COMMAND, q + 0.05, 300)
-    found["moved"] = angles()
-    found["help"] = inject(faults, "help")
-    inject(faults, "drive_fault 1 0x7305")
-    for _ in range(2000):
-        cycle(0x0F, TargetSource.COMMAND, q + 0.05)
-        if data.status_words[1] & 0x4F == FAULT:
-            break
-    found["fault"] = [data.status_words[1] & 0x4F, data.error_codes[1]]
-    master.close()
-
-
-if __name__ == "__main__":
-    enter_namespace()
-    print("\n" + json.dumps({"program": master_and_program, "loopback": loopback}[sys.argv[1]]()))

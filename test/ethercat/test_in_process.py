@@ -1,80 +1,24 @@
 """A loop in the bus's process and its controller: the same as a loop of one's own, and safe where either fails."""
 
-import os
-import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
+from played_bus import PERIOD, TIME_CONSTANT, Bus, SameThread
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.errors import ConfigError, HardwareFault, StaleStateError
 from robot_control_ros.core.types import CommandMode, RobotState, Wrench
-from robot_control_ros.ethercat.process import in_process_loop, remote_loop, rpc
-from robot_control_ros.ethercat.process.in_process_loop import MAX_SILENCE, TELEMETRY_RATE, InProcessLoop
-from robot_control_ros.ethercat.process.protocol import open_memory
+from robot_control_ros.ethercat.process import in_process_loop, rpc
+from robot_control_ros.ethercat.process.in_process_loop import MAX_SILENCE, TELEMETRY_RATE
 from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
 from robot_control_ros.laws import law_class
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
-
-PERIOD = 0.001
-TIME_CONSTANT = 0.2
-
-
-class SameThread:
-    """In the place of BetweenCycles, where cycles and calls are in one thread."""
-
-    def call(self, action):
-        return action()
-
-
-class Bus:
-    """Plays the bus's process: serves calls whenever the controller waits, and runs cycles when the test says so."""
-
-    def __init__(self, path, monkeypatch, law="impedance"):
-        self.path, self.robot, self.time = path, load_robot("ur5", "ethercat"), 100.0
-        self.memory = open_memory(path, create=True)
-        self.in_process = InProcessLoop(self.memory, PERIOD, SameThread(), self.robot)
-        self.q = np.array(self.robot.home)
-        self.now = time.monotonic()
-        clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=time.monotonic_ns, sleep=self.serve)
-        for module in (remote_loop, rpc):
-            monkeypatch.setattr(module, "time", clock)
-        self.remote = self.controller(law)
-
-    def controller(self, law):
-        running = RunningLaw(self.robot, law, time_constant=TIME_CONSTANT)
-        return RemoteLoop(self.robot, running, None, TIME_CONSTANT, name="ur5", path=self.path)
-
-    def serve(self, seconds=0.0):
-        self.now += seconds
-        self.in_process.server.serve()
-        if self.in_process.active and self.in_process.loop.state is None:  # the first cycle: a controller waits for it
-            self.first = self.state()
-            self.cycles(1, running=False)
-
-    def state(self, wobble=0.002):
-        phase = 30.0 * self.time + np.arange(6)
-        return RobotState(self.time, self.q + wobble * np.sin(phase), wobble * 30.0 * np.cos(phase), np.zeros(6))
-
-    def cycles(self, count=1, running=True):
-        commands = []
-        for _ in range(count):
-            commands.append(self.in_process.tick(self.state(), running))
-            self.in_process.send_telemetry()
-            self.time += PERIOD
-            self.now += PERIOD
-        return commands
-
-    def report(self):
-        return self.remote.tick(self.state())
 
 
 @pytest.fixture
@@ -450,50 +394,6 @@ def test_a_controller_that_waits_for_an_answer_isn_t_silent(bus, monkeypatch):
     bus.remote.motion.hold()
     assert len(failures) > 30
     assert set(failures) == {""}
-
-
-CONTROLLER = """
-import sys
-from pathlib import Path
-from robot_control_ros.ethercat.process.remote_loop import RemoteLoop
-from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.laws import law_class
-from robot_control_ros.laws.running_law import RunningLaw
-robot = load_robot("ur5", "ethercat")
-loop = RemoteLoop(robot, RunningLaw(robot, "impedance"), None, 0.2, name="ur5", path=Path(sys.argv[1]))
-loop.reset()
-print("active", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_controller_that_was_killed_is_found_at_once_and_another_one_may_attach(tmp_path, monkeypatch):
-    bus = Bus(tmp_path / "memory", monkeypatch)
-    bus.remote.close()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen(
-        [sys.executable, "-c", CONTROLLER, str(bus.path)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    while not bus.in_process.active:
-        bus.serve()
-        assert process.poll() is None
-    bus.serve()
-    assert process.stdout.readline() == "active\n", process.wait()
-    bus.cycles(3)
-    assert bus.in_process.failure(time.monotonic()) == ""
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
-    assert bus.in_process.failure(time.monotonic()) == "the controller's process has ended"
-    bus.remote = bus.controller("impedance")
-    assert not bus.in_process.active
-    bus.remote.reset()
-    assert bus.cycles(2)[-1] is not None
 
 
 def test_another_controller_is_refused_while_one_is_active(bus):

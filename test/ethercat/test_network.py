@@ -1,34 +1,13 @@
-"""One master per interface and network namespace, whoever runs it. The kernel's list of sockets is the lock."""
+"""One master per interface: the kernel's list of sockets is the lock. Other processes and users: test/system."""
 
-import contextlib
-import os
-import select
 import socket
-import subprocess
-import sys
 
 import pytest
 
-from ethercat_emulator.network.veth import why_no_namespace
-from robot_control_ros.cli.main import main
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.ethercat.driver.bus import Master
-from robot_control_ros.ethercat.driver.ethercat_plant import EthercatPlant
 from robot_control_ros.ethercat.driver.network import check_free
-from robot_control_ros.ethercat.driver.topology import load_topology
-from robot_control_ros.ethercat.process.client import BusClient, BusSettings
 
-INTERFACE, OTHER = "lo", 65534
-# A foreign master: it opens its socket as SOEM does, then drops all rights where it is told to.
-FOREIGN = """
-import os, socket, sys, time
-wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88A4))
-wire.bind((sys.argv[1], 0x88A4))
-if len(sys.argv) > 2:
-    os.setuid(int(sys.argv[2]))
-print("open", flush=True)
-time.sleep(300)
-"""
+INTERFACE = "lo"
 
 
 def may_open_sockets():
@@ -39,107 +18,14 @@ def may_open_sockets():
     return True
 
 
-pytestmark = [
-    pytest.mark.skipif(not may_open_sockets(), reason="needs CAP_NET_RAW"),
-    pytest.mark.skipif(why_no_namespace() != "", reason="needs network namespaces"),
-]
+pytestmark = pytest.mark.skipif(not may_open_sockets(), reason="needs CAP_NET_RAW")
 
 
-@contextlib.contextmanager
-def foreign(*arguments, prefix=()):
-    command = [*prefix, sys.executable, "-c", FOREIGN, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout.readline() == "open\n"
-            yield process
-        finally:
-            process.kill()
-
-
-def settings():
-    return BusSettings(interface=INTERFACE, topology="ur5", robot="ur5", profile="ethercat")
-
-
-def scanned():
-    assert main(["ethercat", "scan", "--interface", INTERFACE]) == 2
-
-
-def plant():
-    topology = load_topology("ur5")
-    return EthercatPlant([slave.name for slave in topology.drives], topology, INTERFACE)
-
-
-OPENERS = {
-    "master": lambda: Master(INTERFACE).open(),
-    "plant": lambda: plant().open(),
-    "bus process": lambda: BusClient(settings()),
-}
-
-
-@pytest.mark.parametrize("opener", OPENERS)
-def test_who_comes_second_is_refused_and_told_process_command_and_user(opener):
-    pytest.importorskip("pysoem")
-    with foreign(INTERFACE) as process, pytest.raises(ConfigError) as caught:
-        OPENERS[opener]()
-    error = caught.value
-    assert (error.name, error.value, error.bound) == ("interface", INTERFACE, os.getuid())
-    assert f"process {process.pid} (" in str(error)
-    assert "import os, socket" in str(error)  # of its command line
-
-
-def test_scan_is_refused_while_a_master_runs(capsys):
-    pytest.importorskip("pysoem")
-    with foreign(INTERFACE) as process:
-        scanned()
-    said = capsys.readouterr()
-    assert f"process {process.pid} (" in said.err
-    assert said.out == ""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a while")
-def test_another_user_s_master_is_seen_by_all_and_sees_all():
-    with foreign(INTERFACE, str(OTHER)), pytest.raises(ConfigError):
-        check_free(INTERFACE)
-    with foreign(INTERFACE):
-        child = os.fork()
-        if child == 0:
-            os.setuid(OTHER)
-            try:
-                check_free(INTERFACE)
-            except ConfigError as error:
-                os._exit(error.bound == 0 and "process " not in str(error))  # root's processes are root's affair
-            os._exit(2)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a while")
-def test_a_user_without_the_right_can_not_hold_the_bus():
-    child = os.fork()
-    if child == 0:
-        os.setuid(OTHER)
-        with contextlib.suppress(PermissionError):
-            socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88A4))
-            os._exit(1)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def test_it_ends_with_the_process():
-    with foreign(INTERFACE) as process:
-        end = os.pidfd_open(process.pid)
-        process.kill()
-        select.select([end], [], [])
-        os.close(end)
-        check_free(INTERFACE)
-
-
-def test_other_interfaces_protocols_and_namespaces_are_free():
+def test_other_protocols_and_interfaces_are_free():
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0003)) as sniffer:
         sniffer.bind((INTERFACE, 0x0003))
         check_free(INTERFACE)
         check_free("no such interface")
-    with foreign(INTERFACE, prefix=("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")):
-        check_free(INTERFACE)
 
 
 def test_one_s_own_socket_is_not_another_s():
@@ -148,17 +34,3 @@ def test_one_s_own_socket_is_not_another_s():
         check_free(INTERFACE, [wire.fileno()])
         with pytest.raises(ConfigError):
             check_free(INTERFACE)
-
-
-def test_a_master_that_was_refused_can_open_later():
-    pytest.importorskip("pysoem")
-    master = Master(INTERFACE)
-    with foreign(INTERFACE), pytest.raises(ConfigError):
-        master.open()
-    master.open()
-    with pytest.raises(ConfigError):
-        Master(INTERFACE).open()
-    master.close()
-    again = Master(INTERFACE)
-    again.open()
-    again.close()

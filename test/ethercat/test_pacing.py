@@ -3,15 +3,14 @@
 import math
 import os
 import random
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robot_control_ros.ethercat.process import realtime
 from robot_control_ros.ethercat.process.pacing import COLUMNS, SIZE, TIMING_BYTES, ClockFollower, Timing
 from robot_control_ros.ethercat.process.realtime import ANY, sleep_until
 
@@ -164,25 +163,39 @@ def test_whoever_has_the_memory_reads_the_same():
 # --- the process ---
 
 
-def test_sleep_until_never_wakes_early_even_with_signals():
-    heard = []
-    before = signal.signal(signal.SIGALRM, lambda number, frame: heard.append(number))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
-        for _ in range(5):
-            deadline = time.monotonic() + 0.01
-            sleep_until(deadline)
-            assert time.monotonic() >= deadline - 1e-9 * 2
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-    assert heard
+class SteppedTime:
+    """A clock whose sleeps end early, as a signal's handler or a coarse timer ends them."""
+
+    def __init__(self, now, share):
+        self.now, self.share, self.sleeps = now, share, 0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, duration):
+        assert duration > 0.0
+        self.sleeps += 1
+        self.now += max(self.share * duration, 1e-9)
 
 
-@pytest.mark.parametrize("deadline", [0.0, 1.0])
-def test_a_time_that_has_passed_isn_t_waited_for(deadline):
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.999, 1.0, 1.5])
+def test_sleep_until_never_wakes_early_whatever_ends_its_sleeps(monkeypatch, share):
+    clock = SteppedTime(5.0, share)
+    monkeypatch.setattr(realtime, "time", clock)
+    sleep_until(5.01)
+    assert clock.now >= 5.01
+    assert clock.sleeps == 1 or share < 1.0
+
+
+@pytest.mark.parametrize("deadline", [0.0, 1.0, 5.0])
+def test_a_time_that_has_passed_isn_t_waited_for(monkeypatch, deadline):
+    clock = SteppedTime(5.0, 1.0)
+    monkeypatch.setattr(realtime, "time", clock)
     sleep_until(deadline)
-    sleep_until(time.monotonic())
+    assert clock.sleeps == 0
+
+
+scheduled = pytest.mark.starts("a process that has its scheduling for itself, and ends at once")
 
 
 def said(program: str) -> list[str]:
@@ -192,6 +205,7 @@ def said(program: str) -> list[str]:
     return subprocess.run(child, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+@scheduled
 def test_what_isn_t_permitted_is_told_in_words():
     """In a process of its own, with the permissions taken away."""
     memory, priority, *sleep, state = said(
@@ -208,6 +222,7 @@ def test_what_isn_t_permitted_is_told_in_words():
     assert state == "False 0.0001"
 
 
+@scheduled
 def test_processors_are_kept_awake_until_the_process_ends(tmp_path):
     """The device takes the longest latency as four bytes, and forgets it when whoever wrote it closes it."""
     device = tmp_path / "latency"
@@ -221,6 +236,7 @@ def test_processors_are_kept_awake_until_the_process_ends(tmp_path):
     assert device.read_bytes() == b"\0\0\0\0"
 
 
+@scheduled
 def test_a_process_stays_on_the_processor_it_is_given():
     last = max(os.sched_getaffinity(0))
     assert said(f"realtime.prepare(0, {last}); print(*os.sched_getaffinity(0))") == [str(last)]
@@ -229,6 +245,7 @@ def test_a_process_stays_on_the_processor_it_is_given():
 
 
 @pytest.mark.parametrize("processor", [1000, 2**40, -5])
+@scheduled
 def test_a_processor_that_there_is_not_is_told_in_words_with_those_there_are(processor):
     valid = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
     told = said(f"print(*realtime.prepare(0, {processor}), sep='\\n'); print(sorted(os.sched_getaffinity(0)))")
@@ -236,6 +253,7 @@ def test_a_processor_that_there_is_not_is_told_in_words_with_those_there_are(pro
     assert told[-1] == str(sorted(os.sched_getaffinity(0)))
 
 
+@scheduled
 def test_one_processor_of_several_is_spared():
     *others, last = sorted(os.sched_getaffinity(0))
     spared, kept = said("print(realtime.spare_processor()); print(sorted(os.sched_getaffinity(0)))")
@@ -246,6 +264,7 @@ def test_one_processor_of_several_is_spared():
     assert alone == [str(ANY), str(last)]
 
 
+@scheduled
 def test_processors_that_may_sleep_are_told_in_words(tmp_path):
     missing = tmp_path / "nothing here"
     told = said(f"realtime.LATENCY = {str(missing)!r}; print(*realtime.prepare(40), sep='\\n')")
@@ -253,5 +272,6 @@ def test_processors_that_may_sleep_are_told_in_words(tmp_path):
     assert any(words in line for line in told)
 
 
+@scheduled
 def test_a_priority_that_there_is_not_is_told_in_words():
     assert any("no real-time priority 1000" in line for line in said("print(*realtime.prepare(1000), sep='\\n')"))

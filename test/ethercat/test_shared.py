@@ -2,12 +2,8 @@
 
 import ast
 import os
-import signal
 import struct
-import subprocess
-import sys
 import tempfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -28,59 +24,9 @@ from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
 
 REGIONS = {"latest": 1 << 13}
 
-# A writer at full speed, of records of changing length that tell by themselves whether they are whole.
-WRITER = """
-import sys
-from pathlib import Path
-from robot_control_ros.ethercat.process.shared_memory import Latest, SharedFile
-from test_shared import REGIONS, record
-memory = SharedFile(Path(sys.argv[1]), REGIONS, create=False)
-latest = Latest(memory.region("latest"))
-print("writing", flush=True)
-number = latest.number
-while True:
-    number += 1
-    latest.put(record(number))
-"""
-
-
-def record(number):
-    """Number, then as many bytes as follow from it, then a sum over all: another one than the module's."""
-    length = number * 7919 % 1500
-    body = struct.pack("=Q", number) + bytes([number % 251]) * length
-    return body + struct.pack("=I", zlib.adler32(body))
-
-
-def number_in(data):
-    """The number, where the record is just what its writer wrote."""
-    (number,) = struct.unpack_from("=Q", data)
-    assert data == record(number)
-    return number
-
 
 def memory_of(size):
     return memoryview(bytearray(size))
-
-
-@pytest.fixture
-def memory(tmp_path):
-    return SharedFile(tmp_path / "memory", REGIONS, create=True)
-
-
-def started(program, *arguments):
-    here = Path(__file__).parent
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parents[1])])}
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "writing\n"
-    return process
-
-
-def killed(process):
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
 
 
 # --- the newest record ---
@@ -109,36 +55,6 @@ def test_a_record_of_the_capacity_fits_and_no_longer_one():
         latest.put(bytes(latest.capacity + 1))
     assert (caught.value.value, caught.value.bound) == (latest.capacity + 1, latest.capacity)
     assert latest.get() == (2, b"last")
-
-
-def test_no_torn_record_while_another_process_writes_at_full_speed(memory):
-    latest = Latest(memory.region("latest"))
-    writer = started(WRITER, memory.path)
-    try:
-        last, got = 0, 0
-        while got < 5_000:
-            number, data = latest.get()
-            if not number:
-                continue
-            assert number_in(data) == number >= last
-            got += number > last
-            last = number
-    finally:
-        killed(writer)
-
-
-def test_a_writer_killed_anywhere_leaves_a_record_and_the_next_one_goes_on(memory):
-    latest, last = Latest(memory.region("latest")), 0
-    for _ in range(3):
-        writer = started(WRITER, memory.path)
-        goal = last + 500
-        while latest.number < goal:
-            assert writer.poll() is None
-        killed(writer)
-        number, data = latest.get()
-        assert number == latest.number >= goal
-        assert number_in(data) == number
-        last = number
 
 
 @pytest.mark.parametrize("written", range(0, 40, 3))
@@ -273,6 +189,7 @@ def test_a_lock_is_one_file_s_until_that_is_closed_and_leaves_no_file(tmp_path):
 
 
 OTHER = 65534
+another_user = pytest.mark.starts("a process of another user, which does one thing and ends")
 
 
 @pytest.fixture
@@ -310,6 +227,7 @@ def shared_folder(tmp_path):
         yield Path(folder)
 
 
+@another_user
 def test_another_user_finds_nothing_to_open_write_or_lock(shared_folder, other):
     memory = SharedFile(shared_folder / "memory", {"a": 64}, create=True)
     assert memory.lock(SharedFile.LED)
@@ -353,6 +271,7 @@ def plant_link_to_nothing(path):
 
 @pytest.mark.parametrize("plant", [plant_file, plant_secret_file, plant_fifo, plant_link, plant_link_to_nothing])
 @pytest.mark.parametrize("create", [False, True])
+@another_user
 def test_what_another_user_has_planted_is_refused_by_path_owner_and_way_out(shared_folder, other, plant, create):
     path = shared_folder / "memory"
     assert other(lambda: plant(path)) == "None"
@@ -373,6 +292,7 @@ def test_a_file_that_others_can_write_is_refused(tmp_path, mode):
     assert caught.value.value == os.geteuid()
 
 
+@another_user
 def test_a_file_of_root_is_as_good_as_one_s_own(shared_folder, other):
     made = SharedFile(shared_folder / "memory", {"a": 64}, create=True)
     os.fchown(made.descriptor, OTHER, OTHER)

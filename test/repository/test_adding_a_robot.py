@@ -42,6 +42,7 @@ def commands(guide):
     return [line.removeprefix("robot_control ") for line in lines if line.startswith("robot_control simulate")]
 
 
+@pytest.mark.starts("the lines of the page, in a shell")
 def test_the_refusals_are_those_that_it_shows(guide):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     shown = re.findall(r"```sh\n([^`]*?python -c .*?)```\n\n```text\n(.*?)```", guide, re.DOTALL)

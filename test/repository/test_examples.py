@@ -1,6 +1,7 @@
 """The examples do what they say, as the controller's law and within the simulated drives."""
 
 import os
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -134,6 +135,7 @@ def test_the_call_in_its_docstring_runs(calls):
 
 
 @pytest.mark.long
+@pytest.mark.starts("pytest, on a law that is not the package's")
 def test_it_passes_what_every_law_of_the_package_has_to():
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "ROBOT_CONTROL_LAWS": "joint_callback_law:JointCallback"}
     command = [sys.executable, "-m", "pytest", "-q", "test/across/test_every_law.py", "-k", "joint_callback_law"]
@@ -142,7 +144,6 @@ def test_it_passes_what_every_law_of_the_package_has_to():
     assert "deselected" in done.stdout
 
 
-def test_the_plant_lets_the_loop_reach_its_goal():
-    done = subprocess.run([sys.executable, "ideal_plant.py"], cwd=EXAMPLES, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "0.000000 rad from the goal\n"
+def test_the_plant_lets_the_loop_reach_its_goal(capsys):
+    runpy.run_path(str(EXAMPLES / "ideal_plant.py"), run_name="__main__")
+    assert capsys.readouterr().out == "0.000000 rad from the goal\n"

@@ -9,6 +9,7 @@ import pytest
 
 import robot_control_ros
 
+pytestmark = pytest.mark.starts("imports in a fresh interpreter")
 PACKAGE = "robot_control_ros"
 ROOT = Path(robot_control_ros.__file__).resolve().parents[1]
 OPTIONAL = {"rclpy", "mujoco", "matplotlib", "viser", "pysoem", "sensor_msgs", "std_msgs"}

@@ -30,6 +30,7 @@ def read(name):
 
 
 @pytest.mark.long
+@pytest.mark.starts("the page's blocks, in an interpreter of their own")
 @pytest.mark.sim
 def test_each_block_of_the_python_page_prints_what_stands_under_it(tmp_path):
     """In a process of its own: the page registers a law."""
@@ -204,12 +205,11 @@ def found_in_texts(pattern):
 
 
 @pytest.mark.ros
-def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(tmp_path):
-    pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(ros):
     from rcl_interfaces.msg import Parameter as ParameterMessage
     from rcl_interfaces.srv import SetParametersAtomically
     from rclpy.parameter import get_parameter_value
-    from ros_support import Controller, FakeRobot, Ros
+    from ros_support import Controller, FakeRobot
 
     node = "/controller"
     parameters = found_in_texts(r"ros2 param set /controller ([\w.]+) (\"[^\"]*\"|[a-z0-9.]\w*(?:\.\d+)?)(?=`|\n)")
@@ -217,19 +217,18 @@ def test_the_controller_takes_each_parameter_and_has_each_service_of_the_pages(t
     services = {name.replace("{CONTROLLER}", "controller") for name in services}
     assert len(parameters) > 8
     assert len(services) > 1
-    with Ros(tmp_path) as ros:
-        controller = Controller(ros, robot="ur5", profile="sim", check_system=False)
-        ros.until(lambda: controller.state == "active", "an active controller")
-        FakeRobot(ros, load_robot("ur5")).send()
-        for name, text in parameters:
-            if name == "law":
-                assert text in law_names(plugins=False)
-                continue
-            change = ParameterMessage(name=name, value=get_parameter_value(text.strip('"')))  # as `ros2 param` does
-            result = ros.call(SetParametersAtomically, f"{node}/set_parameters_atomically", parameters=[change]).result
-            assert result.successful, (name, result.reason)
-        names = [name for name, _ in ros.node.get_service_names_and_types_by_node("controller", "/")]
-        assert [each for each in services if each not in names] == []
+    controller = Controller(ros, robot="ur5", profile="sim", check_system=False)
+    ros.until(lambda: controller.state == "active", "an active controller")
+    FakeRobot(ros, load_robot("ur5")).send()
+    for name, text in parameters:
+        if name == "law":
+            assert text in law_names(plugins=False)
+            continue
+        change = ParameterMessage(name=name, value=get_parameter_value(text.strip('"')))  # as `ros2 param` does
+        result = ros.call(SetParametersAtomically, f"{node}/set_parameters_atomically", parameters=[change]).result
+        assert result.successful, (name, result.reason)
+    names = [name for name, _ in ros.node.get_service_names_and_types_by_node("controller", "/")]
+    assert [each for each in services if each not in names] == []
 
 
 # --- all of them ---

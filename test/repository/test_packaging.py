@@ -2,33 +2,22 @@
 
 import ast
 import configparser
-import email.message
-import email.parser
-import importlib.util
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ElementTree
-import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from wheel_installation import EMULATOR, INSTALLED_FOLDERS, NAME, ROOT, Installation, copy_source, install
 
 import robot_control_ros
-from robot_control_ros.bringup import environment
 
-ROOT = Path(__file__).resolve().parents[2]
-NAME = "robot_control_ros"
-EMULATOR = "ethercat_emulator"
 SHARE = Path("share") / NAME
 MARKER = Path("share/ament_index/resource_index/packages") / NAME
-INSTALLED_FOLDERS = ("launch", "config", "urdf")
 NODES = ("controller", "dashboard", "ethercat", "simulator", "watchdog")
 
 # Imported module -> rosdep key, where the two differ. Of ROS packages the module's name is the key.
@@ -179,69 +168,21 @@ def test_test_imports_are_declared(manifest):
 # --- what a wheel installs ---
 
 
-@dataclass(frozen=True)
-class Installation:
-    names_in_wheel: frozenset[str]
-    metadata: email.message.Message
-    prefix: Path  # holds share/ and lib/
-
-
-def run_pip(*arguments: str | Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert result.returncode == 0, result.stdout
-
-
-def copy_source(folder: Path) -> None:
-    """What is built is a copy: a build leaves files behind, and leftovers of an older one would get installed."""
-    folder.mkdir()
-    for name in ("setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE"):
-        shutil.copy2(ROOT / name, folder / name)
-    for name in (NAME, EMULATOR, "resource", "scripts", *INSTALLED_FOLDERS):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+built = pytest.mark.starts("pip makes a wheel and installs it, and what is installed runs to its end")
 
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory) -> Installation:
-    for tool in ("pip", "setuptools", "wheel"):
-        if importlib.util.find_spec(tool) is None:
-            pytest.skip(f"building a wheel without build isolation needs {tool}")
-    folder = tmp_path_factory.mktemp("packaging")
-    source, wheels, prefix = folder / "source", folder / "wheels", folder / "prefix"
-
-    copy_source(source)
-    options = ("--quiet", "--no-deps", "--no-index")
-    run_pip("wheel", *options, "--no-build-isolation", "--wheel-dir", wheels, source)
-    (wheel,) = wheels.glob("*.whl")
-    # --ignore-installed: pip would uninstall the package from the environment that runs this test
-    run_pip(
-        "install",
-        *options,
-        "--ignore-installed",
-        "--no-compile",
-        "--no-warn-script-location",
-        "--prefix",
-        prefix,
-        wheel,
-    )
-    with zipfile.ZipFile(wheel) as archive:
-        names = frozenset(archive.namelist())
-        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-        metadata_text = archive.read(metadata).decode()
-    if not (prefix / "share").is_dir():  # Debian's own Python installs below <prefix>/local
-        prefix = prefix / "local"
-    return Installation(names, email.parser.Parser().parsestr(metadata_text), prefix)
+    return install(tmp_path_factory.mktemp("packaging"))
 
 
+@built
 def test_one_version_everywhere(manifest, installation):
     assert manifest.findtext("version") == robot_control_ros.__version__
     assert installation.metadata["Version"] == robot_control_ros.__version__
 
 
+@built
 def test_one_name_maintainer_and_license_everywhere(manifest, installation):
     maintainer = manifest.find("maintainer")
     license_name = installation.metadata["License"] or installation.metadata["License-Expression"]
@@ -251,44 +192,52 @@ def test_one_name_maintainer_and_license_everywhere(manifest, installation):
     assert license_name == manifest.findtext("license")
 
 
-@pytest.mark.parametrize(("module", "extra"), EXTRAS_WITHOUT_KEY.items())
-def test_modules_without_rosdep_key_have_an_extra(installation, module, extra):
-    pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
-    assert any(re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist"))
-    assert f"pip install '.[{extra}]'" in (ROOT / "package.xml").read_text(encoding="utf-8")
+@built
+def test_modules_without_rosdep_key_have_an_extra(installation):
+    manifest = (ROOT / "package.xml").read_text(encoding="utf-8")
+    for module, extra in EXTRAS_WITHOUT_KEY.items():
+        pattern = rf"{module.replace('_', '-')}\b.*extra == ['\"]{extra}['\"]"
+        assert any(re.match(pattern, line) for line in installation.metadata.get_all("Requires-Dist")), module
+        assert f"pip install '.[{extra}]'" in manifest, module
 
 
+@built
 def test_marker_of_the_ament_index_is_installed(installation):
     assert (installation.prefix / MARKER).is_file()
 
 
+@built
 def test_manifest_is_installed(installation):
     installed = installation.prefix / SHARE / "package.xml"
     assert installed.read_bytes() == (ROOT / "package.xml").read_bytes()
 
 
-@pytest.mark.parametrize("folder", INSTALLED_FOLDERS)
-def test_shared_files_are_installed_as_in_the_tree(installation, folder):
-    expected = {path: (ROOT / path).read_bytes() for path in files_below(ROOT / folder)}
+@built
+def test_shared_files_are_installed_as_in_the_tree(installation):
     share = installation.prefix / SHARE
-    installed = {path.relative_to(share): path.read_bytes() for path in (share / folder).rglob("*") if path.is_file()}
-    assert expected
-    assert installed.keys() == expected.keys()
-    assert installed == expected
+    for folder in INSTALLED_FOLDERS:
+        expected = {path: (ROOT / path).read_bytes() for path in files_below(ROOT / folder)}
+        paths = [path for path in (share / folder).rglob("*") if path.is_file()]
+        installed = {path.relative_to(share): path.read_bytes() for path in paths}
+        assert expected
+        assert installed.keys() == expected.keys()
+        assert installed == expected
 
 
-@pytest.mark.parametrize("package", [NAME, EMULATOR])
-def test_every_file_of_the_package_is_in_the_wheel(installation, package):
-    expected = {path.as_posix() for path in files_below(ROOT / package) if path.parts[1] != "test"}
-    assert f"{package}/py.typed" in expected
-    assert expected - installation.names_in_wheel == set()
+@built
+def test_every_file_of_the_packages_is_in_the_wheel(installation):
+    for package in (NAME, EMULATOR):
+        expected = {path.as_posix() for path in files_below(ROOT / package) if path.parts[1] != "test"}
+        assert f"{package}/py.typed" in expected
+        assert expected - installation.names_in_wheel == set()
 
 
-@pytest.mark.parametrize("node", [*NODES, "teleop", "wait_active", "robot_control", "ethercat-emulator"])
-def test_executables_of_the_nodes_are_installed(installation, node):
-    executable = installation.prefix / "lib" / NAME / node
-    assert os.access(executable, os.X_OK)
-    assert executable.read_text(encoding="utf-8") == (ROOT / "scripts" / node).read_text(encoding="utf-8")
+@built
+def test_executables_of_the_nodes_are_installed(installation):
+    for node in [*NODES, "teleop", "wait_active", "robot_control", "ethercat-emulator"]:
+        executable = installation.prefix / "lib" / NAME / node
+        assert os.access(executable, os.X_OK), node
+        assert executable.read_text(encoding="utf-8") == (ROOT / "scripts" / node).read_text(encoding="utf-8")
 
 
 def test_executables_are_one_text():
@@ -298,6 +247,7 @@ def test_executables_are_one_text():
 
 
 @pytest.mark.parametrize("own_interpreter", [True, False])
+@pytest.mark.starts("a program that ends by itself")
 def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpreter):
     prefix, path = tmp_path / "a prefix", tmp_path / "path"
     (prefix / "lib" / NAME).mkdir(parents=True)
@@ -321,6 +271,7 @@ def test_executables_take_the_interpreter_of_their_prefix(tmp_path, own_interpre
 
 
 @pytest.mark.parametrize("name", ["robot_control", "ethercat-emulator"])
+@pytest.mark.starts("a program that ends by itself")
 def test_ros2_run_has_the_commands_too(tmp_path, name):
     settings = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     settings["PYTHONPATH"] = str(ROOT)
@@ -329,6 +280,7 @@ def test_ros2_run_has_the_commands_too(tmp_path, name):
     assert ended.stdout.startswith(f"usage: {name}")
 
 
+@pytest.mark.starts("a program that ends by itself")
 def test_setup_py_installs_as_colcon_calls_it(tmp_path):
     """As colcon_core/task/python/build.py does: setup.cfg's install_scripts is passed on the command line."""
     parser = configparser.ConfigParser()
@@ -349,72 +301,37 @@ def test_setup_py_installs_as_colcon_calls_it(tmp_path):
     assert (prefix / MARKER).is_file()
 
 
-@pytest.mark.parametrize("command", ["robot_control", "ethercat-emulator"])
-def test_command_line_program_is_installed(installation, command):
-    assert os.access(installation.prefix / "bin" / command, os.X_OK)
+@built
+def test_command_line_programs_are_installed(installation):
+    for command in ("robot_control", "ethercat-emulator"):
+        assert os.access(installation.prefix / "bin" / command, os.X_OK)
 
 
+@built
 def test_the_bench_is_not_installed_and_its_command_says_so(installation, tmp_path):
     assert not any(name.startswith("bench/") for name in installation.names_in_wheel)
-    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
     command = [sys.executable, "-m", f"{NAME}.cli", "bench", "--no-ros"]
-    settings = {**os.environ, "PYTHONPATH": str(modules)}
-    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    settings = {**os.environ, "PYTHONPATH": str(installation.modules)}
+    ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr == "robot_control: bench is part of the repository and is not installed: run it in a checkout\n"
 
 
+@built
 def test_ament_index_finds_the_package(installation, monkeypatch):
     packages = pytest.importorskip("ament_index_python.packages")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(installation.prefix))
     assert packages.get_package_share_directory(NAME) == str(installation.prefix / SHARE)
 
 
-def as_installed(installation: Installation, node: str) -> dict[str, str]:
-    """The environment of a node that finds nothing but what is installed."""
-    modules = next((installation.prefix / "lib").glob("python3*/*-packages"))
-    return environment(
-        {
-            **os.environ,
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-            "PYTHONPATH": str(modules),
-            "AMENT_PREFIX_PATH": str(installation.prefix),
-            "ROS_DOMAIN_ID": str(60 + NODES.index(node)),
-        }
-    )
-
-
 @pytest.mark.ros
+@built
 def test_the_installed_ethercat_node_says_that_it_needs_an_interface(installation, tmp_path):
     pytest.importorskip("rclpy", reason="ROS 2 is not installed")
     executable = installation.prefix / "lib" / NAME / "ethercat"
-    settings = as_installed(installation, "ethercat")
-    ended = subprocess.run([executable], env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=60.0)
+    settings = installation.environment() | {"ROS_DOMAIN_ID": "60"}
+    ended = subprocess.run([executable], env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.endswith(
         "not started: interface is empty: must be the network interface that the bus is on, such as eth1\n"
     )
-
-
-@pytest.mark.ros
-@pytest.mark.parametrize(
-    "node", ["controller", *(pytest.param(node, marks=pytest.mark.long) for node in NODES[1:] if node != "ethercat")]
-)
-def test_installed_executables_start_and_end_as_ros2_run_would(installation, node, tmp_path):
-    """From the installed files alone: own configuration, own description, until Ctrl-C."""
-    pytest.importorskip("rclpy", reason="ROS 2 is not installed")
-    if node == "dashboard":
-        pytest.importorskip("viser", reason="the page needs viser")
-    settings = as_installed(installation, node)
-    messages = tmp_path / "messages.txt"
-    log_level = ["--ros-args", "--log-level", "debug"]
-    with messages.open("w") as out:
-        executable = installation.prefix / "lib" / NAME / node
-        process = subprocess.Popen([executable, *log_level], env=settings, cwd=tmp_path, stdout=out, stderr=out)
-    deadline = time.monotonic() + 60.0
-    while node not in messages.read_text() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60.0) == 0, messages.read_text()
-    assert node in messages.read_text()
-    assert "Traceback" not in messages.read_text()

@@ -36,8 +36,7 @@ GAZEBO = ("gz_effort", "gz_position")
 PART = 1e-3  # kg, of what is added for Gazebo: to keep a frame, or as a rotor
 
 every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
-every_hardware = pytest.mark.parametrize("hardware", ["none", *PLUGINS])
-every_gazebo = pytest.mark.parametrize("hardware", GAZEBO)
+HARDWARE = ("none", *PLUGINS)
 
 
 def expand(robot, hardware="none", **arguments):
@@ -105,93 +104,93 @@ def parts(robot, hardware):
 
 
 @every_robot
-@every_hardware
-def test_the_description_is_the_plain_one_and_nothing_but_the_hardware_is_added(robot, hardware):
-    tags = [element.tag for element in added(robot, hardware) if element.tag not in ("link", "joint")]
-    gazebo = ["gazebo", "gazebo"] * (hardware in GAZEBO)
-    assert tags == ["ros2_control"] * (hardware != "none") + gazebo
-    assert (parts(robot, hardware) == []) == (hardware not in GAZEBO)
+def test_the_description_is_the_plain_one_and_nothing_but_the_hardware_is_added(robot):
+    for hardware in HARDWARE:
+        tags = [element.tag for element in added(robot, hardware) if element.tag not in ("link", "joint")]
+        gazebo = ["gazebo", "gazebo"] * (hardware in GAZEBO)
+        assert tags == ["ros2_control"] * (hardware != "none") + gazebo
+        assert (parts(robot, hardware) == []) == (hardware not in GAZEBO)
 
 
 @every_robot
-@every_gazebo
-def test_gazebos_joints_have_the_rotors_of_the_configuration(robot, hardware):
+def test_gazebos_joints_have_the_rotors_of_the_configuration(robot):
     """A thin disc, whose axis is the joint's, on the link that the joint moves."""
-    root = ElementTree.fromstring(robot.urdf())
-    rotors = []
-    for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
-        joint = root.find(f"joint[@name='{name}']")
-        assert joint.find("axis").get("xyz") == "0 0 1"
-        if inertia:
-            rotors.append((joint.find("child").get("link"), PART, [inertia / 2, inertia / 2, inertia]))
-    assert [part for part in parts(robot, hardware) if max(part[2]) > 1e-6] == rotors
+    for hardware in GAZEBO:
+        root = ElementTree.fromstring(robot.urdf())
+        rotors = []
+        for name, inertia in zip(robot.joints, robot.rotor_inertia, strict=True):
+            joint = root.find(f"joint[@name='{name}']")
+            assert joint.find("axis").get("xyz") == "0 0 1"
+            if inertia:
+                rotors.append((joint.find("child").get("link"), PART, [inertia / 2, inertia / 2, inertia]))
+        assert [part for part in parts(robot, hardware) if max(part[2]) > 1e-6] == rotors
 
 
 @every_robot
-@every_hardware
-def test_kinematics_limits_and_dynamics_are_the_plain_ones_with_the_parts_for_gazebo(robot, hardware, rng):
-    bare = replace(robot, rotor_inertia=(0.0,) * robot.n)
-    plain, expanded = RobotModel.of(bare), RobotModel.of(bare, expand(robot, hardware))
-    for ours, theirs in zip(plain.limits.__dict__.values(), expanded.limits.__dict__.values(), strict=True):
-        np.testing.assert_array_equal(theirs, ours)
-    masses = [
-        (RobotModel(robot.urdf(), robot.joints, robot.base, link), mass, moments)
-        for link, mass, moments in parts(robot, hardware)
-        if link != robot.base  # which doesn't move
-    ]
-    for q, v in states(robot, rng):
-        total = plain.at(q, v).mass
-        for model, mass, moments in masses:
-            kin = model.at(q, v)
-            J, R = kin.jacobian, kin.pose[:3, :3]
-            total = total + mass * J[:3].T @ J[:3] + J[3:].T @ R @ np.diag(moments) @ R.T @ J[3:]
-        np.testing.assert_allclose(expanded.at(q, v).mass, total, rtol=0, atol=1e-11)
-        plain.update(q, v)
-        expanded.update(q, v)
-        for frame in plain.frames:
-            np.testing.assert_array_equal(expanded.frame_pose(frame), plain.frame_pose(frame))
+def test_kinematics_limits_and_dynamics_are_the_plain_ones_with_the_parts_for_gazebo(robot, rng):
+    for hardware in HARDWARE:
+        bare = replace(robot, rotor_inertia=(0.0,) * robot.n)
+        plain, expanded = RobotModel.of(bare), RobotModel.of(bare, expand(robot, hardware))
+        for ours, theirs in zip(plain.limits.__dict__.values(), expanded.limits.__dict__.values(), strict=True):
+            np.testing.assert_array_equal(theirs, ours)
+        masses = [
+            (RobotModel(robot.urdf(), robot.joints, robot.base, link), mass, moments)
+            for link, mass, moments in parts(robot, hardware)
+            if link != robot.base  # which doesn't move
+        ]
+        for q, v in states(robot, rng):
+            total = plain.at(q, v).mass
+            for model, mass, moments in masses:
+                kin = model.at(q, v)
+                J, R = kin.jacobian, kin.pose[:3, :3]
+                total = total + mass * J[:3].T @ J[:3] + J[3:].T @ R @ np.diag(moments) @ R.T @ J[3:]
+            np.testing.assert_allclose(expanded.at(q, v).mass, total, rtol=0, atol=1e-11)
+            plain.update(q, v)
+            expanded.update(q, v)
+            for frame in plain.frames:
+                np.testing.assert_array_equal(expanded.frame_pose(frame), plain.frame_pose(frame))
 
 
 @pytest.mark.sim
 @every_robot
-@every_hardware
-def test_mujoco_makes_the_same_robot_of_it(robot, hardware, rng):
+def test_mujoco_makes_the_same_robot_of_it(robot, rng):
     pytest.importorskip("mujoco")
-    text = expand(robot, hardware)
-    plant, model = MujocoPlant(robot, urdf=text), RobotModel.of(robot, text)
-    for q, v in states(robot, rng, count=3):
-        mass, bias, pose = plant.dynamics(q, v)
-        kin = model.at(q, v)
-        np.testing.assert_allclose(pose, kin.pose, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(mass, kin.mass, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(bias, model.bias(q, v), rtol=0, atol=1e-9)
+    for hardware in HARDWARE:
+        text = expand(robot, hardware)
+        plant, model = MujocoPlant(robot, urdf=text), RobotModel.of(robot, text)
+        for q, v in states(robot, rng, count=3):
+            mass, bias, pose = plant.dynamics(q, v)
+            kin = model.at(q, v)
+            np.testing.assert_allclose(pose, kin.pose, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(mass, kin.mass, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(bias, model.bias(q, v), rtol=0, atol=1e-9)
 
 
 @every_robot
-@pytest.mark.parametrize("hardware", PLUGINS)
-def test_ros2_control_has_each_joint_once_with_its_interfaces(robot, hardware):
-    (system,) = tree(robot, hardware).findall("ros2_control")
-    assert system.get("type") == "system"
-    assert system.find("hardware/plugin").text == PLUGINS[hardware]
-    assert [joint.get("name") for joint in system.findall("joint")] == list(robot.joints)
-    for joint, home in zip(system.findall("joint"), robot.home, strict=True):
-        commands = [interface.get("name") for interface in joint.findall("command_interface")]
-        assert commands == COMMANDS[hardware]
-        assert [interface.get("name") for interface in joint.findall("state_interface")] == STATES
-        position = params(joint.find("state_interface[@name='position']"))
-        # A real robot is where it is; a simulated one starts at home.
-        assert position == ({"initial_value": repr(home)} if hardware in SIMULATED else {})
+def test_ros2_control_has_each_joint_once_with_its_interfaces(robot):
+    for hardware in PLUGINS:
+        (system,) = tree(robot, hardware).findall("ros2_control")
+        assert system.get("type") == "system"
+        assert system.find("hardware/plugin").text == PLUGINS[hardware]
+        assert [joint.get("name") for joint in system.findall("joint")] == list(robot.joints)
+        for joint, home in zip(system.findall("joint"), robot.home, strict=True):
+            commands = [interface.get("name") for interface in joint.findall("command_interface")]
+            assert commands == COMMANDS[hardware]
+            assert [interface.get("name") for interface in joint.findall("state_interface")] == STATES
+            position = params(joint.find("state_interface[@name='position']"))
+            # A real robot is where it is; a simulated one starts at home.
+            assert position == ({"initial_value": repr(home)} if hardware in SIMULATED else {})
 
 
 @every_robot
-@pytest.mark.parametrize("hardware", PLUGINS)
-def test_the_sensor_is_where_somebody_measures(robot, hardware):
-    sensors = tree(robot, hardware).findall("ros2_control/sensor")
-    assert [sensor.get("name") for sensor in sensors] == ["force_torque_sensor"] * (hardware in SIMULATED)
-    for sensor in sensors:
-        names = [interface.get("name") for interface in sensor]
-        assert names == [f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "xyz"]
-        assert all(params(interface) == {"initial_value": "0.0"} for interface in sensor)
+def test_the_sensor_is_where_somebody_measures(robot):
+    for hardware in PLUGINS:
+        sensors = tree(robot, hardware).findall("ros2_control/sensor")
+        assert [sensor.get("name") for sensor in sensors] == ["force_torque_sensor"] * (hardware in SIMULATED)
+        for sensor in sensors:
+            names = [interface.get("name") for interface in sensor]
+            assert names == [f"{quantity}.{axis}" for quantity in ("force", "torque") for axis in "xyz"]
+            assert all(params(interface) == {"initial_value": "0.0"} for interface in sensor)
 
 
 def test_mock_hardware_integrates_velocities():
@@ -200,32 +199,32 @@ def test_mock_hardware_integrates_velocities():
 
 
 @every_robot
-@every_gazebo
-def test_gazebo_loads_the_controllers_and_holds_the_joints_until_one_is_active(robot, hardware):
-    (plugin,) = tree(robot, hardware).findall("gazebo/plugin")
-    assert plugin.get("filename") == "gz_ros2_control-system"
-    assert plugin.get("name") == "gz_ros2_control::GazeboSimROS2ControlPlugin"
-    assert plugin.find("parameters").text == CONTROLLERS
-    assert plugin.find("hold_joints").text == "true"
+def test_gazebo_loads_the_controllers_and_holds_the_joints_until_one_is_active(robot):
+    for hardware in GAZEBO:
+        (plugin,) = tree(robot, hardware).findall("gazebo/plugin")
+        assert plugin.get("filename") == "gz_ros2_control-system"
+        assert plugin.get("name") == "gz_ros2_control::GazeboSimROS2ControlPlugin"
+        assert plugin.find("parameters").text == CONTROLLERS
+        assert plugin.find("hold_joints").text == "true"
 
 
 @every_robot
-@every_gazebo
-def test_gazebo_measures_what_the_environment_exerts_on_the_robot_in_the_wrench_frame(robot, hardware):
-    root = tree(robot, hardware)
-    (place,) = [element for element in root.findall("gazebo") if element.get("reference")]
-    joint = root.find(f"joint[@name='{place.get('reference')}']")
-    assert joint.get("type") == "fixed"
-    assert joint.find("child").get("link") == robot.wrench_frame
-    assert place.find("preserveFixedJoint").text == "true"
-    sensor = place.find("sensor")
-    assert (sensor.get("name"), sensor.get("type")) == ("force_torque_sensor", "force_torque")
-    assert sensor.find("force_torque/frame").text == "child"
-    assert sensor.find("force_torque/measure_direction").text == "child_to_parent"
+def test_gazebo_measures_what_the_environment_exerts_on_the_robot_in_the_wrench_frame(robot):
+    for hardware in GAZEBO:
+        root = tree(robot, hardware)
+        (place,) = [element for element in root.findall("gazebo") if element.get("reference")]
+        joint = root.find(f"joint[@name='{place.get('reference')}']")
+        assert joint.get("type") == "fixed"
+        assert joint.find("child").get("link") == robot.wrench_frame
+        assert place.find("preserveFixedJoint").text == "true"
+        sensor = place.find("sensor")
+        assert (sensor.get("name"), sensor.get("type")) == ("force_torque_sensor", "force_torque")
+        assert sensor.find("force_torque/frame").text == "child"
+        assert sensor.find("force_torque/measure_direction").text == "child_to_parent"
 
 
 @every_robot
-@every_gazebo
+@pytest.mark.parametrize("hardware", GAZEBO)
 def test_gazebo_stands_the_robot_in_the_world_and_leaves_no_joint_out(robot, hardware):
     """A link whose joint stays needs a mass, its own or that of what is fixed to it (sdformat, src/parser_urdf.cc)."""
     root = tree(robot, hardware)
@@ -321,7 +320,6 @@ def test_drives_of_another_topology_are_refused(bus, robot, arguments, message):
         expand(ROBOTS[robot], "ethercat", **{"rate": "250", "slave_config": str(bus), **arguments})
 
 
-@every_robot
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -332,9 +330,10 @@ def test_drives_of_another_topology_are_refused(bus, robot, arguments, message):
         ({"hardware": "ethercat", "slave_config": ""}, "slave_config:='': must be the absolute path"),
     ],
 )
-def test_what_is_refused_is_named_with_the_way_out(robot, arguments, message):
-    with pytest.raises(xacro.XacroException, match=message.replace("(", r"\(")):
-        expand(robot, **arguments)
+def test_what_is_refused_is_named_with_the_way_out(arguments, message):
+    for robot in ROBOTS.values():
+        with pytest.raises(xacro.XacroException, match=message.replace("(", r"\(")):
+            expand(robot, **arguments)
 
 
 def test_files_are_found_from_anywhere(monkeypatch, tmp_path):

@@ -240,23 +240,21 @@ def test_ten_thousand_changed_files_are_read_or_refused_by_us(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_what_is_hardly_yaml_is_refused_by_us(kind, text, tmp_path):
+def test_what_is_hardly_yaml_is_refused_by_us(kind, tmp_path):
     path = tmp_path / "odd.yaml"
-    path.write_text(text)
-    assert ours(KINDS[kind][2], path) == (kind in ("scene", "imperfections") and text == "{}")  # all left out
+    for text in TEXTS:
+        path.write_text(text)
+        empty = kind in ("scene", "imperfections") and text == "{}"  # all left out
+        assert ours(KINDS[kind][2], path) == empty, text[:80]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("load", [load_robot, load_scene, load_imperfections, load_topology])
 @pytest.mark.parametrize(
     "name", ["~nobody/x.yaml", "no/such.yaml", "a\0b.yaml", "x" * 5000 + ".yaml", "", ".yaml"], ids=range(6)
 )
-def test_a_path_that_leads_nowhere_is_refused_by_us(kind, name):
-    if kind != "drives":
-        known = {"robot": load_robot, "profile": load_robot, "scene": load_scene, "topology": load_topology}
-        load = (known | {"imperfections": load_imperfections})[kind]
-        with pytest.raises(RobotControlError):
-            load(name)
+def test_a_path_that_leads_nowhere_is_refused_by_us(load, name):
+    with pytest.raises(RobotControlError):
+        load(name)
 
 
 def test_a_folder_or_a_file_that_can_not_be_read_is_refused_by_us(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from ethercat_emulator.network.veth import why_no_namespace
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.limit(300)]
 
 LIMIT = 280.0  # s
 TESTS = Path(__file__).with_name("ethercat_oddity_tests.py")

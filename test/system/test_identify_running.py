@@ -1,0 +1,125 @@
+"""Identification over ROS: a running arm is found as it is, and left as it was."""
+
+import json
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
+
+from identification_over_ros import SEEDS, System, trial
+from identification_trials import ROBOT, wrong_figures
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_control_ros.experiments.identify.running_arm import COARSE
+from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim]
+
+
+@pytest.mark.long
+def test_half_way_ctrl_c_or_a_stop_of_the_controller_leaves_law_gains_and_an_arm_that_holds(processes):
+    system = System(processes, real_time_factor=0.4)  # so that a busy machine keeps up
+    process = system.started("--joints", "elbow_joint")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "law and gains" in out
+    assert system.is_as_before()
+    processes.until(system.rests, "an arm at rest")
+
+    process = system.started("--joints", "elbow_joint")
+    deactivate = Transition(id=Transition.TRANSITION_DEACTIVATE)  # what STOP on the page does
+    assert processes.call(ChangeState, "/controller/change_state", transition=deactivate).success
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert "was the controller stopped?" in err
+    assert "Traceback" not in err
+    assert system.is_as_before()
+
+
+@pytest.mark.long
+def test_services_show_the_bounds_then_move_the_arm_and_stop_it(processes, tmp_path):
+    processes.environment["XDG_STATE_HOME"] = str(tmp_path)
+    system = System(processes, real_time_factor=0.4)
+    system.states, steps = (
+        processes.subscribe(JointState, "/joint_states"),
+        processes.subscribe(String, "/controller/identification"),
+    )
+
+    def is_in(state):
+        step = json.loads(steps.last.data) if len(steps) else {"state": ""}
+        assert step["state"] != "failed", step
+        return step["state"] == state
+
+    refused = processes.trigger("/controller/identify")
+    assert not refused.success
+    assert "plan_identification" in refused.message
+    assert processes.trigger("/controller/plan_identification").success
+    processes.until(lambda: is_in("planned"), "the bounds")
+    plan = json.loads(steps.last.data)
+    assert len(plan["lower"]) == len(plan["upper"]) == len(plan["speed"]) == ROBOT.n
+    assert not processes.trigger("/controller/plan_identification").success
+    assert system.is_as_before()
+    assert processes.trigger("/controller/identify").success
+    processes.until(system.moves, "motion")
+    assert processes.trigger("/controller/stop_identification").success
+    processes.until(lambda: is_in("stopped"), "its end")
+    assert system.is_as_before()
+    processes.until(system.rests, "an arm at rest")
+    assert processes.trigger("/controller/stop_identification").success  # nothing runs any more
+
+
+@pytest.mark.long
+@pytest.mark.limit(900)
+def test_a_random_arm_is_found_over_ros_and_keeps_the_bounds_shown(tmp_path):
+    """20 of them, and how many of their figures lie in the stated intervals: identification_over_ros.py."""
+    found = trial(tmp_path, SEEDS[0])
+    assert wrong_figures(found.figures) == []
+    assert found.beyond <= 0.0
+
+
+@pytest.mark.long
+@pytest.mark.limit(900)
+def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(processes, tmp_path):
+    system, path = System(processes, pacing="lockstep"), tmp_path / "found.yaml"
+    process = system.start("--json", "--joints", "wrist_3_joint", "--out", str(path))
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    found = json.loads(out.splitlines()[-1])["figures"]
+    delay, half_width = found["delay"]
+    assert half_width > COARSE * ROBOT.period / 2.0  # that between two messages of /clock is in it
+    assert delay >= -half_width
+    assert load_imperfections(str(path)).commands.delay >= 0.0
+
+
+def test_what_cannot_be_identified_or_is_not_agreed_to_moves_nothing(processes):
+    system = System(processes, real_time_factor=0.05)  # nothing moves
+    for options, word in (
+        (("--controller", "nobody"), "nobody"),
+        (("--joints", "nonsense"), "nonsense"),
+        (("--speed", "9"), "speed"),
+    ):
+        process = system.start(*options)
+        _, err = process.communicate()
+        assert process.returncode in (1, 2)
+        assert word in err
+        assert "Traceback" not in err
+    for answer, status in (("n\n", 1), (signal.SIGINT, 130), (signal.SIGTERM, 130)):
+        process, asked = system.ask(), ""
+        while not asked.endswith("[y/N] "):
+            more = process.stdout.read(1)
+            assert more, process.communicate()
+            asked += more
+        if isinstance(answer, str):
+            process.stdin.write(answer)
+            process.stdin.flush()
+        else:
+            process.send_signal(answer)
+        _, err = process.communicate()
+        assert (process.returncode, err) == (status, "")
+    assert system.is_as_before()
