@@ -10,7 +10,7 @@ import pytest
 import trimesh
 import viser
 import yaml
-from dashboard_support import HOME, ROBOT, Browser, folder, free_port, press_stop, text, until
+from dashboard_support import HOME, ROBOT, Browser, folder, press_stop, text, until
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
@@ -132,7 +132,7 @@ def test_a_page_that_is_there_before_its_controller(link, browser):
     link.state, link.running, gains = Health(silence=5.0), "", link.gains
     link.gains = {}
     link.now = RobotTelemetry()
-    other = Browser(other_page := Page(link, port=free_port()))
+    other = Browser(other_page := Page(link))
     try:
         until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in text(other_page), "what to do")
         assert other.handle("Law").value == "…"
@@ -509,7 +509,7 @@ def test_a_page_opens_without_a_mesh_and_names_it(link, tmp_path, caplog):
     (tmp_path / "bad.stl").write_text("nothing")
     bad = f'<visual><geometry><mesh filename="file://{tmp_path}/bad.stl"/></geometry></visual>'
     link.urdf = link.urdf.replace('<link name="forearm_link">', f'<link name="forearm_link">{bad}', 1)
-    page = Page(link, port=free_port())
+    page = Page(link)
     try:
         assert f"the mesh {tmp_path}/bad.stl can't be read" in caplog.text
         assert node(page, "/robot/forearm_link/0").visible
