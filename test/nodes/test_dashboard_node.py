@@ -1,6 +1,7 @@
 """The dashboard's link to a controller and a simulator, and the node with its page, all in lockstep."""
 
 import signal
+import time
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
 from lifecycle_msgs.srv import GetState
 from lockstep import LockstepRos
 from rcl_interfaces.msg import ParameterEvent
@@ -23,6 +25,7 @@ from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
 from robot_control_ros.dashboard.link import SETTINGS
+from robot_control_ros.nodes.common.messages import read_pose
 from robot_control_ros.nodes.common.ros_params import gain_descriptor
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
@@ -62,12 +65,11 @@ class System:
         return self.link.telemetry().blocks["pose"].reshape(3, 4)[:, 3]
 
 
-@pytest.fixture(scope="module")
-def system(tmp_path_factory):
-    with LockstepRos(tmp_path_factory.mktemp("dashboard")) as ros:
-        made = System(ros)
-        yield made
-        made.link.close()
+@pytest.fixture
+def system(ros):
+    made = System(ros)
+    yield made
+    made.link.close()
 
 
 @pytest.fixture
@@ -366,8 +368,8 @@ def web(ros):
         yield made
 
 
-def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_and_stops(ros, web):
-    from dashboard_support import Browser, press_stop, text, until
+def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(ros, web):
+    from dashboard_support import HOME, Browser, press_stop, text, until
 
     for spec in SETUPS["sim"].make(watchdog="false").nodes():
         ros.start(spec.name, dict(spec.parameters), remappings=dict(spec.remappings))
@@ -378,9 +380,11 @@ def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_and_stops(ros, web)
     until(lambda: np.abs(page.robot.q - ROBOT.home).max() < 1e-3, "the arm at home")
     browser.set("Stiffness [N/m]", 700.0)
     until(lambda: ros.get("controller", "impedance.stiffness")[:3] == [700.0] * 3, "the gain of the node")
+    goal = make_pose(HOME[:3, 3] + [0.0, 0.05, 0.0], HOME[:3, :3])
+    references = ros.subscribe(PoseStamped, "/controller/reference_pose")
     browser.begin_drag("/target")
-    goal = page.target.pose.copy() if hasattr(page.target, "pose") else None
-    assert goal is None or goal.shape == (4, 4)
+    browser.drag("/target", goal)
+    until(lambda: len(references) and np.abs(read_pose(references.last.pose) - goal).max() < 1e-3, "the reference there")
     browser.end_drag("/target")
     press_stop(page)
     until(lambda: "controller inactive" in text(page), "the page to say so")

@@ -115,6 +115,9 @@ class Web:
             def join(self, timeout: float) -> None:
                 self._loop.finish(timeout)
 
+        never = SimpleNamespace(register=lambda action: None, unregister=lambda action: None)
+        for module in (_infra, _viser):
+            self._patch.setattr(module, "atexit", never)
         own_asyncio = {"new_event_loop": new_event_loop, "set_event_loop": lambda loop: None}
         self._patch.setattr(_infra, "asyncio", SimpleNamespace(**{**vars(asyncio), **own_asyncio}))
         self._patch.setattr(_infra, "threading", SimpleNamespace(**{**vars(threading), "Thread": Thread}))

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("viser", reason="the page needs viser")
 
-from dashboard_support import FakeLink, packed, text
+from dashboard_support import FakeLink, camera, packed, text
 from served_pages import connect, free_port, has_ended, until
 from viser import _messages as messages
 from websockets.exceptions import InvalidStatus
@@ -35,6 +35,8 @@ def test_a_page_is_served_over_real_sockets_and_draws_in_a_thread_of_its_own():
     with pytest.raises(InvalidStatus):
         connect(f"http://127.0.0.1:{page.port}/?token=wrong")
     viewer, bar = connect(page.address), connect(page.look_address.replace("/?", "/bar?"))
+    viewer.send(packed(camera((2.0, 0.0, 0.0))))
+    until(page.server.get_clients, "the browser to be known")
     assert viewer.recv()
     handles = page.server.gui._gui_input_handle_from_uuid
     coriolis = next(uuid for uuid, handle in handles.items() if getattr(handle, "label", "") == "Coriolis")
