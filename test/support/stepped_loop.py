@@ -121,6 +121,14 @@ class SteppedLoop(asyncio.AbstractEventLoop):
         while self.main is not None and not self.main.done() and self._clock.now < end:
             self._clock.step(end)
 
+    def end(self) -> None:
+        """Cancel what is left in it."""
+        while tasks := asyncio.all_tasks(self):
+            for task in tasks:
+                task.cancel()
+            while self._ready:
+                self._run_next()
+
     def _run_next(self) -> None:
         if self._ready:
             self._run(self._ready.popleft())

@@ -58,6 +58,7 @@ class Web:
     def __init__(self, clock: Any = None) -> None:
         self.clock = Clock() if clock is None else clock
         self.network = Network(self.clock)
+        self._loops: list[SteppedLoop] = []
         self._patch = pytest.MonkeyPatch()
         if clock is None:
             self._replace_time()
@@ -69,6 +70,8 @@ class Web:
         return self
 
     def __exit__(self, *error: object) -> None:
+        for loop in self._loops:
+            loop.end()
         _webs.pop()
         self._patch.undo()
 
@@ -96,7 +99,7 @@ class Web:
         patch.setattr(time, "sleep", clock.sleep)
 
     def _replace_what_viser_starts(self) -> None:
-        loops: list[SteppedLoop] = []
+        loops = self._loops
 
         def new_event_loop() -> SteppedLoop:
             loops.append(SteppedLoop(self.clock, self.network))
