@@ -373,7 +373,7 @@ def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(
 
     for spec in SETUPS["sim"].make(watchdog="false").nodes():
         ros.start(spec.name, dict(spec.parameters), remappings=dict(spec.remappings))
-    page = ros.start("dashboard", {"robot": "ur5"}).node._page
+    page = ros.start("dashboard", {"robot": "ur5"}).node.page
     until(lambda: "● active" in text(page), "an active controller")
     browser = Browser(page)
     assert browser.handle("Stiffness [N/m]").value == 500.0
@@ -384,7 +384,11 @@ def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(
     references = ros.subscribe(PoseStamped, "/controller/reference_pose")
     browser.begin_drag("/target")
     browser.drag("/target", goal)
-    until(lambda: len(references) and np.abs(read_pose(references.last.pose) - goal).max() < 1e-3, "the reference there")
+
+    def is_there():
+        return len(references) and np.abs(read_pose(references.last.pose) - goal).max() < 1e-3
+
+    until(is_there, "the reference at the target")
     browser.end_drag("/target")
     press_stop(page)
     until(lambda: "controller inactive" in text(page), "the page to say so")
@@ -412,5 +416,5 @@ def test_the_description_comes_from_its_topic_where_it_shall(ros, web, capsys):
     ros.until(lambda: "not in the robot description" in child.err, "words on another robot's")
     assert "http://" not in capsys.readouterr().out
     publisher.publish(String(data=ROBOT.urdf()))
-    ros.until(lambda: child.node._page is not None, "the page")
+    ros.until(lambda: child.node.page is not None, "the page")
     assert "dashboard of ur5: http://127" in capsys.readouterr().out

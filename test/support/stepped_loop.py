@@ -13,6 +13,7 @@ import socket
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from typing import Any
 
 LATENCY = 50_000  # ns between a write and its arrival
@@ -79,7 +80,7 @@ class SteppedLoop(asyncio.AbstractEventLoop):
 
     def __init__(self, clock: Any, network: Network) -> None:
         self._clock, self._network = clock, network
-        self._ready: deque[asyncio.Handle] = deque()
+        self._ready: deque[Callable[[], None]] = deque()
         self._on_exception: Callable[[Any, dict[str, Any]], None] | None = None
         self.main: asyncio.Task[Any] | None = None
 
@@ -89,8 +90,9 @@ class SteppedLoop(asyncio.AbstractEventLoop):
         return float(self._clock.now * 1e-9)
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
+        context = copy_context() if context is None else context
         handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
+        self._ready.append(lambda: self._run(handle, context, callback, args))
         self._clock.after(0, self._run_next)
         return handle
 
@@ -105,8 +107,10 @@ class SteppedLoop(asyncio.AbstractEventLoop):
     def call_at(
         self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
+        context = copy_context() if context is None else context
         handle = asyncio.TimerHandle(when, callback, args, self, context)
-        self._clock.after(max(round(when * 1e9) - self._clock.now, 0), lambda: self._run(handle))
+        delay = max(round(when * 1e9) - self._clock.now, 0)
+        self._clock.after(delay, lambda: self._run(handle, context, callback, args))
         return handle
 
     def run_until_complete(self, future: Any) -> None:
@@ -131,15 +135,20 @@ class SteppedLoop(asyncio.AbstractEventLoop):
 
     def _run_next(self) -> None:
         if self._ready:
-            self._run(self._ready.popleft())
+            self._ready.popleft()()
 
-    def _run(self, handle: asyncio.Handle) -> None:
-        if handle.cancelled():
-            return
+    def _run(self, handle: asyncio.Handle, context: Context, callback: Callable[..., Any], args: Any) -> None:
+        if not handle.cancelled():
+            self.call(context.run, callback, *args)
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function while this is the running loop; an exception goes to the handler of exceptions."""
         before = _get_running_loop()
         _set_running_loop(self)
         try:
-            handle._run()
+            return function(*args)
+        except Exception as error:
+            self.call_exception_handler({"message": f"exception in {function}", "exception": error})
         finally:
             _set_running_loop(before)
 
@@ -248,12 +257,7 @@ class Listener(asyncio.AbstractServer):
 
     def factory(self) -> Any:
         """The protocol of a new connection, made while the loop runs."""
-        before = _get_running_loop()
-        _set_running_loop(self.loop)
-        try:
-            return self._make()
-        finally:
-            _set_running_loop(before)
+        return self.loop.call(self._make)
 
     def getsockname(self) -> tuple[str, int]:
         return ADDRESS, self._port
@@ -279,6 +283,9 @@ class Transport(asyncio.Transport):
         loop: that is running while the protocol is called.
         protocol: that gets what comes.
         own, other: addresses of this end and the other one.
+
+    Attributes:
+        arrived: What has come and the protocol has not taken.
     """
 
     peer: Transport
@@ -287,13 +294,13 @@ class Transport(asyncio.Transport):
         super().__init__({"sockname": own, "peername": other})
         self.protocol = protocol
         self._clock, self._loop = clock, loop
-        self._arrived: deque[bytes] = deque()
+        self.arrived: deque[bytes] = deque()
         self._reads, self._closing, self._lost = True, False, False
         self._high, self._low, self._full = 2**16, 2**14, False
 
     def call(self, method: Callable[..., Any], *arguments: Any) -> None:
         """Call a method of the protocol as the loop would."""
-        self._loop._run(asyncio.Handle(method, arguments, self._loop))
+        self._loop.call(method, *arguments)
 
     def write(self, data: Any) -> None:
         if self._closing:
@@ -336,15 +343,15 @@ class Transport(asyncio.Transport):
         self._low = self._high // 4 if low is None else low
 
     def get_write_buffer_size(self) -> int:
-        return sum(map(len, self.peer._arrived))
+        return sum(map(len, self.peer.arrived))
 
     def _arrive(self, data: bytes) -> None:
-        self._arrived.append(data)
+        self.arrived.append(data)
         self._take()
 
     def _take(self) -> None:
-        while self._reads and self._arrived and not self._lost:
-            self.call(self.protocol.data_received, self._arrived.popleft())
+        while self._reads and self.arrived and not self._lost:
+            self.call(self.protocol.data_received, self.arrived.popleft())
         self.peer._check_buffer()
 
     def _check_buffer(self) -> None:
@@ -362,5 +369,3 @@ class Transport(asyncio.Transport):
         if not self._lost:
             self._lost = self._closing = True
             self.call(self.protocol.connection_lost, None)
-
-

@@ -1,8 +1,8 @@
 """Pages of viser and their browsers inside one process: no threads, no sockets, no clock but a stepped one.
 
-viser's and websockets' own Python code runs unchanged, from the handles of the page down to the bytes of its websocket,
-and so does ``dashboard/guarded_server.py``. What is replaced is what lies below: the event loop, the sockets, the threads
-that viser starts, and the page's own thread. The test steps the clock, and with it whatever happens.
+The Python code of viser and websockets runs unchanged, from a page's handles down to the bytes of its websocket.
+So does ``dashboard/guarded_server.py``. Replaced are the event loop, the sockets, viser's threads, and the page's own
+thread. The test steps the clock, and whatever happens is stepped with it.
 """
 
 from __future__ import annotations

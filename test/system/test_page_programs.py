@@ -76,11 +76,12 @@ def test_a_command_prints_its_address_serves_the_page_and_ends(command, title):
 
 
 def test_without_viser_one_line_says_what_to_install():
-    commands = {
-        "from robot_control_ros.cli import main; sys.exit(main.main(['planar']))": (2, "robot_control: the planar page"),
-        "from robot_control_ros.nodes.dashboard.node import main; main()": (1, "not started: the dashboard"),
-    }
-    for program, (status, begin) in commands.items():
+    command = "from robot_control_ros.cli import main; sys.exit(main.main(['planar']))"
+    node = "from robot_control_ros.nodes.dashboard.node import main; main()"
+    for program, status, begin in (
+        (command, 2, "robot_control: the planar page"),
+        (node, 1, "not started: the dashboard"),
+    ):
         whole = f"import sys; sys.modules['viser'] = None; {program}"
         ended = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True)
         assert ended.returncode == status

@@ -1,4 +1,4 @@
-"""The pages in Chromium: STOP and the state in sight at every size, what is lost, keys, screen readers, and other sites."""
+"""The pages in Chromium: STOP and the state at every size, what is lost, keys, screen readers, and other sites."""
 
 import os
 import signal
