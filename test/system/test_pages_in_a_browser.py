@@ -291,16 +291,20 @@ def test_keys_and_gamepad_of_a_browser_move_the_tip_while_they_are_held(link, pa
     def stops():
         return not link.twists[-1][0].any()
 
-    with Browser(page.address, 1000, 700) as window:
-        window.wait(lambda: window.shows("Move with keys"), "the page")
+    controls = page.server.gui._gui_input_handle_from_uuid.values()
+    switch = next(each for each in controls if getattr(each, "label", "") == SWITCH)
+    with opened(page.address, 1000, 700) as window:
         window.click("Move with keys")
+        window.wait(lambda: window.shows("Hold a key"), "the help")
+        window.rest(0.5)  # until the folder is open
         key("Down", "KeyW")
         key("Up", "KeyW")
         window.rest(0.3)
         assert not link.twists  # it is off
         window.click(SWITCH, "input")
-        window.wait(lambda: window.shows("Hold a key"), "the help")
-        window.rest(0.5)
+        until(lambda: switch.value, "the switch")
+        window.evaluate("document.addEventListener('bar-state', told => { window.jogs = told.detail.jogs })")
+        window.wait(lambda: window.evaluate("window.jogs"), "a browser that knows of it")
         key("Down", "KeyW")
         window.wait(moves(0), "motion along x")
         window.rest(1.0)
