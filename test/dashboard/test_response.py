@@ -204,7 +204,6 @@ def test_a_clock_that_stumbles_costs_no_more_than_the_time_between_two_states():
 
 
 @pytest.mark.sim
-@pytest.mark.starts("the first import of MuJoCo asks for the version of GLFW in a process")
 @pytest.mark.parametrize("axis", [pytest.param(0, marks=pytest.mark.long), 2, 5])
 @pytest.mark.parametrize("ratio", [0.3, pytest.param(1.0, marks=pytest.mark.long)])
 def test_the_simulated_arm_answers_a_push_as_the_ideal_does(axis, ratio):

@@ -38,9 +38,9 @@ def shown(browser):
 
 
 @pytest.fixture
-def opened(processes):
+def opened(ros):
     """The system with the arm at rest at home, and a browser with its page."""
-    system = System(processes, SIDE, 800, 500)
+    system = System(ros, SIDE, 800, 500)
     with system.open() as browser:
         browser.wait(lambda: not browser.evaluate(CONNECTING), "a page that is connected")
         bring_home(system, lambda: system.ros.trigger("/controller/go_home"))

@@ -83,10 +83,10 @@ class Kernel:
 
 
 @pytest.fixture
-def ros(processes):
-    processes.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
-    start_controller(processes)
-    return processes
+def ros(ros):
+    ros.start("simulator", {"robot": "ur5", "pacing": "lockstep"})
+    start_controller(ros)
+    return ros
 
 
 @pytest.fixture
