@@ -48,6 +48,15 @@ def ros(tmp_path):
 
 
 @pytest.fixture
+def web():
+    """Pages and browsers in this process, on a clock that only the test moves."""
+    from web import Web
+
+    with Web() as made:
+        yield made
+
+
+@pytest.fixture
 def link():
     """A robot that only the test knows, for its page."""
     from dashboard_support import FakeLink
@@ -56,13 +65,11 @@ def link():
 
 
 @pytest.fixture
-def page(link):
+def page(web, link):
     """A page of that robot."""
-    from dashboard_support import free_port
-
     from robot_control_ros.dashboard.page import Page
 
-    made = Page(link, port=free_port())
+    made = Page(link)
     yield made
     made.close()
 

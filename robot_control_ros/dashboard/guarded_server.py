@@ -140,7 +140,8 @@ class Guard:
         if right is Right.NONE:
             return _refuse("The token is missing or wrong: open the whole address that the program printed")
         if request.headers.get("Upgrade", "").lower() != "websocket":
-            del request.headers["Accept-Encoding"]  # so that the bar can be added
+            if "Accept-Encoding" in request.headers:
+                del request.headers["Accept-Encoding"]  # so that the bar can be added
             response = answer(connection, request)
             if response is not None:  # the cookie has the token for what the page asks for later
                 response.headers["Set-Cookie"] = f"{cookie}={token}; HttpOnly; SameSite=Lax; Path=/"

@@ -8,7 +8,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from ..core.errors import ConfigError
@@ -98,13 +97,29 @@ class PageThread:
 
         return lambda result: self.post(lambda: take(result))
 
+    def turn(self) -> None:
+        """Draw, and run what waits until the next drawing is due."""
+        due = time.monotonic() + PERIOD
+        self.draw()
+        while self.run_next(max(due - time.monotonic(), 0.0)):  # also if the drawing took the whole period
+            pass
+
+    def draw(self) -> None:
+        """Draw once."""
+        _report_errors(self._draw)
+
+    def run_next(self, timeout: float) -> bool:
+        """Run the next action that waits, or that comes within a time [s]; returns whether there was one."""
+        try:
+            action = self._waiting.get(timeout=timeout)
+        except queue.Empty:
+            return False
+        _report_errors(action)
+        return True
+
     def _run(self) -> None:
         while not self._ending.is_set():
-            due = time.monotonic() + PERIOD
-            _report_errors(self._draw)
-            with suppress(queue.Empty):
-                while True:  # also if the drawing took the whole period
-                    _report_errors(self._waiting.get(timeout=max(due - time.monotonic(), 0.0)))
+            self.turn()
 
 
 def _report_errors(action: Callable[[], Any]) -> None:

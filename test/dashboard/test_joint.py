@@ -1,18 +1,12 @@
-"""The joint's page: its curves and files, and the page itself over its real websocket."""
+"""The joint's page: its curves and files, and the page itself over its websocket."""
 
-import re
-import signal
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from dashboard_support import Browser, free_port, text, until
-from viser import _messages as messages
+from dashboard_support import Browser, camera, text, until
 
 from robot_control_ros.core.errors import ConfigError
-from robot_control_ros.dashboard.access import Access
 from robot_control_ros.dashboard.chart import png
 from robot_control_ros.dashboard.joint.curves import MAX_ERROR, Curves
 from robot_control_ros.dashboard.joint.joint_page import JointPage
@@ -114,11 +108,11 @@ def laws(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def new_page():
+def new_page(web):
     opened = []
 
     def make(callback=""):
-        page = JointPage(port=free_port(), callback=callback)
+        page = JointPage(callback=callback)
         opened.append(page)
         browser = Browser(page)
         opened.append(browser.socket)
@@ -181,8 +175,7 @@ def test_only_what_the_law_uses_is_shown(new_page):
 def test_the_plots_fill_the_window(new_page):
     page, browser = new_page()
     before = sum(plot.height for plot in page.plots)
-    turn, position, up = (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-    browser.send(messages.ViewerCameraMessage(turn, position, 0.8, 0.01, 1e3, 1000, 1600, (0.0, 0.0, 0.0), up))
+    browser.send(camera((2.0, 0.0, 0.0), height=1000, width=1600))
     until(lambda: sum(plot.height for plot in page.plots) == before + 280, "1000 px instead of 720")
 
 
@@ -231,33 +224,12 @@ def test_what_an_own_law_raises_is_told_with_its_line_and_the_page_goes_on(new_p
     assert page.curves.run.overshoot == pytest.approx(30.72, abs=0.05)
 
 
-def test_an_own_law_that_cant_be_loaded_is_refused_at_once():
+def test_an_own_law_that_cant_be_loaded_is_refused_at_once(web):
     with pytest.raises(ConfigError, match="no_such_module"):
-        JointPage(port=free_port(), callback="no_such_module:f")
+        JointPage(callback="no_such_module:f")
 
 
 def test_a_browser_gets_the_csv(new_page):
     _, browser = new_page()
     browser.set("Save as", "CSV")
     assert browser.sees(b"time [s],angle [deg],command [deg/s]")
-
-
-# --- the command ---
-
-
-def test_the_command_serves_until_it_is_interrupted_and_needs_no_ros(tmp_path):
-    port = free_port()
-    program = (
-        "import sys\nfrom robot_control_ros.cli import main as cli\n"
-        f"status = cli.main(['joint', '--port', '{port}'])\n"
-        "print(sorted({'rclpy', 'mujoco', 'matplotlib'} & set(sys.modules)), status)"
-    )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            address = Access.of_user().address("127.0.0.1", port)
-            assert process.stdout.readline() == f"One joint: {address} (Ctrl-C ends it)\n"
-            process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=60.0)
-        finally:
-            process.kill()
-    assert re.search(r"^\[\] 0$", rest, re.MULTILINE), rest

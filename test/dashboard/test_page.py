@@ -1,7 +1,5 @@
-"""The page over its real websocket, with a robot that only the test knows."""
+"""The page over its websocket, with a robot that only the test knows."""
 
-import socket
-import threading
 import time
 from dataclasses import replace
 
@@ -10,7 +8,7 @@ import pytest
 import trimesh
 import viser
 import yaml
-from dashboard_support import HOME, ROBOT, Browser, folder, free_port, press_stop, text, until
+from dashboard_support import HOME, ROBOT, Browser, folder, press_stop, text, until
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.dashboard.link import DrawnObject, Health, Parameter, RobotTelemetry
@@ -132,7 +130,7 @@ def test_a_page_that_is_there_before_its_controller(link, browser):
     link.state, link.running, gains = Health(silence=5.0), "", link.gains
     link.gains = {}
     link.now = RobotTelemetry()
-    other = Browser(other_page := Page(link, port=free_port()))
+    other = Browser(other_page := Page(link))
     try:
         until(lambda: "is it running? ros2 launch robot_control_ros sim.launch.py" in text(other_page), "what to do")
         assert other.handle("Law").value == "…"
@@ -287,7 +285,7 @@ def test_ten_browsers_see_the_same_and_one_that_is_cut_while_it_drags_disturbs_n
     browsers[3].begin_drag("/target")
     browsers[3].drag("/target", aside(0.05, 0.0, 0.0))
     until(lambda: link.targets, "a target")
-    browsers[3].socket.socket.shutdown(socket.SHUT_RDWR)  # as if the machine had died: no farewell
+    browsers[3].socket.cut()  # as if the machine had died: no farewell
     until(lambda: len(page.server.get_clients()) == 9, "its end to be seen")
     until(lambda: not page.target.drag.held, "the drag to end")
     for each in (browsers[0], browsers[9]):
@@ -476,13 +474,12 @@ def test_nothing_is_sent_while_nothing_changes(browser, page, link):
     assert page.server._websock_server._broadcast_buffer.message_counter > sent
 
 
-def test_what_people_do_is_not_kept_waiting_by_drawings_that_take_longer_than_their_period():
-    done = threading.Event()
+def test_what_people_do_is_not_kept_waiting_by_drawings_that_take_longer_than_their_period(web):
+    done = []
     thread = PageThread(lambda: time.sleep(2.0 * PERIOD), lambda message: None)
-    thread.start()
-    thread.post(done.set)
-    assert done.wait(60.0)
-    thread.close()
+    thread.post(lambda: done.append("a click"))
+    thread.turn()
+    assert done == ["a click"]
 
 
 def test_a_taken_port_gives_way_to_the_next_free_one(page, link):
@@ -505,11 +502,11 @@ def test_a_mesh_is_drawn_at_its_scale(page, colour):
     np.testing.assert_allclose(drawn.position, [1.0, 2.0, 3.0])
 
 
-def test_a_page_opens_without_a_mesh_and_names_it(link, tmp_path, caplog):
+def test_a_page_opens_without_a_mesh_and_names_it(web, link, tmp_path, caplog):
     (tmp_path / "bad.stl").write_text("nothing")
     bad = f'<visual><geometry><mesh filename="file://{tmp_path}/bad.stl"/></geometry></visual>'
     link.urdf = link.urdf.replace('<link name="forearm_link">', f'<link name="forearm_link">{bad}', 1)
-    page = Page(link, port=free_port())
+    page = Page(link)
     try:
         assert f"the mesh {tmp_path}/bad.stl can't be read" in caplog.text
         assert node(page, "/robot/forearm_link/0").visible

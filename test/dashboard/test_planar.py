@@ -1,13 +1,8 @@
-"""The planar arm's page over its real websocket."""
-
-import signal
-import subprocess
-import sys
-from urllib.request import urlopen
+"""The planar arm's page over its websocket."""
 
 import numpy as np
 import pytest
-from dashboard_support import free_port, text, until
+from dashboard_support import text, until
 
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.dashboard.planar.planar_page import PlanarPage
@@ -16,8 +11,8 @@ KINEMATICS, PD = "○ Kinematics", "○ Impedance"  # as they are to be chosen
 
 
 @pytest.fixture
-def page():
-    made = PlanarPage(port=free_port())
+def page(web):
+    made = PlanarPage()
     yield made
     made.close()
 
@@ -206,32 +201,3 @@ def test_where_nobody_can_listen_is_refused(host, port, name, value):
     with pytest.raises(ConfigError) as refused:
         PlanarPage(host, port)
     assert (refused.value.name, refused.value.value) == (name, value)
-
-
-def test_the_command_prints_its_address_serves_the_page_and_ends():
-    command = [sys.executable, "-m", "robot_control_ros.cli", "planar", "--port", str(free_port())]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-        try:
-            line = program.stdout.readline()
-            address = next(word for word in line.split() if word.startswith("http://127.0.0.1:"))
-            with urlopen(address) as served:
-                assert b"<html" in served.read(2000).lower()
-            program.send_signal(signal.SIGINT)
-            assert program.wait(60) == 0
-            assert "Traceback" not in program.stderr.read()
-        finally:
-            program.kill()
-
-
-def test_without_viser_one_line_says_what_to_install():
-    run = "from robot_control_ros.cli import main; sys.exit(main.main(['planar']))"
-    text = f"import sys; sys.modules['viser'] = None; {run}"
-    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
-    assert ended.returncode == 2
-    assert ended.stderr == "robot_control: the planar page needs viser: pip install '.[dashboard]' in the repository\n"
-
-
-def test_it_needs_neither_ros_nor_a_simulator_nor_plots():
-    text = "import robot_control_ros.dashboard.planar.planar_page, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"rclpy", "mujoco", "matplotlib"} & {name.split(".")[0] for name in loaded}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dashboard_support import HOME, ROBOT, Browser, FakeLink, free_port, text, until
+from dashboard_support import HOME, ROBOT, Browser, FakeLink, text, until
 from scipy.integrate import solve_ivp
 
 from robot_control_ros.control.loop import ControlLoop
@@ -556,7 +556,7 @@ class LiveArm(Arm):
 
 
 @pytest.fixture
-def live(monkeypatch):
+def live(web, monkeypatch):
     for module, name, value in (
         (experiments, "BASELINE", 0.4),
         (plans, "SHORTEST", 0.3),
@@ -569,7 +569,7 @@ def live(monkeypatch):
 
 @pytest.fixture
 def page(live):
-    made = Page(live, port=free_port())
+    made = Page(live)
     yield made
     made.close()
 

@@ -1,9 +1,6 @@
-"""The dashboard's link over DDS, with a real controller and simulator, and the node as a program."""
+"""The dashboard's link to a controller and a simulator, and the node with its page, all in lockstep."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from functools import partial
 
@@ -14,11 +11,13 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
 from lifecycle_msgs.srv import GetState
+from lockstep import LockstepRos
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import Parameter
-from ros_support import Ros
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from robot_control_ros.bringup import SETUPS
@@ -26,6 +25,7 @@ from robot_control_ros.core.gains import TASK, GainSpec
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.gains import gains_file
 from robot_control_ros.dashboard.link import SETTINGS
+from robot_control_ros.nodes.common.messages import read_pose
 from robot_control_ros.nodes.common.ros_params import gain_descriptor
 from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
@@ -65,12 +65,11 @@ class System:
         return self.link.telemetry().blocks["pose"].reshape(3, 4)[:, 3]
 
 
-@pytest.fixture(scope="module")
-def system(tmp_path_factory):
-    with Ros(tmp_path_factory.mktemp("dashboard")) as ros:
-        made = System(ros)
-        yield made
-        made.link.close()
+@pytest.fixture
+def system(ros):
+    made = System(ros)
+    yield made
+    made.link.close()
 
 
 @pytest.fixture
@@ -208,7 +207,6 @@ def test_stop_deactivates_and_activation_is_refused_in_the_logs_words_where_it_i
     assert active.answer(link.change_state, "activate").accepted
 
 
-@pytest.mark.alone
 def test_a_killed_controller_is_told_within_a_second_and_found_again(active):
     link = active.link
     assert active.answer(link.set_gains, {"stiffness": 111.0}).accepted
@@ -252,7 +250,7 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
     """With a node that has the names of ours; the change comes between its reading of the gains and its answer."""
     before, after = (500.0,) * 6, (77.0,) * 6
     name = "impedance.stiffness"
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         events = ros.publisher(ParameterEvent, "/parameter_events")
 
         def get_state(request, response):
@@ -296,7 +294,7 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
 
 def test_drives_are_told_and_asked_for(tmp_path):
     """With a node that has the names of ours."""
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         asked = []
         link = RosLink(ros.node, ROBOT, ROBOT.urdf())
 
@@ -335,7 +333,7 @@ def test_drives_are_told_and_asked_for(tmp_path):
 
 
 def test_objects_of_a_scene_are_seen_and_led(tmp_path):
-    with Ros(tmp_path) as ros:
+    with LockstepRos(tmp_path) as ros:
         system = System(ros, scene="ball")
         link = system.link
         try:
@@ -357,40 +355,66 @@ def test_objects_of_a_scene_are_seen_and_led(tmp_path):
             link.close()
 
 
-# --- the program ---
+# --- the node with its page ---
 
 
-def test_the_program_prints_its_address_serves_the_page_and_ends(tmp_path):
+@pytest.fixture
+def web(ros):
+    """Pages on the clock of the graph."""
     pytest.importorskip("viser", reason="the page needs viser")
-    from urllib.request import urlopen
+    from web import Web
 
-    with Ros(tmp_path) as ros:
-        child = ros.start("dashboard", {"robot": "planar_two_link", "port": 8480})
-        address = ros.until(lambda: [word for word in child.out.split() if word.startswith("http://127")], "an address")
-        with urlopen(address[0]) as page:
-            assert b"<html" in page.read(2000).lower()
-        assert child.end(signal.SIGTERM) == 0
-        assert "Traceback" not in child.err
+    with Web(ros.graph) as made:
+        yield made
 
 
-def test_the_description_comes_from_its_topic_where_it_shall(tmp_path):
-    pytest.importorskip("viser", reason="the page needs viser")
-    from std_msgs.msg import String
+def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(ros, web):
+    from dashboard_support import HOME, Browser, press_stop, text, until
 
-    with Ros(tmp_path) as ros:
-        child = ros.start("dashboard", {"robot": "ur5", "port": 8490, "description": "topic"})
-        publisher = ros.publisher(String, "robot_description", latched=True)
-        ros.until(lambda: publisher.get_subscription_count() > 0, "the dashboard")
-        publisher.publish(String(data="<robot name='another'><link name='base'/></robot>"))
-        ros.until(lambda: "not in the robot description" in child.err, "words on another robot's")
-        assert "http://" not in child.out
-        publisher.publish(String(data=ROBOT.urdf()))
-        ros.until(lambda: "dashboard of ur5: http://127" in child.out, "an address")
+    for spec in SETUPS["sim"].make(watchdog="false").nodes():
+        ros.start(spec.name, dict(spec.parameters), remappings=dict(spec.remappings))
+    page = ros.start("dashboard", {"robot": "ur5"}).node.page
+    until(lambda: "● active" in text(page), "an active controller")
+    browser = Browser(page)
+    assert browser.handle("Stiffness [N/m]").value == 500.0
+    until(lambda: np.abs(page.robot.q - ROBOT.home).max() < 1e-3, "the arm at home")
+    browser.set("Stiffness [N/m]", 700.0)
+    until(lambda: ros.get("controller", "impedance.stiffness")[:3] == [700.0] * 3, "the gain of the node")
+    goal = make_pose(HOME[:3, 3] + [0.0, 0.05, 0.0], HOME[:3, :3])
+    references = ros.subscribe(PoseStamped, "/controller/reference_pose")
+    browser.begin_drag("/target")
+    browser.drag("/target", goal)
+
+    def is_there():
+        return len(references) and np.abs(read_pose(references.last.pose) - goal).max() < 1e-3
+
+    until(is_there, "the reference at the target")
+    browser.end_drag("/target")
+    press_stop(page)
+    until(lambda: "controller inactive" in text(page), "the page to say so")
 
 
-def test_without_viser_one_line_says_what_to_install(tmp_path):
-    program = "import sys; sys.modules['viser'] = None; from robot_control_ros.nodes.dashboard.node import main; main()"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=dict(os.environ))
-    assert ended.returncode == 1
-    said = [line for line in ended.stderr.splitlines() if "viser" in line]
-    assert said == ["not started: the dashboard needs viser: pip install '.[dashboard]' in the repository"]
+def test_the_node_prints_its_address_serves_the_page_and_ends(ros, web, capsys):
+    from web import get
+
+    child = ros.start("dashboard", {"robot": "planar_two_link", "port": 8480})
+    address, look = (line.split()[-1] for line in capsys.readouterr().out.splitlines())
+    assert address.startswith("http://127.0.0.1:8480/?token=")
+    assert look != address
+    status, _, content = get(8480, address.partition("8480")[2])
+    assert (status, b"<html" in content.lower()) == (200, True)
+    assert child.end(signal.SIGTERM) == 0
+    with pytest.raises(ConnectionRefusedError):
+        get(8480, "/")
+
+
+def test_the_description_comes_from_its_topic_where_it_shall(ros, web, capsys):
+    child = ros.start("dashboard", {"robot": "ur5", "port": 8490, "description": "topic"})
+    publisher = ros.publisher(String, "robot_description", latched=True)
+    ros.until(lambda: publisher.get_subscription_count() > 0, "the dashboard")
+    publisher.publish(String(data="<robot name='another'><link name='base'/></robot>"))
+    ros.until(lambda: "not in the robot description" in child.err, "words on another robot's")
+    assert "http://" not in capsys.readouterr().out
+    publisher.publish(String(data=ROBOT.urdf()))
+    ros.until(lambda: child.node.page is not None, "the page")
+    assert "dashboard of ur5: http://127" in capsys.readouterr().out

@@ -1,9 +1,7 @@
-"""A robot that only the test knows, a page of it, and a browser that speaks viser's websocket."""
+"""A robot that only the test knows, a page of it, and a browser that speaks viser's websocket; see :mod:`web`."""
 
 import html
 import re
-import socket
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,25 +14,20 @@ import viser
 import zstandard
 from viser import _messages as messages
 from viser.infra import _messages as wire
-from websockets.exceptions import ConnectionClosed
+from web import LIMIT, WebSocket, current
 
 from robot_control_ros.dashboard.link import Health, Parameter, RequestResult, RobotTelemetry
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
-websocket = pytest.importorskip("websockets.sync.client", reason="the page needs viser")
-LIMIT = 60.0  # s
 ROBOT = load_robot("ur5")
 HOME = RobotModel.of(ROBOT).update(np.array(ROBOT.home), np.zeros(ROBOT.n)).pose
 STIFFNESS = (500.0, 500.0, 500.0, 50.0, 50.0, 50.0)
 
 
 def until(condition, what):
-    deadline = time.monotonic() + LIMIT
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited for: {what}"
-        time.sleep(0.005)
-    return found
+    """Step until a condition holds; returns what it returns."""
+    return current().until(condition, what)
 
 
 class FakeLink:
@@ -139,26 +132,9 @@ class FakeLink:
         self.places.append((name, position))
 
 
-def has_ended(connection):
-    """Whether a websocket was closed from the other end; takes a message where there is one."""
-    try:
-        connection.recv(timeout=0.0)
-    except TimeoutError:
-        return False
-    except ConnectionClosed:
-        return True
-    return False
-
-
 def connect(address, **headers):
     """A websocket to the page of an address, with these headers besides."""
-    return websocket.connect(
-        address.replace("http://", "ws://"),
-        subprotocols=[f"viser-v{viser.__version__}"],
-        additional_headers=headers,
-        max_size=None,
-        max_queue=None,
-    )
+    return WebSocket(current(), address, headers)
 
 
 def press_stop(page):
@@ -167,30 +143,37 @@ def press_stop(page):
         bar.send("stop")
 
 
+def camera(position, height=720, width=1280):
+    """What a browser tells of its view: where the camera is [m], and the window's size [px]."""
+    up, ahead = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0)
+    return messages.ViewerCameraMessage(ahead, position, 0.8, 0.01, 1000.0, height, width, (0.0, 0.0, 0.0), up)
+
+
+def packed(message):
+    """A message as viser's client sends it."""
+    return wire.msgspec.msgpack.encode(message.as_serializable_dict())
+
+
 class Browser:
-    """Speaks the websocket of viser's client."""
+    """Speaks the websocket of viser's client.
+
+    Args:
+        page: that it opens.
+        address: of the page, if not that of those who control the robot.
+
+    Attributes:
+        socket: its websocket.
+    """
 
     def __init__(self, page, address=""):
-        self.page, self._address = page, address or page.address
-        self._connect()
-        until(self._is_known, "the client to be known")
-
-    def _is_known(self):
-        """Whether it is; a stall of the machine ends the connection, and then there is another one, as of viser's."""
-        if self.socket.close_code is not None:
-            self._connect()
-        return self.page.server.get_clients()
-
-    def _connect(self):
-        self.socket = connect(self._address)
-        camera = messages.ViewerCameraMessage(
-            (1.0, 0.0, 0.0, 0.0), (2.0, 0.0, 0.0), 0.8, 0.01, 1000.0, 720, 1280, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-        )
-        with suppress(ConnectionClosed):
-            self.send(camera)
+        known = set(page.server.get_clients())
+        self.page = page
+        self.socket = connect(address or page.address)
+        self.send(camera((2.0, 0.0, 0.0)))
+        until(lambda: set(page.server.get_clients()) - known, "the client to be known")
 
     def send(self, message):
-        self.socket.send(wire.msgspec.msgpack.encode(message.as_serializable_dict()))
+        self.socket.send(packed(message))
 
     def handle(self, label):
         """The control of this label, once it is there."""
@@ -213,7 +196,7 @@ class Browser:
     def sees(self, text):
         """Whether what the page sends, from the beginning on, comes to have these bytes in it."""
         with suppress(TimeoutError):
-            while text not in unpacked(self.socket.recv(timeout=LIMIT)):
+            while text not in unpacked(self.socket.recv(LIMIT)):
                 pass
             return True
         return False
@@ -254,9 +237,3 @@ def text(page):
 
 def folder(page, label):
     return next(child for child in children(page) if isinstance(child, viser.GuiFolderHandle) and child.label == label)
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]

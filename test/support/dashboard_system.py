@@ -5,11 +5,12 @@ from functools import partial
 
 import numpy as np
 from browser import Browser
-from dashboard_support import ROBOT, free_port
+from dashboard_support import ROBOT
 from geometry_msgs.msg import PoseStamped
 from lifecycle_msgs.srv import GetState
 from PIL import Image
 from rcl_interfaces.srv import SetParameters
+from served_pages import free_port
 
 from robot_control_ros.bringup import SETUPS, NodeSpec
 from robot_control_ros.dashboard.access import Access

@@ -22,8 +22,9 @@ from typing import Any
 import yaml
 from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
-from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rclpy.impl.implementation_singleton import rclpy_implementation as native
+from rclpy.type_support import check_for_type_support
 
 LATENCY = 50_000  # ns between a message's publication and its arrival
 STEADY_START = 1_000_000_000_000  # ns, what the steady clock shows at first
@@ -638,8 +639,13 @@ class LifecycleStateMachine(Entity):
         super().__init__()
         self._state = State.PRIMARY_STATE_UNCONFIGURED
         self.initialized = True
+        self._events: Publisher | None = None
         if not communicates:
             return
+        check_for_type_support(TransitionEvent)
+        self._events = Publisher(
+            node, TransitionEvent, "~/transition_event", native.rmw_qos_profile_t.predefined("qos_profile_default")
+        )
         from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
 
         for name, kind in (
@@ -675,9 +681,13 @@ class LifecycleStateMachine(Entity):
         raise native.RCLError(f"no transition {label!r} from here")
 
     def trigger_transition_by_id(self, number: int, publish: bool) -> None:
-        for each, _, start, end in _TRANSITIONS:
+        for each, label, start, end in _TRANSITIONS:
             if each == number and start == self._state:
                 self._state = end
+                if publish and self._events is not None:
+                    event = TransitionEvent(transition=Transition(id=number, label=label))
+                    event.start_state, event.goal_state = (State(id=one, label=_STATES[one]) for one in (start, end))
+                    self._events.publish(event)
                 return
         raise native.RCLError(f"no transition {number} from {_STATES[self._state]}")
 

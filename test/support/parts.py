@@ -35,7 +35,6 @@ LONGEST = (
     "nodes/test_simulator_node.py",
     "nodes/test_controller_laws.py",
     "experiments/test_reproduce_position_domain.py",
-    "nodes/test_dashboard_node.py",
 )
 
 

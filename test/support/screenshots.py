@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from browser import Box, Browser
 from camera import VIEW, Camera
-from dashboard_support import free_port
 from dashboard_system import SLIDER, System
 from geometry_msgs.msg import PoseStamped
 from PIL import Image
 from ros_support import Ros
+from served_pages import free_port
 
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.nodes.common.messages import fill_pose

@@ -95,9 +95,7 @@ def test_a_deaf_controller_sends_the_safe_output_and_ends(ros):
     assert controller.child.end() == DEAF
     assert SAID in controller.child.err
     assert ended_cleanly(controller.child)
-    ros.until(
-        lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last"
-    )
+    ros.until(lambda: np.allclose(robot.commands.last.data, holding(robot.q), atol=1e-6), "the safe output, at last")
 
 
 def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
@@ -112,9 +110,7 @@ def test_a_deaf_watchdog_leaves_a_living_controller_alone_and_ends(ros):
 
     ros.until(lambda: any(map(is_watchdogs, messages)), "a takeover: it has heard a controller", live, 1.0)
     messages.clear()
-    ros.until(
-        lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING
-    )
+    ros.until(lambda: len(messages) > 100 and not any(map(is_watchdogs, messages[-50:])), "its rest", live, LIVING)
     with deafened(watchdog.process):
         messages.clear()
         play_until_its_end(ros, watchdog, live)

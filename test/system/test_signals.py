@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from dashboard_support import free_port
 from ros_support import Ros, ended_cleanly, interrupt_until_it_ends
+from served_pages import free_port
 
 pytestmark = pytest.mark.ros
 

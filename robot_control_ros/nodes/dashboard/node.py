@@ -33,7 +33,11 @@ _NUMBERS = {"port": (8080, 1, 65535, "Port; where it is taken, the next free one
 
 
 class DashboardNode(Node):
-    """Opens the page; see the module."""
+    """Opens the page; see the module.
+
+    Attributes:
+        page: The page; None while it waits for a robot description.
+    """
 
     def __init__(self) -> None:
         super().__init__("dashboard")
@@ -43,7 +47,7 @@ class DashboardNode(Node):
         self._chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot = load_robot(*(self._chosen[name] for name in ("robot", "profile", "prefix")))
         self._link: RosLink | None = None
-        self._page: Any = None
+        self.page: Any = None
         source = self._chosen["description"]
         if source == "config":
             self._open(self._robot.urdf())
@@ -53,13 +57,13 @@ class DashboardNode(Node):
             raise unknown("description", source, ("config", "topic"))
 
     def close(self) -> None:
-        for part in (self._page, self._link):
+        for part in (self.page, self._link):
             if part is not None:
                 part.close()
 
     def _on_description(self, text: String) -> None:
         """The first that is this robot's opens the page."""
-        if self._page is None:
+        if self.page is None:
             try:
                 self._open(text.data)
             except RobotControlError as error:
@@ -69,18 +73,18 @@ class DashboardNode(Node):
         host, port = self._chosen["host"], int(self._chosen["port"])
         link = RosLink(self, self._robot, urdf)
         try:
-            self._page = self._page_type(link, host, port, self._chosen["token"])
+            self.page = self._page_type(link, host, port, self._chosen["token"])
         except RobotControlError:
             link.close()
             raise
         self._link = link
-        if self._page.port != port:
-            print(f"port {port} is taken: {self._page.port} is used", flush=True)
+        if self.page.port != port:
+            print(f"port {port} is taken: {self.page.port} is used", flush=True)
         where = self.get_namespace().rstrip("/")
-        print(f"dashboard of {self._robot.name}{where and f' in {where}'}: {self._page.address}", flush=True)
-        print(f"to look on only: {self._page.look_address}", flush=True)
+        print(f"dashboard of {self._robot.name}{where and f' in {where}'}: {self.page.address}", flush=True)
+        print(f"to look on only: {self.page.look_address}", flush=True)
         if self._chosen["open_browser"]:
-            self._page.show_in_browser()
+            self.page.show_in_browser()
 
 
 def main() -> None:
