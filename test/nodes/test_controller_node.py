@@ -1050,7 +1050,8 @@ def test_an_effort_law_softens_where_joint_states_come_late_and_is_damped_where_
         begin, diagnosed, commands = time.monotonic(), level is None, deque(maxlen=25)
         while not (diagnosed and time.monotonic() - begin > 1.0):
             assert time.monotonic() - begin < LIMIT, arm.controller.diagnosis()
-            oldest = min(oldest + 0.001, age)  # stamps don't go back
+            if oldest < age:  # stamps don't go back
+                oldest, begin = min(oldest + 0.001, age), time.monotonic()
             message = arm.robot.message()
             message.header.stamp = to_stamp(time.time() - oldest)
             commands.append(arm.robot.exchange(message))
