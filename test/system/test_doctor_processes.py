@@ -13,20 +13,20 @@ WRENCH = "/force_torque_sensor_broadcaster/wrench"
 
 
 @pytest.mark.limit(240)
-def test_a_running_simulation_is_well(processes, tmp_path):
+def test_a_running_simulation_is_well(ros, tmp_path):
     simulator = {"robot": "ur5", "pacing": "lockstep"}
-    processes.start("simulator", simulator)
-    processes.start("watchdog", {"robot": "ur5", "use_sim_time": True})
-    controller = Controller(processes, WRENCH, robot="ur5", use_sim_time=True)
-    states = processes.subscribe(Float64MultiArray, "/controller/state")
+    ros.start("simulator", simulator)
+    ros.start("watchdog", {"robot": "ur5", "use_sim_time": True})
+    controller = Controller(ros, WRENCH, robot="ur5", use_sim_time=True)
+    states = ros.subscribe(Float64MultiArray, "/controller/state")
 
     def watched():
         said = {status.name: status.message for message in controller.diagnostics.messages for status in message.status}
         return said.get("watchdog: commands") == "watching" and len(states)
 
-    processes.until(watched, "controller and watchdog")
-    child = Child(["robot_control_ros.cli", "doctor"], tmp_path, processes.environment)
-    processes.until(lambda: child.process.poll() is not None, "the doctor's end")
+    ros.until(watched, "controller and watchdog")
+    child = Child(["robot_control_ros.cli", "doctor"], tmp_path, ros.environment)
+    ros.until(lambda: child.process.poll() is not None, "the doctor's end")
     assert child.err == ""
     for words in (
         "joint states on /joint_states, from simulator",

@@ -22,19 +22,19 @@ pytestmark = [pytest.mark.ros, pytest.mark.sim]
 
 
 @pytest.mark.long
-def test_half_way_ctrl_c_or_a_stop_of_the_controller_leaves_law_gains_and_an_arm_that_holds(processes):
-    system = System(processes, real_time_factor=0.4)  # so that a busy machine keeps up
+def test_half_way_ctrl_c_or_a_stop_of_the_controller_leaves_law_gains_and_an_arm_that_holds(ros):
+    system = System(ros, real_time_factor=0.4)  # so that a busy machine keeps up
     process = system.started("--joints", "elbow_joint")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130, err
     assert "law and gains" in out
     assert system.is_as_before()
-    processes.until(system.rests, "an arm at rest")
+    ros.until(system.rests, "an arm at rest")
 
     process = system.started("--joints", "elbow_joint")
     deactivate = Transition(id=Transition.TRANSITION_DEACTIVATE)  # what STOP on the page does
-    assert processes.call(ChangeState, "/controller/change_state", transition=deactivate).success
+    assert ros.call(ChangeState, "/controller/change_state", transition=deactivate).success
     _, err = process.communicate()
     assert process.returncode == 1
     assert "was the controller stopped?" in err
@@ -43,12 +43,12 @@ def test_half_way_ctrl_c_or_a_stop_of_the_controller_leaves_law_gains_and_an_arm
 
 
 @pytest.mark.long
-def test_services_show_the_bounds_then_move_the_arm_and_stop_it(processes, tmp_path):
-    processes.environment["XDG_STATE_HOME"] = str(tmp_path)
-    system = System(processes, real_time_factor=0.4)
+def test_services_show_the_bounds_then_move_the_arm_and_stop_it(ros, tmp_path):
+    ros.environment["XDG_STATE_HOME"] = str(tmp_path)
+    system = System(ros, real_time_factor=0.4)
     system.states, steps = (
-        processes.subscribe(JointState, "/joint_states"),
-        processes.subscribe(String, "/controller/identification"),
+        ros.subscribe(JointState, "/joint_states"),
+        ros.subscribe(String, "/controller/identification"),
     )
 
     def is_in(state):
@@ -56,22 +56,22 @@ def test_services_show_the_bounds_then_move_the_arm_and_stop_it(processes, tmp_p
         assert step["state"] != "failed", step
         return step["state"] == state
 
-    refused = processes.trigger("/controller/identify")
+    refused = ros.trigger("/controller/identify")
     assert not refused.success
     assert "plan_identification" in refused.message
-    assert processes.trigger("/controller/plan_identification").success
-    processes.until(lambda: is_in("planned"), "the bounds")
+    assert ros.trigger("/controller/plan_identification").success
+    ros.until(lambda: is_in("planned"), "the bounds")
     plan = json.loads(steps.last.data)
     assert len(plan["lower"]) == len(plan["upper"]) == len(plan["speed"]) == ROBOT.n
-    assert not processes.trigger("/controller/plan_identification").success
+    assert not ros.trigger("/controller/plan_identification").success
     assert system.is_as_before()
-    assert processes.trigger("/controller/identify").success
-    processes.until(system.moves, "motion")
-    assert processes.trigger("/controller/stop_identification").success
-    processes.until(lambda: is_in("stopped"), "its end")
+    assert ros.trigger("/controller/identify").success
+    ros.until(system.moves, "motion")
+    assert ros.trigger("/controller/stop_identification").success
+    ros.until(lambda: is_in("stopped"), "its end")
     assert system.is_as_before()
-    processes.until(system.rests, "an arm at rest")
-    assert processes.trigger("/controller/stop_identification").success  # nothing runs any more
+    ros.until(system.rests, "an arm at rest")
+    assert ros.trigger("/controller/stop_identification").success  # nothing runs any more
 
 
 @pytest.mark.long
@@ -85,8 +85,8 @@ def test_a_random_arm_is_found_over_ros_and_keeps_the_bounds_shown(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.limit(900)
-def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(processes, tmp_path):
-    system, path = System(processes, pacing="lockstep"), tmp_path / "found.yaml"
+def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(ros, tmp_path):
+    system, path = System(ros, pacing="lockstep"), tmp_path / "found.yaml"
     process = system.start("--json", "--joints", "wrist_3_joint", "--out", str(path))
     out, err = process.communicate()
     assert process.returncode == 0, err
@@ -97,8 +97,8 @@ def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(pro
     assert load_imperfections(str(path)).commands.delay >= 0.0
 
 
-def test_what_cannot_be_identified_or_is_not_agreed_to_moves_nothing(processes):
-    system = System(processes, real_time_factor=0.05)  # nothing moves
+def test_what_cannot_be_identified_or_is_not_agreed_to_moves_nothing(ros):
+    system = System(ros, real_time_factor=0.05)  # nothing moves
     for options, word in (
         (("--controller", "nobody"), "nobody"),
         (("--joints", "nonsense"), "nonsense"),

@@ -36,15 +36,15 @@ def node_of(ros, name, arguments):
     return rclpy.create_node(name, context=ros.context, cli_args=arguments, **given)
 
 
-def test_each_parameter_arrives_as_it_was_given(processes):
-    node = node_of(processes, "any", NodeSpec("any", "any", VALUES).ros_arguments())
+def test_each_parameter_arrives_as_it_was_given(ros):
+    node = node_of(ros, "any", NodeSpec("any", "any", VALUES).ros_arguments())
     for name, value in VALUES.items():
         found = node.get_parameter(name).value
         assert (list(found) if isinstance(value, list) else found) == value, name
         assert isinstance(value, list) or type(found) is type(value), name
 
 
-def test_ros_reads_every_file_of_ros2_control(processes):
+def test_ros_reads_every_file_of_ros2_control(ros):
     """By the parser that ros2_control_node and Gazebo's plug-in use, and as a controller sees it."""
     files = sorted((share_directory() / "config/ros2_control").glob("*.yaml"))
     assert files
@@ -54,6 +54,6 @@ def test_ros_reads_every_file_of_ros2_control(processes):
         controllers = [key for key, each in declared.items() if isinstance(each, dict) and each["type"] == FORWARD]
         assert controllers, path
         for name in controllers:
-            node = node_of(processes, name, ["--ros-args", "--params-file", str(path)])
+            node = node_of(ros, name, ["--ros-args", "--params-file", str(path)])
             seen = {key: node.get_parameter(key).value for key in ("joints", "interface_name")}
             assert seen == sections[name]["ros__parameters"], (path, name)

@@ -1,4 +1,4 @@
-"""Masters against the emulator over a veth pair; run in a network namespace of its own by test_wire.py.
+"""Masters against the emulator over a veth pair; run in a network namespace of its own by test_emulator_wire.py.
 
 `unshare -rn python ethercat_emulator_wire.py SCENARIO` makes the pair, starts the emulator in a process at its one end,
 runs the scenario at the other, and prints what it saw as JSON. `… emulate INTERFACE BUS` is the emulator; it injects a
