@@ -787,17 +787,13 @@ class ActionEnd(Named):
         return self.inbox.ready()
 
     def _handle(self) -> None:
-        found = next((each for each in self.node.owner.waitables if _handle_of(each) is self), None)
+        found = next((each for each in self.node.owner.waitables if self in vars(each).values()), None)
         if found is not None and found.is_ready(None):
             call(self.node, found.execute, found.take_data())
 
     def send(self, other: ActionEnd, name: str, content: Any) -> None:
         copied = copy.deepcopy(content)
         self.graph.after(LATENCY, lambda: other.receive(name, copied))
-
-
-def _handle_of(waitable: Any) -> Any:
-    return getattr(waitable, "_handle", None) or getattr(waitable, "_client_handle", None)
 
 
 class GoalHeader:
