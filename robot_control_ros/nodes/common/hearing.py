@@ -21,7 +21,7 @@ from .polled import PolledSubscriptions
 
 PERIOD = 0.1  # s between two looks
 OWN = "~/_own"  # topic, hidden from `ros2 topic list`
-LIMIT = 0.4  # s without an own message after which a process that was awake is deaf
+LIMIT = 0.7  # s without an own message after which a process that was awake is deaf
 ADVICE = "the middleware (DDS) of this process has failed, see docs/middleware.md"
 
 

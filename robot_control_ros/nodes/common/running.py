@@ -40,6 +40,8 @@ LEFT_WITHIN = 0.4  # s in which a deaf process leaves its robot safe
 CLOSED_WITHIN = 1.1  # s, of a node's close()
 DESTROYED_WITHIN = 0.5  # s in which its publishers and the like are taken back
 ENDED_WITHIN = 1.0  # s, of the interpreter: libraries clear up after themselves
+UNHURRIED = 5.0  # s for each of these two where no signal asks for the end: a full machine is slow
+INTERRUPTED = 128 + signal.SIGINT  # exit status of a program that was interrupted, as shells have it
 _undestroyed: list[Any] = []  # of a deaf process: to destroy it would take for ever
 
 
@@ -130,14 +132,14 @@ class _Process:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
-    def destroy(self, executor: Executor, node: Any, status: int) -> None:
+    def destroy(self, executor: Executor, node: Any, status: int, within: float = DESTROYED_WITHIN) -> None:
         """Take back what the node has made, so that others know at once that it has gone.
 
-        Others would count it among the living for 20 s else. It ends with the status where that takes long: the
-        middleware may fail at this moment, too.
+        Others would count it among the living for 20 s else. The process ends with the status where that takes longer
+        than `within` [s]: the middleware may fail at this moment, too.
         """
         sys.stdout.flush()
-        with exits_within(DESTROYED_WITHIN, status):
+        with exits_within(within, status):
             if self.hearing is not None:
                 self.hearing.close()
             executor.remove_node(node)
@@ -165,11 +167,11 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
     throws into another call of rclpy comes out of it as another error, or leaves it half done. Where the process is
     deaf, that function raises HardwareFault, and the process ends with :data:`DEAF` where its last handler is called.
     """
-    interrupted = False
+    interrupted, hurried = False, False
 
     def interrupt() -> None:
-        nonlocal interrupted
-        interrupted = True
+        nonlocal interrupted, hurried
+        interrupted = hurried = True
 
     process = _Process(interrupt)
     node = make_node()
@@ -195,8 +197,9 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
         if process.deaf:
             _undestroyed.extend((executor, node))
         else:
-            process.destroy(executor, node, DEAF)
-            atexit.register(exit_after, ENDED_WITHIN, DEAF)
+            status = INTERRUPTED if hurried else DEAF
+            process.destroy(executor, node, status, DESTROYED_WITHIN if hurried else UNHURRIED)
+            atexit.register(exit_after, ENDED_WITHIN if hurried else UNHURRIED, status)
 
 
 def run(make_node: Callable[[], Any]) -> None:
