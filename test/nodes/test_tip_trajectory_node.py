@@ -7,7 +7,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from geometry_msgs.msg import PoseStamped, Transform
 from lockstep import LockstepRos
-from ros_support import Controller, FakeRobot
+from ros_support import PERIOD, Controller, FakeRobot
 from trajectory_msgs.msg import (
     JointTrajectory,
     JointTrajectoryPoint,
@@ -49,6 +49,7 @@ class Stream:
             if condition():
                 return
             self.robot.exchange()
+            self.robot.ros.wait(PERIOD)
         pytest.fail(f"{what}: {self.refused()}")
 
     def refused(self):

@@ -76,6 +76,7 @@ def test_a_controller_that_is_not_there_is_refused_with_the_names_of_those_that_
 
 
 def test_the_verbs_reach_an_arm_by_its_namespace(robots, capsys):
+    robots[0].set_gains(stiffness=400.0)
     assert main(["get", "stiffness", "--namespace", "left", "--within", "60"]) == 0
     assert main(["status", "--namespace", "/right", "--within", "60"]) == 0
     shown = capsys.readouterr().out
