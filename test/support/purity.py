@@ -17,7 +17,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from parts import is_system
 
 _forbidden = False  # while a pure test runs
 
@@ -42,7 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Forbid it while a pure test and its fixtures run."""
     global _forbidden
-    _forbidden = not is_system(item.path, item.config) and item.get_closest_marker("starts") is None
+    system = item.path.is_relative_to(item.config.rootpath / "test" / "system")  # also the programs of its tests
+    _forbidden = not system and item.get_closest_marker("starts") is None
     if _forbidden:
         _guard_dds()
     yield
