@@ -143,7 +143,7 @@ def signal_bound() -> SignalBound:
 
 def leave(status: int) -> None:
     """End this process at once: what was registered for its end is called, and nothing is destroyed."""
-    with exits_within(0.5, status):
+    with exits_within(1.0, status):
         atexit.unregister(leave)
         with suppress(Exception):
             atexit._run_exitfuncs()
