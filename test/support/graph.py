@@ -11,7 +11,6 @@ of these times, and takes no time itself. So a test that runs twice sees the sam
 from __future__ import annotations
 
 import copy
-import heapq
 import itertools
 import time
 from collections import deque
@@ -25,6 +24,7 @@ from action_msgs.srv import CancelGoal
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rclpy.impl.implementation_singleton import rclpy_implementation as native
 from rclpy.type_support import check_for_type_support
+from stepped_time import SteppedTime
 
 LATENCY = 50_000  # ns between a message's publication and its arrival
 STEADY_START = 1_000_000_000_000  # ns, what the steady clock shows at first
@@ -35,7 +35,7 @@ _TRANSIENT_LOCAL = 1  # rmw_qos_durability_policy_t
 _KEEP_ALL = 2  # rmw_qos_history_policy_t
 
 
-class Graph:
+class Graph(SteppedTime):
     """All nodes, their entities, and the time.
 
     Attributes:
@@ -51,7 +51,7 @@ class Graph:
     """
 
     def __init__(self) -> None:
-        self.now = STEADY_START
+        super().__init__(STEADY_START)
         self.nodes: list[Node] = []
         self.publishers: dict[str, list[Publisher]] = {}
         self.subscriptions: dict[str, list[Subscription]] = {}
@@ -64,9 +64,6 @@ class Graph:
         self.on_message: Callable[[Publisher, bytes], Iterable[tuple[int, bytes]]] | None = None
         self.launch = Launch([])
         self.process: Any = None
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self._numbers = itertools.count()
-        self._stepping = False
         _graphs.append(self)
 
     def use(self) -> None:
@@ -80,51 +77,19 @@ class Graph:
         _graphs.remove(self)
 
     def after(self, delay: int, action: Callable[[], None]) -> None:
-        """Do something after a delay [ns]."""
         self.use()
-        heapq.heappush(self._events, (self.now + delay, next(self._numbers), action))
+        super().after(delay, action)
 
     def step(self, end: int) -> bool:
-        """Let the next thing happen, unless that is after `end` [ns]; returns whether something did.
-
-        The time is then that of what happened, or `end`.
-        """
         self.use()
-        before, self._stepping = self._stepping, True
-        try:
-            return self._step(end)
-        finally:
-            self._stepping = before
+        return super().step(end)
 
-    def _step(self, end: int) -> bool:
+    def _next(self) -> tuple[int | None, Callable[[], None]]:
+        due, action = super()._next()
         timer = min((each for each in self.timers if each.runs), key=lambda each: each.due, default=None)
-        event_due = self._events[0][0] if self._events else None
-        if timer is not None and (event_due is None or timer.due < event_due):
-            if timer.due > end:
-                self.now = max(self.now, end)
-                return False
-            self.now = max(self.now, timer.due)
-            timer.fire()
-            return True
-        if event_due is None or event_due > end:
-            self.now = max(self.now, end)
-            return False
-        self.now = max(self.now, event_due)
-        heapq.heappop(self._events)[2]()
-        return True
-
-    def run_for(self, duration: int) -> None:
-        """Let a time [ns] pass, and what happens in it."""
-        end = self.now + duration
-        while self.step(end):
-            pass
-
-    def sleep(self, seconds: float) -> None:
-        """``time.sleep``: the world goes on while the test sleeps; where a node does, the others go on afterwards."""
-        if self._stepping:
-            self.now += round(seconds * 1e9)
-        else:
-            self.run_for(round(seconds * 1e9))
+        if timer is not None and (due is None or timer.due < due):
+            return timer.due, timer.fire
+        return due, action
 
 
 class Launch:

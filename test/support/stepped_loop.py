@@ -6,7 +6,6 @@ asyncio's own futures and tasks run unchanged over it. A server that listens her
 from __future__ import annotations
 
 import asyncio
-import heapq
 import itertools
 import logging
 import socket
@@ -22,56 +21,11 @@ EPOCH = 1_700_000_000_000_000_000  # ns, what the system's clock shows then
 ADDRESS = "127.0.0.1"
 
 
-class Clock:
-    """The time, and what happens when; :class:`graph.Graph` has the same methods.
-
-    Attributes:
-        now: time [ns].
-    """
-
-    def __init__(self) -> None:
-        self.now = START
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self._numbers = itertools.count()
-        self._stepping = False
-
-    def after(self, delay: int, action: Callable[[], None]) -> None:
-        """Do something after a delay [ns]."""
-        heapq.heappush(self._events, (self.now + delay, next(self._numbers), action))
-
-    def step(self, end: int) -> bool:
-        """Let the next thing happen, unless that is after `end` [ns]; returns whether something did."""
-        if not self._events or self._events[0][0] > end:
-            self.now = max(self.now, end)
-            return False
-        due, _, action = heapq.heappop(self._events)
-        self.now = max(self.now, due)
-        before, self._stepping = self._stepping, True
-        try:
-            action()
-        finally:
-            self._stepping = before
-        return True
-
-    def run_for(self, duration: int) -> None:
-        """Let a time [ns] pass, and what happens in it."""
-        end = self.now + duration
-        while self.step(end):
-            pass
-
-    def sleep(self, seconds: float) -> None:
-        """``time.sleep``: where the test sleeps, the world goes on; what sleeps in a step holds up all else."""
-        if self._stepping:
-            self.now += round(seconds * 1e9)
-        else:
-            self.run_for(round(seconds * 1e9))
-
-
 class SteppedLoop(asyncio.AbstractEventLoop):
     """The event loop of one server.
 
     Args:
-        clock: :class:`Clock` or :class:`graph.Graph`.
+        clock: the time: :class:`graph.Graph`, where it has nodes, too.
         network: where its servers listen.
 
     Attributes:

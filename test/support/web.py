@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 import viser
-from stepped_loop import EPOCH, Clock, Network, SteppedLoop, Transport
+from stepped_loop import EPOCH, START, Network, SteppedLoop, Transport
+from stepped_time import SteppedTime
 from viser import _viser
 from viser.infra import _infra
 from websockets.client import ClientProtocol
@@ -56,7 +57,7 @@ class Web:
     """
 
     def __init__(self, clock: Any = None) -> None:
-        self.clock = Clock() if clock is None else clock
+        self.clock = SteppedTime(START) if clock is None else clock
         self.network = Network(self.clock)
         self._loops: list[SteppedLoop] = []
         self._patch = pytest.MonkeyPatch()
