@@ -53,16 +53,16 @@ class Touched:
         return message.level, {item.key: item.value for item in message.values}
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    with LockstepRos(tmp_path_factory.mktemp("touched")) as ros:
+@pytest.fixture
+def new_touched(tmp_path):
+    with LockstepRos(tmp_path) as ros:
         yield Touched(ros)
 
 
 @pytest.fixture
-def touched(shared):
-    shared.begin()
-    return shared
+def touched(new_touched):
+    new_touched.begin()
+    return new_touched
 
 
 def test_a_contact_is_told_with_link_size_time_and_detector(touched):

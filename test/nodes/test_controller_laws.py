@@ -115,20 +115,19 @@ def make_arm(ros, model, **parameters):
     return arm
 
 
-@pytest.fixture(scope="module")
-def shared_arm(tmp_path_factory, model):
-    with LockstepRos(tmp_path_factory.mktemp("laws")) as ros:
-        yield make_arm(ros, model)
+@pytest.fixture
+def new_arm(new_ros, model):
+    return make_arm(new_ros, model)
 
 
 @pytest.fixture
-def arm(shared_arm):
+def arm(new_arm):
     """At home, under impedance, without a payload."""
     plain = {"wrench__payload_mass": 0.0, "wrench__dead_band_force": 0.0, "wrench__convention": "on_robot"}
-    assert shared_arm.ros.set_atomically("controller", law="impedance", **plain).successful
-    shared_arm.begin()
-    shared_arm.cycles(2)
-    return shared_arm
+    assert new_arm.ros.set_atomically("controller", law="impedance", **plain).successful
+    new_arm.begin()
+    new_arm.cycles(2)
+    return new_arm
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ class Graph(SteppedTime):
         self.use()
         return super().step(end)
 
-    def _next(self) -> tuple[int | None, Callable[[], None]]:
-        due, action = super()._next()
+    def _next_thing(self) -> tuple[int | None, Callable[[], None]]:
+        due, action = super()._next_thing()
         timer = min((each for each in self.timers if each.runs), key=lambda each: each.due, default=None)
         if timer is not None and (due is None or timer.due < due):
             return timer.due, timer.fire

@@ -35,7 +35,7 @@ class SteppedTime:
 
         The time is then that of what happened, or `end`.
         """
-        due, action = self._next()
+        due, action = self._next_thing()
         if due is None or due > end:
             self.now = max(self.now, end)
             return False
@@ -60,7 +60,7 @@ class SteppedTime:
         else:
             self.run_for(round(seconds * 1e9))
 
-    def _next(self) -> tuple[int | None, Callable[[], None]]:
+    def _next_thing(self) -> tuple[int | None, Callable[[], None]]:
         """When the next thing is due [ns], and how it is done; None where nothing is."""
         return (self._events[0][0] if self._events else None), self._do_event
 
