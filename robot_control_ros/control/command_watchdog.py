@@ -6,6 +6,7 @@ arguments.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,12 @@ from ..core.timeout import Timeout
 from ..core.types import Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
+from .blind_stop import BlindStop, RecentMotion
 from .safety import Safety
+from .sample_order import SampleOrder
 
 STALE, STALE_PERIODS = 0.02, 3  # s, and periods, without a joint state after which the last one doesn't brake any more
-MAX_STEP = 0.02  # s since the last command, at most, for which the next one may change
+FINAL_COMMANDS = 50  # at most, that lead to one that doesn't brake any more
 REST_SPEED, REST_TIME = 0.02, 0.2  # rad/s (m/s) below which the joints are at rest, and for how long [s]
 
 
@@ -28,9 +31,9 @@ class CommandWatchdog:
     silence. The first command arms the watchdog. When joint states come and no command has for `timeout`, it takes the
     robot over. The time counts by the steady clock, and in a simulation by the stamps of the joint states as well. Each
     joint state then gets a command that leads from the last one received to the robot's safe output, within the limits
-    and rates of :class:`Safety`. When joint states fail to come as well, a controller sends its safe output itself;
-    after `state_timeout` without any the watchdog does it, from the last known state. Once the robot is taken over it
-    does so at once: torque that brakes a joint accelerates it as soon as it stands.
+    and rates of :class:`Safety`. When joint states fail to come as well, a controller brakes the robot itself; after
+    `state_timeout` without any the watchdog does it, by a :class:`BlindStop`. Once the robot is taken over it does so
+    at once: torque that brakes a joint accelerates it as soon as it stands.
 
     It yields to any other command. Commands of another size, or that aren't finite, don't count: forward command
     controllers drop them.
@@ -61,7 +64,12 @@ class CommandWatchdog:
         self._last: Command | None = None  # received
         self._state: RobotState | None = None
         self._clock = 0.0  # of the simulation, at the last poll
-        self._sent_at = self._moved_at = 0.0
+        self._sent_at = 0.0
+        self._moved_at = 0.0
+        self._state_at = 0.0  # when the last state came [s]
+        self._order = SampleOrder(robot.period)
+        self._recent_motion = RecentMotion()
+        self._blind_stop: BlindStop | None = None  # where states fail to come
 
     @property
     def armed(self) -> bool:
@@ -72,6 +80,11 @@ class CommandWatchdog:
     def mode(self) -> CommandMode | None:
         """Of the last command received."""
         return None if self._last is None else self._last.mode
+
+    @property
+    def moves(self) -> bool:
+        """Whether a joint moves in the last state."""
+        return self._state is not None and bool(np.abs(self._state.v).max() >= REST_SPEED)
 
     def on_command(self, command: Command, now: float) -> bool:
         """Take up another's command, received at the steady time `now` [s]; returns whether it counts."""
@@ -88,11 +101,20 @@ class CommandWatchdog:
     def on_state(self, state: RobotState, now: float) -> Command | None:
         """The command for a joint state that came at the steady time `now` [s]; None where none is due.
 
-        States with numbers that aren't finite are ignored.
+        States with numbers that aren't finite are ignored, and so are those that bring no new time.
         """
         if not (is_finite(state.q) and is_finite(state.v)):
             return None
+        if not self._order.judge(state.time).new:
+            return None
+        if (
+            self._last is not None and self._last.mode is CommandMode.POSITION
+        ):  # commands may count turns from elsewhere
+            state = replace(state, q=self._last.values + self._model.wrap(state.q - self._last.values))
         self._state = state
+        self._state_at = now
+        self._recent_motion.observe(state)
+        self._blind_stop = None
         if np.abs(state.v).max() >= REST_SPEED:
             self._moved_at = now
         if self._last is None:
@@ -101,7 +123,7 @@ class CommandWatchdog:
         self.silence = self._unanswered.poll(*self._times(now, state.time))
         if not self.active and self.silence <= self.timeout:
             return None
-        command = self._command(self._last, state, now, fresh=True)
+        command = self._command(self._last, now)
         self.at_rest = now - self._moved_at >= REST_TIME
         return command
 
@@ -120,31 +142,60 @@ class CommandWatchdog:
         if not self.active and not hears:
             return None
         self.silence = silence
-        return self._command(self._last, self._state, now, fresh=False)
+        if self._blind_stop is None:
+            acceleration = self._recent_motion.acceleration(self._state)
+            state = self._on_turn_of(self._last, self._state)
+            age = self._state_age(state, now)
+            self._blind_stop = BlindStop(self._robot, self._model, state, acceleration, age)
+        return self._command(self._last, now)
 
     def disarm(self) -> None:
         """Do nothing until the next command comes."""
         self.active = self.at_rest = False
         self.silence, self._last = 0.0, None
 
-    def final_command(self) -> Command | None:
-        """The last command before the watchdog ends; None where the robot isn't taken over, or at rest."""
-        if not self.active or self.at_rest or self._last is None or self._state is None:
-            return None
+    def final_commands(self) -> Iterator[Command]:
+        """The last commands before the watchdog ends, one a period; none where the robot isn't taken over, or at rest.
+
+        They lead to one that holds the robot and doesn't brake any more: nobody changes it after that.
+        """
+        last = self._last
+        if not self.active or self.at_rest or last is None or self._state is None:
+            return
         kin = self._model.update(self._state.q, self._state.v)
-        return self._safety.safe_output(self._last.mode, self._state, kin)
+        values = None
+        for _ in range(FINAL_COMMANDS):
+            command = self._safety.safe_output(last.mode, self._state, kin, self._robot.period, fresh=False)
+            yield command
+            if values is not None and np.array_equal(command.values, values):
+                return
+            values = command.values
 
     def _times(self, now: float, simulated: float) -> tuple[float, ...]:
         return (now, simulated) if self._simulated else (now,)
 
-    def _command(self, last: Command, state: RobotState, now: float, fresh: bool) -> Command:
+    def _state_age(self, state: RobotState, now: float) -> float:
+        """How old the last state is [s], by the clock by which it is youngest: a slow simulation has a slow arm."""
+        age = now - self._state_at
+        return min(age, max(self._clock - state.time, 0.0)) if self._simulated else age
+
+    def _command(self, last: Command, now: float) -> Command:
+        """The next command of the safe output: for a new state, or without one."""
         if not self.active:
             self._safety.take_over(last)
-            self.active, self._sent_at = True, now - self._robot.period
-        dt = min(now - self._sent_at, MAX_STEP)
+            self.active = True
+            self._sent_at = now - self._robot.period
+        dt = now - self._sent_at
         self._sent_at = now
-        if last.mode is CommandMode.POSITION:  # commands may count turns from elsewhere
-            q = last.values + self._model.wrap(state.q - last.values)
-            self._state = state = replace(state, q=q)
+        assert self._state is not None
+        if self._blind_stop is not None:
+            return self._safety.brake_blindly(last.mode, self._blind_stop, self._state_age(self._state, now), dt)
+        state = self._on_turn_of(last, self._state)
         kin = self._model.update(state.q, state.v)
-        return self._safety.approach_safe_output(last.mode, state, kin, dt, fresh)
+        return self._safety.safe_output(last.mode, state, kin, dt)
+
+    def _on_turn_of(self, last: Command, state: RobotState) -> RobotState:
+        """The state with its cyclic joints on the turn of a command of positions, which may count from elsewhere."""
+        if last.mode is not CommandMode.POSITION:
+            return state
+        return replace(state, q=last.values + self._model.wrap(state.q - last.values))

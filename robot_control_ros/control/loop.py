@@ -19,6 +19,7 @@ from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 from ..sensing.wrench import WrenchPipeline
+from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
 from .cycle_times import CycleTimes
 from .motion_commands import MotionCommands
@@ -26,11 +27,10 @@ from .reactions.contact_monitor import ContactMonitor
 from .reactions.late_samples import LateSamples
 from .reactions.ringing_reaction import RingingReaction
 from .safety import Safety
+from .sample_order import Arrival, SampleOrder
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
 from .transition import BumplessTransition
-
-MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
 
 
 class ControlLoop:
@@ -39,9 +39,10 @@ class ControlLoop:
     The owner of time calls :meth:`tick` once per sample. Gains and references may change between two ticks, and never
     make the command jump.
 
-    Time is that of the stamps. A sample with the stamp of the one before gets the last command again; ros2_control
-    sends such samples in simulated time. A stamp that goes back, or comes more than 0.1 s later, starts the loop anew
-    where the robot is. Stamps that stand still for 0.1 s of samples are a fault.
+    Time is that of the stamps. A sample that is not newer than the newest one gets the last command again: ros2_control
+    repeats stamps in simulated time, and relays deliver old samples. A stamp that comes more than 0.1 s later starts
+    the loop anew where the robot is. So does a clock that was set back: see :class:`SampleOrder`. Stamps that stand
+    still for 0.1 s of samples are a fault, and so are three restarts in a row.
 
     Args:
         robot: its configuration.
@@ -89,7 +90,22 @@ class ControlLoop:
         self._joint_reference = JointReference(self.model, np.array(robot.axes))
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
-        self.repeats, self.restarts, self.restart_reason = 0, 0, ""
+        self._order = SampleOrder(robot.period)
+        self._recent_motion = RecentMotion()
+        self._blind_stop: BlindStop | None = None
+        self._stopped_at = 0.0  # silence [s] at the last command of the blind stop
+        self.restarts = 0
+        self.restart_reason = ""
+
+    @property
+    def repeats(self) -> int:
+        """Samples in a row that brought no new time."""
+        return self._order.unchanged
+
+    @property
+    def late_samples(self) -> int:
+        """Samples that came after a newer one and were dropped, since the last reset."""
+        return self._order.late
 
     @property
     def reference(self) -> Reference:
@@ -154,18 +170,35 @@ class ControlLoop:
         check_takeover(running, self.state, self.wrench.reason)
 
     def reset(self) -> None:
-        """Restart: the next tick holds the robot where it is then."""
+        """Forget what was commanded: the next tick holds the robot where it is then, whatever its stamp."""
         self.ringing.restart()
-        self.motion.trajectory = self._sent = None
-        self.safety.fault = ""
+        self._rest()
+        self._order = SampleOrder(self.robot.period)
+        self.safety.reset()
 
-    def stop(self) -> Command | None:
-        """The robot's safe output at the last known state, None where none is known; the next tick starts anew."""
-        self.motion.trajectory = self._sent = None
+    def stop(self, silence: float = 0.0) -> Command | None:
+        """The next command on the robot's way to rest, where no sample can be used; the next tick starts anew.
+
+        It keeps the limits and rates of every command; call it once a period until the robot rests.
+
+        Args:
+            silence: time since the last sample that :meth:`tick` has taken [s].
+
+        Returns:
+            None where no sample has ever come.
+        """
         if self.state is None or self.kin is None:
             return None
+        if self._blind_stop is None:
+            self._rest()
+            self._order.interrupt()
+            acceleration = self._recent_motion.acceleration(self.state)
+            self._blind_stop = BlindStop(self.robot, self.model, self.state, acceleration, silence)
+            self._stopped_at = silence - self.robot.period
+        dt = silence - self._stopped_at
+        self._stopped_at = silence
         mode = self.running.mode if self.safety.mode is None else self.safety.mode  # the law may be newer than that
-        return self.safety.safe_output(mode, self.state, self.kin)
+        return self.safety.brake_blindly(mode, self._blind_stop, silence, dt)
 
     def idle(self, state: RobotState) -> Command:
         """What holds the robot at a state while it executes no commands; the next tick starts anew.
@@ -174,10 +207,17 @@ class ControlLoop:
             ConfigError: see :meth:`tick`.
         """
         _check_state(state, self.robot.n)
-        self.motion.trajectory = self._sent = None
+        self._rest()
+        self._order = SampleOrder(self.robot.period)
         self.safety.reset()
         self.state, self.kin = state, self.model.update(state.q, state.v)
-        return self.safety.safe_output(self.running.mode, self.state, self.kin)
+        return Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
+
+    def _rest(self) -> None:
+        """Follow nothing; the next tick starts anew."""
+        self.motion.trajectory = None
+        self._sent = None
+        self._blind_stop = None
 
     def close(self) -> None:
         """Release what it uses outside of itself; call nothing after that."""
@@ -196,46 +236,47 @@ class ControlLoop:
         """
         begin = time.perf_counter()
         _check_state(state, self.robot.n)
-        gap = self.robot.period if self.state is None else state.time - self.state.time
-        if gap == 0.0 and self._sent is not None:
+        arrival = self._order.judge(state.time)
+        if not arrival.new and self._sent is not None:
             return self._repeat(self._sent, state)
-        self.repeats = 0
+        self._blind_stop = None
         q = state.q
         if self.state is not None and self._turns:
             q = self.state.q + wrap(q - self.state.q, self.model.cyclic)
         kin = self.model.update(q, state.v)
         state = _sensed(self.wrench, state, kin)
-        trajectory, dt = self._step(gap, state, kin)
+        self._recent_motion.observe(state)
+        trajectory, dt = self._step(arrival, state, kin)
         self._sent = self._respond(state, kin, trajectory, dt)
-        self.times.add(time.perf_counter() - begin, gap)
+        self.times.add(time.perf_counter() - begin, arrival.gap)
         return self._sent
 
-    def _repeat(self, sent: Command, state: RobotState) -> Command:
+    def _repeat(self, sent: Command, sample: RobotState) -> Command:
         """The answer to a sample without new time."""
-        self.repeats += 1
         self.times.repeat()
-        lasting = self.repeats * self.robot.period
-        if lasting <= MAX_GAP:
+        reason = self._order.stands_still()
+        if not reason:
             return sent
-        reason = f"the last {self.repeats + 1} joint states have the same stamp, {state.time:.9g} s: it must rise"
+        newest = sample if self.state is None or sample.time >= self.state.time else self.state
         self.motion.trajectory = None
-        self._sent = self.safety.stop(self.running.mode, state, self.model.update(state.q, state.v), reason)
+        kin = self.model.update(newest.q, newest.v)
+        self._sent = self.safety.stop(self.running.mode, newest, kin, reason, self.robot.period)
         return self._sent
 
-    def _step(self, gap: float, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
+    def _step(self, arrival: Arrival, state: RobotState, kin: RobotDynamics) -> tuple[Trajectory, float]:
         """What is followed, and the time that the law has to reckon with [s]; starts anew where there is none."""
         trajectory = self.motion.trajectory
-        if trajectory is not None and 0.0 < gap <= MAX_GAP:
-            if reason := self.contact.observe(self.running, state, kin, self._sent, gap):
+        if trajectory is not None and not arrival.restart:
+            if reason := self.contact.observe(self.running, state, kin, self._sent, arrival.gap):
                 self.restarts, self.restart_reason = self.restarts + 1, reason
                 trajectory = self.motion.stop_here(state, kin)
             if self._transition.requested:
                 self.running.law.reset(state, kin)
                 self._joint_reference.reset(state.q)
-            return trajectory, gap
+            return trajectory, arrival.gap
         if trajectory is not None:
             self.restarts += 1
-            self.restart_reason = _describe_gap(gap) + "; the arm holds where it is"
+            self.restart_reason = arrival.restart + "; the arm holds where it is"
             if self.motion.is_moving() or self.motion.feedforward_wrench is not None:
                 self.restart_reason += ", and its motion has ended"
         return self._start(state, kin), self.robot.period
@@ -247,7 +288,7 @@ class ControlLoop:
         self._transition.reset(self.running.variant)
         self.contact.restart(state.time)
         if not self.safety.fault:
-            self.safety.reset()
+            self.safety.restart(state)
         return self.motion.start(state, kin)
 
     def _respond(self, state: RobotState, kin: RobotDynamics, trajectory: Trajectory, dt: float) -> Command:
@@ -258,11 +299,11 @@ class ControlLoop:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
         gains = self.ringing.soften(running, running.gains.advance(dt), state, safety, dt)
         gains = self._late_samples.soften(running, gains, state, kin, dt)
-        if fault := self.ringing.fault or self._late_samples.fault:
-            sent = safety.stop(running.mode, state, kin, fault)
+        if fault := self._order.fault or self.ringing.fault or self._late_samples.fault:
+            sent = safety.stop(running.mode, state, kin, fault, dt)
             motion.trajectory = None
         elif running.needs_wrench and state.wrench_on_tip is None:
-            sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason))
+            sent = safety.stop(running.mode, state, kin, missing_wrench(running, self.wrench.reason), dt)
             motion.rest(state, kin, reference)
         elif (command := self.contact.command(running.mode, state, kin, safety, dt)) is not None:
             sent = safety.apply(command, state, kin, dt)
@@ -330,9 +371,3 @@ def _check_state(state: RobotState, n: int) -> None:
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")
     if not math.isfinite(state.time):
         raise refused("time", state.time, "must be finite", where="joint state: ")
-
-
-def _describe_gap(gap: float) -> str:
-    if gap > 0.0:
-        return f"no joint state for {gap:.3f} s, by their stamps: must be at most {MAX_GAP:g} s"
-    return f"the stamps of joint states went back by {-gap:.3f} s"

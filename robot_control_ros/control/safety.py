@@ -11,10 +11,13 @@ from ..core.errors import ConfigError
 from ..core.types import Array, Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
-from .following import FollowingMonitor
+from .blind_stop import BlindStop
+from .following import DEFLECTION, FollowingMonitor
 from .reactions.late_samples import max_rate
 from .soft_limits import SoftLimits
 
+LONGEST_STEP = 2.0  # times the interval before: a command that comes later than that changes by no more
+LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
 
@@ -30,6 +33,9 @@ class Safety:
     is passed. Torque that is fed forward keeps the
     effort limits and ``effort_rate``, beginning at 0. Where a joint doesn't follow, see :class:`FollowingMonitor`, the
     command goes back to what holds the robot where it is.
+
+    A command that comes late changes no more than within twice the usual interval. Joints execute the change at once,
+    however long they have waited for it.
 
     Args:
         robot: its configuration.
@@ -48,6 +54,8 @@ class Safety:
                 raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
         self._robot, self._limits, self._shape = robot, limits, (robot.n,)
         self._effort_rate = np.array(robot.effort_rate)
+        self._period = robot.period
+        self._interval = robot.period  # between the last two commands [s]
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
         self._braking, self._none = 2.0 * self._acceleration, np.zeros(robot.n)
@@ -55,7 +63,7 @@ class Safety:
         self._soft_limits = soft_limits
         self._last: Array | None = None  # before the soft limits
         self.mode: CommandMode | None = None
-        self._stopped = False
+        self._position_rate = self._none  # of position commands [rad/s]
         self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
         self._limit_lists = limits.effort.tolist(), self._effort_rate.tolist()
@@ -65,8 +73,23 @@ class Safety:
     def reset(self) -> None:
         """Forget the last command and fault: the next one is measured against what holds the robot now."""
         self.fault = ""
-        self._last, self.mode, self._stopped = None, None, False
+        self._last = None
+        self.mode = None
+        self._position_rate = self._none
         self._last_extra = None
+        self._following.reset()
+        if self._soft_limits is not None:
+            self._soft_limits.reset()
+
+    def restart(self, state: RobotState) -> None:
+        """The law starts anew, and the next command is measured against the last one.
+
+        A position from which the robot has been moved away doesn't count any more: see :meth:`reset`.
+        """
+        last = self._last if self.mode is CommandMode.POSITION else None
+        if last is not None and np.abs(last - state.q).max() > DEFLECTION:
+            self._last = None
+        self.fault = ""
         self._following.reset()
         if self._soft_limits is not None:
             self._soft_limits.reset()
@@ -90,42 +113,53 @@ class Safety:
             return np.clip(kin.gravity, -self._limits.effort, self._limits.effort)
         return np.zeros(self._robot.n)
 
-    def safe_output(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, fresh: bool = False) -> Command:
-        """What is sent when there is nothing better: see :meth:`holding`. Also what the next command starts from.
+    def safe_output(
+        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = True
+    ) -> Command:
+        """The next command on the way to what leaves the robot safe, within the limits and rates of :meth:`apply`.
 
-        A position, once held, stays: it doesn't give way, sample by sample, to a load. Where gravity is ours, and the
-        state is `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm. At a
-        fresh state the soft limits are added to efforts, too: a push can't lead a stopped arm past a position limit.
+        Efforts go to what holds the robot, see :meth:`holding`, and velocities to 0. Positions brake and then stay
+        where they are: they don't give way, sample by sample, to a load. Where gravity is ours, and the state is
+        `fresh`, of now, efforts brake by ``safe_damping``; with an old velocity they would drive the arm.
+
+        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
         """
-        values = self._safe_values(mode, state, kin, fresh)
-        self._begin(mode)
-        self._last = self._asked = self._bounded = self._sent = values
-        self._stopped, self._last_extra = True, None
-        self._executed = self._with_soft_limits(mode, values, state, kin) if fresh else values
-        return Command(mode, self._executed)
+        return self.apply(Command(mode, self._safe_values(mode, state, kin, dt, fresh)), state, kin, dt)
+
+    def brake_blindly(self, mode: CommandMode, stop: BlindStop, silence: float, dt: float) -> Command:
+        """The next command, where the robot's last sample is `silence` seconds old; see :class:`BlindStop`.
+
+        Efforts follow `stop`. Positions and velocities do as in :meth:`safe_output`. Limits and rates are those of
+        :meth:`apply`, `dt` seconds after the last command; soft limits need a fresh state and don't act.
+        """
+        state, kin = stop.predicted(silence)
+        if mode is CommandMode.EFFORT:
+            values = stop.torque(silence)
+        else:
+            values = self._safe_values(mode, state, kin, dt, fresh=False)
+        self.fault = ""
+        return self._send(Command(mode, values), values, state, kin, dt, soft_limits=False)
 
     def take_over(self, command: Command) -> None:
         """Begin at another's last command; a position is then held there."""
         self._last = self._executed = command.values
-        self.mode, self._stopped, self._last_extra = command.mode, True, None
+        self.mode = command.mode
+        self._position_rate = self._none
+        self._last_extra = None
 
-    def approach_safe_output(
-        self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool = False
-    ) -> Command:
-        """The safe output, see :meth:`safe_output`, within the limits and rates of :meth:`apply`.
-
-        The limits count from the last command, `dt` seconds ago; :meth:`take_over` may have set that.
-        """
-        sent = self.apply(Command(mode, self._safe_values(mode, state, kin, fresh)), state, kin, dt)
-        self._stopped = True
-        return sent
-
-    def _safe_values(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, fresh: bool) -> Array:
-        latched = self._stopped and mode is self.mode is CommandMode.POSITION and self._last is not None
-        values = self._last if latched and self._last is not None else self.holding(mode, state, kin)
+    def _safe_values(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, dt: float, fresh: bool) -> Array:
+        if mode is CommandMode.POSITION and mode is self.mode and self._last is not None:
+            dt = self._countable(dt)
+            return self._last + self._braked_position_rate(dt) * dt
+        values = self.holding(mode, state, kin)
         if fresh and mode is CommandMode.EFFORT and not self._robot.profile.gravity_by_robot:
             values = np.clip(values - self._damping(state, kin) * state.v, *self._effort_bounds)
         return values
+
+    def _braked_position_rate(self, dt: float) -> Array:
+        """How fast (n,) [rad/s] position commands may go on, `dt` seconds after the last one, while they brake."""
+        slower = np.abs(self._position_rate) - self._acceleration * dt
+        return np.copysign(np.maximum(slower, 0.0), self._position_rate)
 
     def _damping(self, state: RobotState, kin: RobotDynamics) -> Array:
         """Safe damping (n,) that brakes at the state's age τ: largest eigenvalue of M⁻¹ D at most 1 / (e τ)."""
@@ -134,39 +168,64 @@ class Safety:
         fastest = max_rate(kin.mass, np.diag(self._safe_damping))
         return np.asarray(self._safe_damping * min(1.0, 1.0 / (math.e * state.age * fastest)))
 
-    def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str) -> Command:
-        """The safe output at a fresh state, with the reason as the fault."""
+    def stop(self, mode: CommandMode, state: RobotState, kin: RobotDynamics, reason: str, dt: float) -> Command:
+        """The safe output at a fresh state, `dt` seconds after the last command, with the reason as the fault."""
+        command = self.safe_output(mode, state, kin, dt)
         self.fault = reason
-        return self.safe_output(mode, state, kin, fresh=True)
+        return command
 
     def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
-        values, extra = command.values, command.feedforward
         if not self.usable(command):
+            values, extra = command.values, command.feedforward
             parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
             given = " with ".join(f"{name} {part.tolist()}" for name, part in parts.items() if part is not None)
             reason = f"the law gave {given}: must be {self._robot.n} finite numbers"
-            return self.stop(command.mode, state, kin, reason)
-        mode, last = command.mode, self.start(command.mode, state, kin)
-        follows = mode is self.mode
-        self.fault = self._following.check(mode, self._executed, state, kin, dt) if follows else ""
-        if mode is CommandMode.EFFORT and not self.fault and _is_within(values, last, self._limit_lists, dt):
-            bounded = sent = values.copy()  # a law may use its array again
+            return self.stop(command.mode, state, kin, reason, dt)
+        mode = command.mode
+        self.fault = self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
+        wanted = self.holding(mode, state, kin) if self.fault else command.values
+        return self._send(command, wanted, state, kin, dt)
+
+    def _send(
+        self,
+        command: Command,
+        wanted: Array,
+        state: RobotState,
+        kin: RobotDynamics,
+        dt: float,
+        soft_limits: bool = True,
+    ) -> Command:
+        """The command with its values as near to those wanted (n,) as limits and rates allow."""
+        interval = dt
+        dt = self._countable(dt)
+        self._interval = min(interval, LONGEST_INTERVAL)
+        mode = command.mode
+        last = self.start(mode, state, kin)
+        if mode is CommandMode.EFFORT and _is_within(wanted, last, self._limit_lists, dt):
+            bounded = sent = wanted.copy()  # a law may use its array again
         else:
             lower, upper, rate = self._bounds(mode, last, state, dt)
-            wanted = self.holding(mode, state, kin) if self.fault else values
             bounded = np.minimum(np.maximum(wanted, lower), upper)
             step = rate * dt
             sent = np.minimum(np.maximum(bounded, last - step), last + step)
-        torque = self._limited_feedforward(command.mode, extra, dt)
+        if mode is CommandMode.POSITION:
+            self._position_rate = (sent - last) / dt
+        torque = self._limited_feedforward(mode, command.feedforward, dt)
         self._begin(mode)
-        self._last, self._stopped = sent, False
-        self._asked, self._bounded, self._sent = values, bounded, sent
-        self._executed = sent = self._with_soft_limits(mode, sent, state, kin)
+        self._last = sent
+        self._asked = command.values
+        self._bounded = bounded
+        self._sent = sent
+        self._executed = self._with_soft_limits(mode, sent, state, kin) if soft_limits else sent
         velocity = command.velocity
         if velocity is not None:
             velocity = np.minimum(np.maximum(velocity, -self._limits.velocity), self._limits.velocity)
-        return Command(command.mode, sent, torque, velocity)
+        return Command(mode, self._executed, torque, velocity)
+
+    def _countable(self, dt: float) -> float:
+        """The part of the time since the last command, `dt` [s], in which the next one may change."""
+        return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _begin(self, mode: CommandMode) -> None:
         """A command in this mode follows; in a new one, the soft limits forget the samples of before."""

@@ -378,7 +378,7 @@ def test_safe_torque_brings_a_moving_arm_to_rest(robot, delay):
     assert np.abs(state.v).max() > 0.5
     sent = []
     for _ in range(round(0.5 / robot.period)):
-        sent.append(safety.safe_output(CommandMode.EFFORT, state, model.update(state.q, state.v), fresh=True))
+        sent.append(safety.safe_output(CommandMode.EFFORT, state, model.update(state.q, state.v), robot.period))
         if len(sent) > late:
             plant.write(sent[-1 - late])
         state = plant.read()

@@ -9,7 +9,8 @@ import pytest
 from refusals import refuses
 
 from robot_control_ros.control.cycle_times import CycleTimes
-from robot_control_ros.control.loop import MAX_GAP, ControlLoop
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.sample_order import MAX_GAP
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import gain
 from robot_control_ros.core.spatial import rotation_exp
@@ -99,29 +100,73 @@ def test_the_first_command_holds_the_robot_at_any_configuration(model, name, see
         assert loop.tick(state(7.0, q)).values == pytest.approx(holding(loop, q), abs=1e-6)
 
 
-@pytest.mark.parametrize("step", [-0.001, -5.0, 1.01 * MAX_GAP, 60.0])
-def test_a_stamp_that_does_not_follow_starts_anew_where_the_robot_is(model, step):
+@pytest.mark.parametrize("step", [-0.2, -5.0, 1.01 * MAX_GAP, 60.0])
+def test_a_clock_that_was_set_starts_anew_where_the_robot_is_without_a_step(model, step):
     loop = ControlLoop(UR5, "impedance", model=model)
     for k in range(3):
         loop.tick(state(1.0 + k * DT))
     loop.motion.move_to(shifted(loop.tip(), [0.1, 0.0, 0.0]))
     loop.motion.feedforward_wrench = np.full(6, 5.0)
     for k in range(3, 60):
-        loop.tick(state(1.0 + k * DT))
-    (elsewhere,) = random_configurations(1, 3)
-    command = loop.tick(state(1.0 + 59 * DT + step, elsewhere))
-    assert command.values == pytest.approx(holding(loop, elsewhere), abs=1e-6)
+        before = loop.tick(state(1.0 + k * DT)).values
+    elsewhere = HOME + 0.05
+    for k in range(60, 110):
+        command = loop.tick(state(1.0 + k * DT + step, elsewhere)).values
+        assert (np.abs(command - before) <= 2.0 * np.array(UR5.effort_rate) * DT * (1.0 + 1e-9)).all()
+        before = command
+    assert loop.restarts == 1
+    assert command == pytest.approx(holding(loop, elsewhere), abs=1e-6)
     assert loop.pose_error() == pytest.approx(np.zeros(6), abs=1e-12)
 
 
-@pytest.mark.parametrize("step", [-1.0, 0.5])
-def test_a_start_in_motion_begins_from_the_holding_torque(model, step):
+@pytest.mark.parametrize("late", [0.001, 0.02, 0.03, 5.0])
+@pytest.mark.parametrize("law", law_names())
+def test_samples_that_come_after_a_newer_one_are_dropped(model, law, late):
+    """A relay that is a cycle late, a republication: the commands are those of a loop that never got these samples."""
+    loop, twin = (ControlLoop(UR5, law, model=model) for _ in range(2))
+    wrench = Wrench(np.array([3.0, 1.0, -2.0]), np.zeros(3), UR5.tip)
+    for k in range(120):
+        sample = replace(state(10.0 + k * DT, HOME + 0.0001 * k), wrench=wrench)
+        expected = twin.tick(sample)
+        assert np.array_equal(loop.tick(sample).values, expected.values)
+        if k % 3 == 0:
+            assert np.array_equal(
+                loop.tick(replace(sample, time=sample.time - late, q=HOME - 0.1)).values, expected.values
+            )
+    assert loop.restarts == 0
+    assert loop.late_samples == 40
+    assert loop.fault == ""
+
+
+def test_restarts_that_repeat_are_a_fault_until_samples_come_steadily(model):
+    """Each restart makes the reference begin where the robot is: an arm with a load would sink step by step."""
     loop = ControlLoop(UR5, "impedance", model=model)
-    loop.tick(state(1.0))
-    command = loop.tick(state(1.0 + step, HOME, np.full(6, 1.5)))
-    change = np.abs(command.values - holding(loop, HOME))
-    assert np.all(change <= np.array(UR5.effort_rate) * UR5.period * (1.0 + 1e-9))
-    assert change.max() > 0.0  # it does damp
+    time = 1.0
+    faults = []
+    for _ in range(4):
+        for _ in range(20):
+            time += DT
+            loop.tick(state(time))
+        time += 0.2
+        loop.tick(state(time))
+        faults.append(bool(loop.fault))
+    assert faults == [False, False, True, True]
+    for _ in range(300):
+        time += DT
+        loop.tick(state(time))
+    assert loop.fault == ""
+
+
+@pytest.mark.parametrize("step", [-1.0, 0.5])
+def test_a_start_in_motion_begins_from_the_last_command(model, step):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    before = loop.tick(state(1.0)).values
+    for k in range(60):
+        command = loop.tick(state(1.0 + step + k * DT, HOME, np.full(6, 1.5))).values
+        change = np.abs(command - before)
+        assert np.all(change <= np.array(UR5.effort_rate) * UR5.period * (1.0 + 1e-9))
+        before = command
+    assert np.abs(command - holding(loop, HOME)).max() > 1.0  # it does damp
 
 
 def test_the_longest_gap_that_is_bridged_keeps_the_reference(model):
@@ -140,11 +185,11 @@ def test_the_law_is_reset_at_every_start_and_only_then(model):
 
     loop = ControlLoop(UR5, "gravity_compensation", model=model)
     loop.running.law = Counting()
-    for t in (1.0, 1.002, 1.002, 1.004, 2.0, 2.0, 2.002, 1.0, 1.002):
+    for t in (1.0, 1.002, 1.002, 1.004, 2.0, 2.0, 2.002, 1.0, 1.002, 1.06):
         loop.tick(state(t))
     loop.reset()
     loop.tick(state(1.004))
-    assert loop.running.law.resets == (1.0, 2.0, 1.0, 1.004)
+    assert loop.running.law.resets == (1.0, 2.0, 1.06, 1.004)
 
 
 def test_reset_starts_anew_without_a_step(model):
@@ -340,13 +385,16 @@ def test_after_a_fault_the_law_recovers_without_a_step(model):
     for k in range(1, 200):
         loop.tick(state(k * DT))
     loop.running.law.broken = True
-    loop.tick(state(200 * DT))
+    before = loop.tick(state(200 * DT)).values
     with pytest.raises(ConfigError, match=r"the law gave .*nan"):
         loop.motion.hold()
     loop.running.law.broken = False
-    for k in range(201, 205):
-        assert loop.tick(state(k * DT)).values == pytest.approx(holding(loop, HOME), abs=1e-6)
+    for k in range(201, 230):
+        command = loop.tick(state(k * DT)).values
+        assert (np.abs(command - before) <= np.array(UR5.effort_rate) * DT * (1.0 + 1e-9)).all()
         assert loop.safety.fault == ""
+        before = command
+    assert command == pytest.approx(holding(loop, HOME), abs=1e-6)
 
 
 def test_a_law_is_loaded_by_module_and_class(model):
@@ -487,7 +535,9 @@ def test_stop_holds_the_last_known_state(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
     loop.tick(state(DT, HOME + 0.05))
-    assert loop.stop().values == pytest.approx(holding(loop, HOME + 0.05), abs=1e-9)
+    for k in range(20):
+        command = loop.stop(0.06 + k * DT)
+    assert command.values == pytest.approx(holding(loop, HOME + 0.05), abs=1e-9)
 
 
 @pytest.mark.sim

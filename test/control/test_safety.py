@@ -26,9 +26,9 @@ RATE = np.array([1000.0, 100.0])  # N·m/s
 DT = 0.002
 
 
-def gate(gravity_by_robot=False, limits=LIMITS):
+def gate(gravity_by_robot=False, limits=LIMITS, period=DT):
     ur5 = load_robot("ur5")
-    profile = replace(ur5.profile, gravity_by_robot=gravity_by_robot)
+    profile = replace(ur5.profile, gravity_by_robot=gravity_by_robot, rate=1.0 / period)
     joints = ("one", "two")
     robot = replace(ur5, joints=joints, effort_rate=tuple(RATE), safe_damping=(2.0, 1.0), profile=profile)
     return Safety(robot, limits)
@@ -87,7 +87,7 @@ def test_the_first_effort_of_a_robot_that_compensates_gravity_is_measured_from_z
 
 @pytest.mark.parametrize("dt", [0.0005, 0.001, 0.002, 0.01])
 def test_the_rate_of_effort_is_per_second_whatever_the_cycle_time(dt):
-    safety, duration = gate(), 0.03
+    safety, duration = gate(period=dt), 0.03
     for _ in range(round(duration / dt)):
         sent = send(safety, EFFORT, [50.0, 20.0], dt=dt)
     assert sent.values == pytest.approx(GRAVITY + RATE * duration)
@@ -159,9 +159,10 @@ def test_the_next_good_command_clears_the_fault_and_starts_from_the_safe_output(
     for _ in range(50):
         send(safety, EFFORT, [50.0, 20.0])
     send(safety, EFFORT, [math.nan, 0.0])
+    stopped = settle(safety, EFFORT, at())
     sent = send(safety, EFFORT, [50.0, 20.0])
     assert safety.fault == ""
-    assert sent.values == pytest.approx(GRAVITY + RATE * DT)
+    assert sent.values == pytest.approx(stopped.values + RATE * DT)
 
 
 def test_after_a_fault_no_flag_of_an_older_command_stays():
@@ -205,7 +206,7 @@ def test_position_stays_within_its_limits():
 
 @pytest.mark.parametrize("dt", [0.001, 0.008])
 def test_position_moves_from_where_the_robot_is_at_most_at_the_velocity_limits(dt):
-    safety = gate()
+    safety = gate(period=dt)
     state = at()
     for k in range(1, 20):
         sent = send(safety, POSITION, [1.4, -9.0], state, dt=dt)
@@ -329,7 +330,32 @@ def test_a_strong_torque_on_a_joint_that_stands_must_be_measured(measured, follo
         assert max(torques) <= 8.0 + MIN_TORQUE * 50.0 + 0.1 * RATE[0]
 
 
+# --- a command that comes late ---
+
+
+@pytest.mark.parametrize("late", [0.006, 0.05, 5.0])
+def test_a_command_that_comes_late_changes_no_more_than_one_after_two_periods(late):
+    safety, wanted = gate(), GRAVITY + 15.0
+    for mode, target, most in ((EFFORT, wanted, RATE), (POSITION, [1.4, 3.0], LIMITS.velocity)):
+        before = send(safety, mode, target, at())
+        sent = send(safety, mode, target, at(), dt=late)
+        assert sent.values - before.values == pytest.approx(most * 2.0 * DT)
+
+
+def test_a_robot_that_is_slower_than_its_profile_says_has_its_rates_after_the_first_command():
+    safety = gate()
+    sent = [send(safety, EFFORT, [50.0, 20.0], dt=0.008).values for _ in range(4)]
+    assert np.diff(sent, axis=0)[1:] == pytest.approx(np.tile(RATE * 0.008, (2, 1)))
+
+
 # --- safe output ---
+
+
+def settle(safety, mode, state, torque=GRAVITY, fresh=True, count=200):
+    """The safe output after some cycles."""
+    for _ in range(count):
+        sent = safety.safe_output(mode, state, kin(torque), DT, fresh)
+    return sent
 
 
 @pytest.mark.parametrize(
@@ -344,7 +370,7 @@ def test_a_strong_torque_on_a_joint_that_stands_must_be_measured(measured, follo
     ],
 )
 def test_safe_output_holds_the_robot_in_each_mode(mode, gravity_by_robot, wanted):
-    safe = gate(gravity_by_robot).safe_output(mode, at(v=(0.5, -0.5)), kin())
+    safe = settle(gate(gravity_by_robot), mode, at(v=(0.5, -0.5)), fresh=False)
     assert safe.mode is mode
     assert np.array_equal(safe.values, wanted)
     assert safe.feedforward is None
@@ -352,57 +378,73 @@ def test_safe_output_holds_the_robot_in_each_mode(mode, gravity_by_robot, wanted
 
 @pytest.mark.parametrize(("gravity_by_robot", "wanted"), [(False, GRAVITY + [-1.0, 0.5]), (True, [0.0, 0.0])])
 def test_at_a_fresh_state_safe_effort_brakes_where_gravity_is_ours(gravity_by_robot, wanted):
-    safe = gate(gravity_by_robot).safe_output(EFFORT, at(v=(0.5, -0.5)), kin(), fresh=True)
+    safe = settle(gate(gravity_by_robot), EFFORT, at(v=(0.5, -0.5)))
     assert safe.values == pytest.approx(np.array(wanted), abs=1e-12)
 
 
 def test_safe_effort_stays_within_the_effort_limits():
-    assert np.array_equal(gate().safe_output(EFFORT, at(), kin([80.0, -30.0])).values, [50.0, -20.0])
-    fast = gate().safe_output(EFFORT, at(v=(1e3, -1e3)), kin(), fresh=True)
-    assert np.array_equal(fast.values, [-50.0, 20.0])
+    assert np.array_equal(settle(gate(), EFFORT, at(), [80.0, -30.0]).values, [50.0, -20.0])
+    assert np.array_equal(settle(gate(), EFFORT, at(v=(1e3, -1e3)), count=500).values, [-50.0, 20.0])
 
 
 def test_the_next_command_starts_from_the_safe_output():
     safety = gate()
-    safety.safe_output(EFFORT, at(), kin([4.0, 4.0]))
+    settle(safety, EFFORT, at(), [4.0, 4.0])
     sent = send(safety, EFFORT, [50.0, 20.0], gravity=[0.0, 0.0])
     assert sent.values == pytest.approx(np.array([4.0, 4.0]) + RATE * DT)
 
 
-def test_the_safe_output_is_approached_from_somebody_else_s_command_within_the_effort_rate():
+@pytest.mark.parametrize("by_another", [False, True])
+def test_the_safe_output_is_approached_from_the_last_command_within_the_effort_rate(by_another):
     safety, last = gate(), np.array([40.0, -15.0])
-    safety.take_over(Command(EFFORT, last))
+    if by_another:
+        safety.take_over(Command(EFFORT, last))
+    else:
+        for _ in range(200):
+            send(safety, EFFORT, last)
     wanted = GRAVITY - np.array([2.0, 1.0]) * [0.5, -0.5]
     for _ in range(40):
-        sent = safety.approach_safe_output(EFFORT, at(v=(0.5, -0.5)), kin(), DT, fresh=True).values
+        sent = safety.stop(EFFORT, at(v=(0.5, -0.5)), kin(), "a reason", DT).values
         assert (np.abs(sent - last) <= RATE * DT * (1.0 + 1e-9)).all()
         last = sent
+    assert safety.fault == "a reason"
     assert safety.rate_limited.tolist() == [False, True]
     assert sent[0] == pytest.approx(wanted[0])
-    for _ in range(40):
-        sent = safety.approach_safe_output(EFFORT, at(v=(0.5, -0.5)), kin(), DT, fresh=True).values
-    assert sent == pytest.approx(wanted)
+    assert settle(safety, EFFORT, at(v=(0.5, -0.5)), count=40).values == pytest.approx(wanted)
 
 
 def test_the_safe_output_is_approached_with_velocities_that_keep_the_acceleration():
     safety = gate()
     safety.take_over(Command(VELOCITY, np.array([2.0, -1.5])))
-    sent = [safety.approach_safe_output(VELOCITY, at(v=(2.0, -1.5)), kin(), DT).values for _ in range(round(0.25 / DT))]
+    sent = [safety.safe_output(VELOCITY, at(v=(2.0, -1.5)), kin(), DT).values for _ in range(round(0.25 / DT))]
     assert np.diff([[2.0, -1.5], *sent], axis=0)[:60] == pytest.approx(np.array([[-8.0, 12.0]] * 60) * DT)
     assert sent[-1] == pytest.approx(np.zeros(2), abs=1e-9)
+
+
+def test_positions_in_motion_brake_and_then_stay_whatever_the_robot_does():
+    safety, step = gate(), np.array([0.003, -0.004])
+    sent = [send(safety, POSITION, (k + 1) * step, at(k * step)).values for k in range(50)]
+    path = sent[-2:]
+    for _ in range(200):
+        path.append(safety.safe_output(POSITION, at(path[-1]), kin(), DT).values)
+    speeds = np.diff(path, axis=0) / DT
+    assert (np.abs(np.diff(speeds, axis=0)) <= 4.0 * LIMITS.velocity * DT * (1.0 + 1e-6)).all()
+    assert np.array_equal(path[-1], path[-50])
+    assert (np.sign(speeds[2]) == [1.0, -1.0]).all()  # it didn't stop at once
+    assert np.array_equal(safety.safe_output(POSITION, at(path[-1] + 0.01), kin(), DT).values, path[-1])
 
 
 def test_a_position_that_somebody_else_commanded_is_held_and_not_where_the_robot_is():
     safety, commanded = gate(), np.array([0.35, 0.45])
     safety.take_over(Command(POSITION, commanded))
     for q in ((0.3, 0.4), (0.32, 0.5), (0.36, 0.4)):
-        assert np.array_equal(safety.approach_safe_output(POSITION, at(q), kin(), DT).values, commanded)
+        assert np.array_equal(safety.safe_output(POSITION, at(q), kin(), DT).values, commanded)
     assert safety.fault == ""
 
 
 def test_holding_a_position_does_not_share_the_state_s_array():
     state = at()
-    values = gate().safe_output(POSITION, state, kin()).values
+    values = gate().safe_output(POSITION, state, kin(), DT).values
     values[0] = 9.0
     assert state.q[0] == 0.3
 

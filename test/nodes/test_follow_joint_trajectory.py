@@ -17,7 +17,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_control_ros.control.loop import MAX_GAP, ControlLoop
+from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.sample_order import MAX_GAP
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import RobotState
 from robot_control_ros.nodes.common.messages import (

@@ -121,9 +121,11 @@ class WatchdogNode(Node):
     def leave(self) -> Command | None:
         """Watch no more; returns the command that doesn't brake any more, which an arm that still moves was sent."""
         self._watching.stop()
-        command = self._takeover.final_command()
-        if command is not None:
+        command = None
+        for command in self._takeover.final_commands():
             self._publish(command)
+            time.sleep(self._robot.period)
+        if command is not None and self._takeover.moves:
             self.get_logger().warning("the watchdog ends while the arm still moves")
         return command
 

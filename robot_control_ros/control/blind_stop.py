@@ -1,0 +1,102 @@
+"""How a robot is brought to rest whose joint states have stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.types import Array, RobotState
+from ..robot.configuration import RobotConfig
+from ..robot.model import RobotDynamics, RobotModel
+
+WINDOW = 0.01  # s over which the acceleration is taken
+DURATIONS = 0.2, 0.3, 0.45, 0.7, 1.0  # s from the begin of braking to rest: the first that the effort limits allow
+
+
+class RecentMotion:
+    """The acceleration of the joints in the last samples.
+
+    Torques alone don't tell it: an arm that presses against a wall stands under torque.
+    """
+
+    def __init__(self) -> None:
+        self._older: RobotState | None = None
+        self._old: RobotState | None = None
+
+    def observe(self, state: RobotState) -> None:
+        """Take up a sample."""
+        if self._old is None or state.time < self._old.time:
+            self._older = None
+            self._old = state
+        elif state.time - self._old.time >= WINDOW:
+            self._older = self._old
+            self._old = state
+
+    def acceleration(self, state: RobotState) -> Array:
+        """Of the joints (n,) [rad/s²] at the last sample; zeros where too few samples have come."""
+        earlier = self._older or self._old
+        if earlier is None or state.time - earlier.time < WINDOW or state.time - earlier.time > 10.0 * WINDOW:
+            return np.zeros_like(state.v)
+        return (state.v - earlier.v) / (state.time - earlier.time)
+
+
+class BlindStop:
+    """Brakes a robot along the motion that its model predicts, and then holds it.
+
+    Until braking begins, `silence` seconds after the last sample, the joints are taken to go on with the acceleration
+    that they had. From there they come to rest in a time T, with
+
+        q̈ = -q̇₀ / T,   τ = M(q) q̈ + C(q, q̇) q̇ + g(q) + friction(q̇).
+
+    At rest τ = g(q). T is 0.2 s, or longer where the effort limits don't allow that. Nothing is measured meanwhile: a
+    load that the model doesn't know is not held.
+
+    Args:
+        robot: configuration of the robot.
+        model: model of the robot.
+        state: the last sample.
+        acceleration: of the joints at that sample (n,) [rad/s²].
+        silence: time from that sample to the begin of braking [s].
+    """
+
+    def __init__(
+        self, robot: RobotConfig, model: RobotModel, state: RobotState, acceleration: Array, silence: float
+    ) -> None:
+        self._profile = robot.profile
+        self._half_period = 0.5 * robot.period
+        self._model = model
+        self._state = state
+        self._begin = silence
+        self._v = np.clip(state.v + acceleration * silence, -model.limits.velocity, model.limits.velocity)
+        self._q = state.q + 0.5 * (state.v + self._v) * silence
+        self._duration = DURATIONS[0]
+        for duration in DURATIONS:
+            self._duration = duration
+            if (np.abs(self.torque(silence)) <= model.limits.effort).all():
+                break
+
+    def predicted(self, silence: float) -> tuple[RobotState, RobotDynamics]:
+        """The robot's state, and its dynamics, `silence` seconds after the last sample."""
+        q, v, _ = self._motion(silence)
+        return replace(self._state, q=q, v=v), self._model.update(q, v)
+
+    def torque(self, silence: float) -> Array:
+        """Torque (n,) [N·m] for the period that begins `silence` seconds after the last sample."""
+        q, v, a = self._motion(silence + self._half_period)
+        torque = self._model.inverse_dynamics(q, v, a)
+        kin = self._model.at(q, v)
+        if self._profile.gravity_by_robot:
+            torque = torque - kin.gravity
+        if self._model.has_friction and not self._profile.friction_by_robot:
+            torque = torque + kin.friction
+        return torque
+
+    def _motion(self, silence: float) -> tuple[Array, Array, Array]:
+        """Predicted joint positions, velocities and accelerations, (n,) each."""
+        time = min(max(silence - self._begin, 0.0), self._duration)
+        q = self._q + self._v * (time - 0.5 * time**2 / self._duration)
+        v = self._v * (1.0 - time / self._duration)
+        if time < self._duration:
+            return q, v, -self._v / self._duration
+        return q, v, np.zeros_like(v)

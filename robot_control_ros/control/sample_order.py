@@ -1,0 +1,112 @@
+"""Which samples bring new time, and which of them make the loop start anew."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
+SET_BACK = 0.05  # s of older samples alone, each newer than the one before: the clock was set back
+STORM = 3  # restarts in a row that are a fault
+CALM = 250  # samples with new time, after which a restart is no longer in a row with the one before
+
+
+class Arrival(NamedTuple):
+    """What one sample brings.
+
+    Attributes:
+        new: whether it brings new time.
+        gap: time since the newest sample before [s].
+        restart: why the loop has to start anew; empty where it goes on.
+    """
+
+    new: bool
+    gap: float
+    restart: str
+
+
+class SampleOrder:
+    """Judges samples by their stamps alone.
+
+    A sample with the stamp of the newest one, or with an older one, brings no new time. Networks and relays deliver
+    such samples. Where older samples alone come for 0.05 s of their own time, the clock was set back.
+
+    Args:
+        period: nominal time between two samples [s].
+
+    Attributes:
+        unchanged: samples in a row that brought no new time.
+        late: samples that came after a newer one, in all.
+        fault: why the loop can't run, as it would start anew again and again; empty where it can.
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._newest: float | None = None
+        self._interrupted = False
+        self._first_late: float | None = None
+        self._last_late = 0.0
+        self._restarts_in_a_row = 0
+        self._calm = 0
+        self.unchanged = 0
+        self.late = 0
+        self.fault = ""
+
+    def interrupt(self) -> None:
+        """The loop was stopped, as samples were missing or unusable; with the next one it starts anew."""
+        self._interrupted = self._newest is not None
+        self._newest = None
+
+    def judge(self, time: float) -> Arrival:
+        """What a sample with this stamp [s] brings."""
+        if self._newest is None:
+            restart = "joint states were missing, or could not be used" if self._interrupted else ""
+            return self._accept(time, self._period, restart)
+        gap = time - self._newest
+        if 0.0 < gap <= MAX_GAP:
+            return self._accept(time, gap, "")
+        if gap > MAX_GAP:
+            return self._accept(
+                time, gap, f"no joint state for {gap:.3f} s, by their stamps: must be at most {MAX_GAP:g} s"
+            )
+        if gap < 0.0 and self._is_set_back(time):
+            return self._accept(time, gap, f"the stamps of joint states went back by {-gap:.3f} s")
+        self.unchanged += 1
+        return Arrival(False, gap, "")
+
+    def stands_still(self) -> str:
+        """Why the samples can't be used, where they have brought no new time for too long; else empty."""
+        if self.unchanged * self._period <= MAX_GAP:
+            return ""
+        return (
+            f"the last {self.unchanged + 1} joint states have the same stamp or older ones, "
+            f"the newest {self._newest:.9g} s: it must rise"
+        )
+
+    def _accept(self, time: float, gap: float, restart: str) -> Arrival:
+        self._newest = time
+        self._first_late = None
+        self._interrupted = False
+        self.unchanged = 0
+        self._count(restart)
+        return Arrival(True, gap, restart)
+
+    def _is_set_back(self, time: float) -> bool:
+        """Whether a late sample is the one that shows that the clock was set back."""
+        self.late += 1
+        if self._first_late is None or time <= self._last_late:
+            self._first_late = time
+        self._last_late = time
+        return time - self._first_late >= SET_BACK
+
+    def _count(self, restart: str) -> None:
+        """A sample with new time came; `restart` says why the loop starts anew, if it does."""
+        if not restart:
+            self._calm += 1
+            if self._calm >= CALM:
+                self._restarts_in_a_row = 0
+                self.fault = ""
+            return
+        self._calm = 0
+        self._restarts_in_a_row += 1
+        if self._restarts_in_a_row >= STORM:
+            self.fault = f"the loop has started anew {self._restarts_in_a_row} times: {restart}"
