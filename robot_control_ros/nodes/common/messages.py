@@ -21,6 +21,7 @@ from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quate
 from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 
 ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
+_STATE_SIZES = {"time": 1, "pose": 12, "pose_error": 6, "twist": 6, "wrench": 6, "moving": 1}
 _Message = TypeVar("_Message")
 
 
@@ -330,3 +331,18 @@ def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
     """The arrays by name: the inverse of :func:`named_blocks`."""
     data = np.array(message.data)
     return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}
+
+
+def read_state(message: Float64MultiArray) -> dict[str, Array]:
+    """The blocks of a controller's ``~/state``.
+
+    Raises:
+        ConfigError: a block that each state has is missing, or has another size.
+    """
+    blocks = read_blocks(message)
+    sizes = {name: len(values) for name, values in blocks.items()}
+    joints = sizes.get("position", 0)
+    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), max(joints, 1))).items():
+        if sizes.get(name) != size:
+            raise refused(name, sizes.get(name, 0), f"must be {size} numbers", size, where="controller's state: ")
+    return blocks
