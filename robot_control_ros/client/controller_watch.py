@@ -13,7 +13,7 @@ from ..core.errors import HardwareFault, StaleStateError
 from ..nodes.common.contact_values import read_contact
 from ..nodes.common.controller_client import ControllerClient
 from ..nodes.common.entities import Entities
-from ..nodes.common.messages import read_blocks
+from ..nodes.common.messages import read_state
 from .snapshot import Snapshot
 from .state_feed import StateFeed
 
@@ -56,9 +56,10 @@ class ControllerWatch:
         entities.timer(CHECK_PERIOD, self._look)
 
     def _on_state(self, message: Float64MultiArray) -> None:
+        snapshot = Snapshot.of(read_state(message))
         self._controller.on_telemetry()
         self._states += 1
-        self._feed.put(Snapshot.of(read_blocks(message)))
+        self._feed.put(snapshot)
 
     def _on_fault(self, message: String) -> None:
         self._fault = message.data

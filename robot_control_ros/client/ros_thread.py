@@ -19,6 +19,7 @@ from ..core.errors import HardwareFault
 from ..nodes.common.ending import DEAF, exits_within, leave
 from ..nodes.common.entities import Entities
 from ..nodes.common.hearing import ADVICE, PERIOD, Hearing
+from ..nodes.common.running import refusals_told
 from ..nodes.common.transport import leave_shared_memory
 
 _T = TypeVar("_T")
@@ -124,7 +125,8 @@ class RosThread:
     def _spin(self) -> None:
         try:
             while not self.closed:
-                self._executor.spin_once(timeout_sec=0.1)
+                with refusals_told(self.node):
+                    self._executor.spin_once(timeout_sec=0.1)
         except Exception as error:
             self._on_error(error)
             raise

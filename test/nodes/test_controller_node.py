@@ -14,6 +14,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from lockstep import LockstepRos
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterType, ParameterValue
@@ -25,8 +27,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.laws import law_names
+from robot_control_ros.nodes.common.ending import FAULT
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
-from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS
+from robot_control_ros.nodes.common.running import told_goal
+from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS, ControllerRuntime
 from robot_control_ros.nodes.controller.targets.target_topics import WRENCH_LASTS
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -275,6 +279,40 @@ def test_an_inactive_controller_is_silent(arm):
     arm.robot.exchange()
     assert arm.controller.state == "active"  # a round trip: nothing more is under way
     assert len(arm.robot.commands) == count + SHUTDOWN_COMMANDS + 1
+
+
+@pytest.mark.parametrize("transition", ["deactivate", "cleanup"])
+def test_an_error_in_a_transition_leaves_the_robot_safe_and_ends_the_controller(arm, monkeypatch, transition):
+    """rclpy would hide it, and the last command would stay."""
+
+    def fail(runtime):
+        raise ZeroDivisionError("on purpose")
+
+    arm.stay_off()
+    if transition == "cleanup":
+        arm.controller.change("deactivate")
+    count = len(arm.robot.commands)
+    monkeypatch.setattr(ControllerRuntime, {"deactivate": "deactivate", "cleanup": "close"}[transition], fail)
+    number = getattr(Transition, f"TRANSITION_{transition.upper()}")
+    client = arm.ros.node.create_client(ChangeState, "/controller/change_state")
+    client.call_async(ChangeState.Request(transition=Transition(id=number)))
+    assert arm.controller.child.process.wait() == FAULT
+    assert "on purpose" in arm.controller.child.err
+    arm.ros.wait(0.01)
+    if transition == "deactivate":
+        assert len(arm.robot.commands) == count + SHUTDOWN_COMMANDS
+        arm.is_held()
+
+
+def test_an_error_in_a_goal_s_coroutine_leaves_the_executor(new_ros):
+    async def execute(handle):
+        raise ZeroDivisionError("on purpose")
+
+    goal = told_goal(new_ros.node, execute)
+    with pytest.raises(ZeroDivisionError):
+        goal(None).send(None)  # as rclpy's action server, which goes on
+    with pytest.raises(ZeroDivisionError):
+        new_ros.wait(0.01)
 
 
 # --- joint states and commands ---

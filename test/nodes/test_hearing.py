@@ -1,11 +1,14 @@
 """Whether a process hears: what came back of its own messages, and when."""
 
+import threading
+import time
+
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from robot_control_ros.nodes.common.hearing import LIMIT, PERIOD, Hearing
-from robot_control_ros.nodes.common.periodic import Periodic
+from robot_control_ros.nodes.common.periodic import Periodic, complaints
 
 
 class Echo:
@@ -94,19 +97,32 @@ def test_a_periodic_function_is_called_until_it_is_stopped():
         pass
     periodic.stop()
     count = len(calls)
-    assert not periodic.failed
     assert len(calls) == count
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.starts("a thread that the test waits for")
-def test_a_periodic_function_that_raises_is_known_to_have_failed():
-    def fail():
-        raise ValueError("wrong")
-
-    periodic = Periodic(fail, "failing")
+def test_a_function_that_hangs_is_complained_of_and_holds_up_no_end():
+    going_on = threading.Event()
+    periodic = Periodic(lambda: float(not going_on.wait(60.0)), "watching", limit=1.0)
     periodic.start()
-    while not periodic.failed:
-        pass
+    now = time.monotonic()
+    looks = [complaints(now + 0.4 * k) for k in range(1, 6)]
+    assert [len(each) for each in looks] == [0, 0, 1, 1, 1]
+    assert "watching" in looks[-1][0]
     periodic.stop()
-    assert periodic.failed
+    assert complaints(now + 10.0) == []
+    going_on.set()
+
+
+@pytest.mark.starts("a thread that the test waits for")
+def test_a_function_whose_calls_end_is_not_complained_of():
+    calls = []
+    periodic = Periodic(lambda: calls.append(1) or 0.0, "watching", limit=1.0)
+    periodic.start()
+    now = time.monotonic()
+    for k in range(1, 20):
+        count = len(calls)
+        while len(calls) < count + 2:
+            pass
+        assert complaints(now + 0.4 * k) == []
+    periodic.stop()

@@ -26,7 +26,9 @@ from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 
 from robot_control_ros.core.types import CommandMode
+from robot_control_ros.nodes.common.ending import FAULT
 from robot_control_ros.nodes.common.messages import seconds, to_stamp
+from robot_control_ros.nodes.watchdog import node as watchdog_node
 from robot_control_ros.nodes.watchdog.fallback import Fallback
 from robot_control_ros.nodes.watchdog.node import GONE, LABEL, MAX_END
 from robot_control_ros.robot.configuration import load_robot
@@ -614,3 +616,82 @@ def test_a_profile_without_a_manager_or_fallback_asks_nobody(monkeypatch, missin
     fallback, clients, log = make_fallback(monkeypatch, **{missing: ""})
     assert not fallback.has_robot(1.0, since=0.0)
     assert clients == log.lines == []
+
+
+# --- what watches is itself supervised ---
+
+
+@pytest.mark.sim
+def test_a_watchdog_whose_thread_dies_leaves_its_arm_safe_and_ends_with_a_status_of_its_own(ros):
+    system = make_system(ros)
+    system.move()
+    system.spin(0.3)
+    system.children["controller"].end(signal.SIGKILL)
+    ros.until(system.is_taken_over, "commands of the watchdog")
+    watchdog = system.children["watchdog"]
+
+    def fail(*given):
+        raise ValueError("on purpose")
+
+    watchdog.node.hearing.proven = fail
+    ros.until(lambda: watchdog.process.poll() is not None, "the watchdog ends")
+    assert watchdog.process.poll() == FAULT
+    assert "the watchdog ends while the arm still moves" in watchdog.err
+    assert "on purpose" in watchdog.err
+    ros.wait(0.01)
+    gravity = RobotModel.of(ROBOT).at(np.array(system.states.last.position)).gravity
+    assert system.commands[-1].by_watchdog
+    assert system.commands[-1].values == pytest.approx(gravity, abs=2.0)  # without damping
+
+
+def test_what_does_not_watch_does_not_say_that_it_does(ros, monkeypatch):
+    class Hanging:
+        def __init__(self, *given):
+            pass
+
+        def start(self):
+            pass
+
+        stop = start
+
+    system = System(ros)
+    system.listen()
+    system.start("watchdog")
+    ros.until(system.diagnosis, "a diagnosis of one that watches")
+    assert system.children["watchdog"].end(signal.SIGTERM) == 0
+    monkeypatch.setattr(watchdog_node, "Periodic", Hanging)
+    system.start("watchdog")
+    system.diagnostics.messages.clear()
+    ros.wait(3.0)
+    assert system.diagnosis() is None
+    assert system.children["watchdog"].end(signal.SIGTERM) == 0
+
+
+def test_told_to_end_it_ends_although_the_stamps_stand_still_and_the_arm_moves(ros):
+    """The test is a simulator whose clock has stopped, but not its arm."""
+    system = System(ros)
+    system.start("watchdog", use_sim_time=True)
+    system.listen()
+    states = ros.publisher(JointState, "joint_states")
+    commands = ros.publisher(Float64MultiArray, "/forward_effort_controller/commands")
+    message = JointState(name=list(ROBOT.joints), position=HOME.tolist(), velocity=[0.5] * ROBOT.n)
+    clock = 100.0
+
+    def publish():
+        message.header.stamp = to_stamp(clock)
+        states.publish(message)
+
+    ros.node.create_timer(0.002, publish)
+    for _ in range(20):
+        clock += 0.01
+        commands.publish(Float64MultiArray(data=[0.0] * ROBOT.n))
+        ros.wait(0.01)
+
+    def silence():
+        nonlocal clock
+        clock += 0.002
+
+    ros.until(lambda: system.of(by_watchdog=True), "commands of the watchdog", silence)
+    asked = ros.graph.now
+    assert system.children["watchdog"].end(signal.SIGTERM) == 0
+    assert (ros.graph.now - asked) * 1e-9 < 2.0

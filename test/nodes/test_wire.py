@@ -1,11 +1,16 @@
-"""Joint states read in place say what the ordinary serialisation says."""
+"""Joint states read in place say what the ordinary serialisation says, whatever came before."""
+
+from random import Random
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
-from rclpy.serialization import serialize_message
+from damage import damaged
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from robot_control_ros.core.errors import ConfigError
@@ -14,6 +19,8 @@ from robot_control_ros.nodes.common.messages import JointStateReader
 from robot_control_ros.nodes.common.wire import WireReader
 
 pytestmark = pytest.mark.ros
+
+JOINTS = ("pan", "lift", "elbow")
 
 
 def joint_state(names, seed, frame="", effort=True):
@@ -45,7 +52,7 @@ def test_states_read_in_place_are_those_of_the_message(joints, frame, effort, mo
     reader = WireReader(JointStateReader(joints))
     first = joint_state(names, 0, frame, effort)
     same(reader.read(serialize_message(first)), first, joints)
-    monkeypatch.setattr(wire, "deserialize_message", lambda *given: pytest.fail("was deserialised"))
+    monkeypatch.setattr(wire, "read_message", lambda *given: pytest.fail("was deserialised"))
     for seed in range(1, 4):
         message = joint_state(names, seed, frame, effort)
         same(reader.read(serialize_message(message)), message, joints)
@@ -56,7 +63,7 @@ def test_bytes_between_may_be_anything(monkeypatch):
     reader, message = WireReader(JointStateReader("a")), joint_state("a", 1, "b")
     data = bytearray(serialize_message(message))
     reader.read(bytes(data))
-    monkeypatch.setattr(wire, "deserialize_message", lambda *given: pytest.fail("was deserialised"))
+    monkeypatch.setattr(wire, "read_message", lambda *given: pytest.fail("was deserialised"))
     frame, name = data.index(b"b\0"), data.index(b"a\0")
     for at in (frame, name):
         for content in (b"\x00\x00", b"\xff\x5a"):
@@ -92,3 +99,109 @@ def test_a_message_of_others_is_passed_over_and_a_missing_joint_refused():
     assert refused.value.name == "b"
     message = joint_state("ab", 3)
     same(reader.read(serialize_message(message)), message, ["a", "b"])
+
+
+def outcome(read, message):
+    """What reading a message gives: the state's bytes, None, or what the refusal names."""
+    try:
+        state = read(message)
+    except ConfigError as error:
+        return ("refused", error.name)
+    if state is None:
+        return None
+    return state.time, state.q.tobytes(), state.v.tobytes(), state.effort.tobytes()
+
+
+def deserialised(data):
+    """What ROS's deserialiser and the ordinary reader make of a message."""
+    try:
+        message = deserialize_message(data, JointState)
+    except Exception:
+        return ("refused", "JointState")
+    return outcome(JointStateReader(JOINTS).read, message)
+
+
+def test_a_refused_joint_state_of_another_publisher_leaves_the_driver_s_order():
+    reader = WireReader(JointStateReader(JOINTS))
+    driver = joint_state(("elbow", "lift", "pan"), 1)
+    other = joint_state(JOINTS, 2)
+    other.velocity = []
+    for _ in range(3):
+        same(reader.read(serialize_message(driver)), driver, JOINTS)
+        with pytest.raises(ConfigError):
+            reader.read(serialize_message(other))
+
+
+def test_a_joint_that_is_named_twice_is_refused():
+    reader = WireReader(JointStateReader(JOINTS))
+    reader.read(serialize_message(joint_state((*JOINTS, "gripper"), 1)))
+    with pytest.raises(ConfigError) as refused:
+        reader.read(serialize_message(joint_state((*JOINTS, "lift"), 2)))
+    assert refused.value.name == "lift"
+    with pytest.raises(ConfigError) as refused:
+        JointStateReader(JOINTS).read(joint_state((*JOINTS, "lift"), 2))
+    assert refused.value.name == "lift"
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0", b"\xff" * 400, b"\0\1\0\0" + b"\xff" * 400])
+def test_bytes_that_are_no_joint_state_are_refused(data):
+    with pytest.raises(ConfigError) as refused:
+        WireReader(JointStateReader(JOINTS)).read(data)
+    assert refused.value.name in ("JointState", "positions")
+
+
+def big_endian(data):
+    """A joint state of (pan, lift, elbow) as a machine of the other byte order would send it."""
+    return b"\0\0" + data[2:]
+
+
+@st.composite
+def joint_states(draw):
+    """A serialised joint state: a good one, one to be refused, another's, or a damaged one."""
+    names = draw(st.permutations(JOINTS))
+    names += draw(st.sampled_from([[], [], ["gripper"], ["lift"], ["a", "b", "c"]]))
+    names = names[draw(st.sampled_from([0, 0, 0, 1, 3])) :]
+    message = joint_state(names, draw(st.integers(0, 5)), draw(st.sampled_from(["", "b", "base"])))
+    without = draw(st.sampled_from([[], [], ["effort"], ["velocity"], ["velocity", "effort"], ["position"]]))
+    for part in without:
+        setattr(message, part, draw(st.sampled_from([[], [1.0]])))
+    data = bytes(serialize_message(message))
+    damage = draw(st.sampled_from(["none", "none", "bytes", "order"]))
+    if damage == "bytes":
+        return damaged(data, draw(st.randoms(use_true_random=False)))
+    return big_endian(data) if damage == "order" else data
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(joint_states(), min_size=2, max_size=12))
+def test_in_any_sequence_each_message_gives_what_it_gives_alone(messages):
+    reader = WireReader(JointStateReader(JOINTS))
+    for data in messages + messages:
+        alone = outcome(WireReader(JointStateReader(JOINTS)).read, data)
+        assert outcome(reader.read, data) == alone
+        assert alone == deserialised(data)
+
+
+def mutate(count):
+    """Read damaged messages between good ones; nothing but a ConfigError may come of them."""
+    random, reader = Random(1), WireReader(JointStateReader(JOINTS))
+    good = [
+        bytes(serialize_message(joint_state(names, seed, frame, effort)))
+        for seed, (names, frame, effort) in enumerate(
+            [(JOINTS[::-1], "base", True), (JOINTS, "", False), ((*JOINTS, "gripper"), "b", True), ("xy", "", True)]
+        )
+    ]
+    expected = [deserialised(data) for data in good]
+    for number in range(count):
+        data = damaged(good[number % len(good)], random)
+        assert outcome(reader.read, data) == deserialised(data)
+        assert outcome(reader.read, good[number % 3]) == expected[number % 3]
+
+
+def test_damaged_messages_are_refused_or_give_what_ros_reads():
+    mutate(2000)
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_damaged_messages_are_refused_or_give_what_ros_reads():
+    mutate(100_000)

@@ -379,7 +379,12 @@ class Subscription(Named):
             return None
         data, sent = self._queue.popleft()
         info = {"source_timestamp": EPOCH + sent, "received_timestamp": EPOCH + self.graph.now}
-        return (data if raw else native.rclpy_deserialize(data, kind)), info
+        if raw:
+            return data, info
+        try:
+            return native.rclpy_deserialize(data, kind), info
+        except native.RMWError:  # Fast DDS drops it without a word
+            return None
 
     def get_publisher_count(self) -> int:
         return sum(matches(writer, self) for writer in self.graph.publishers.get(self.name, ()))

@@ -33,7 +33,8 @@ from robot_control_ros.client.ros_thread import RosThread
 from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.nodes.common import controller_manager, hearing
-from robot_control_ros.nodes.common.ending import DEAF
+from robot_control_ros.nodes.common.ending import DEAF, FAULT
+from robot_control_ros.nodes.common.running import is_refusal_of_rclpy
 from robot_control_ros.nodes.controller import gain_monitor
 from robot_control_ros.nodes.watchdog import node as watchdog_node
 
@@ -179,9 +180,13 @@ class NodeProcess:
         before, self._graph.process = self._graph.process, self
         try:
             action()
-        except Exception:
+        except Exception as error:
+            if is_refusal_of_rclpy(error, __file__, graph.__file__):
+                return
+            if self.node is not None and hasattr(self.node, "leave"):
+                self.node.leave()
             self._words.append(traceback.format_exc())
-            self._end(1)
+            self._end(FAULT)
         finally:
             self._graph.process = before
         if self.node is not None and getattr(self.node, "failed", False) and self.returncode is None:
@@ -255,7 +260,7 @@ class NodeProcess:
                 node.close()
             except Exception:
                 self._words.append(traceback.format_exc())
-                status = 1
+                status = FAULT
             self._executor.remove_node(node)
         self._vanish(status)
 
@@ -296,8 +301,8 @@ class AtOnce:
 class SteppedPeriodic:
     """A thread that calls a function again and again, without the thread: see ``nodes/common/periodic.py``."""
 
-    def __init__(self, step: Callable[[], float], name: str) -> None:
-        self.step, self.failed = step, False
+    def __init__(self, step: Callable[[], float], name: str, limit: float = 0.0) -> None:
+        self.step = step
         self._graph, self._stopped = graph.current(), False
         self._process: NodeProcess = self._graph.process
 
@@ -310,11 +315,7 @@ class SteppedPeriodic:
     def _turn(self) -> None:
         if self._stopped or self._process.returncode is not None:
             return
-        try:
-            delay = self.step()
-        except Exception:
-            self.failed = True
-            raise
+        delay = self.step()
         self._graph.after(round(delay * 1e9), lambda: self._process.handles[0].run(self._next))
 
     def _next(self) -> None:

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any
 
 DEAF = 3  # exit status of a process whose middleware has failed
+FAULT = 4  # of one in which an error left a callback, or in which a thread died or hangs
 LATEST = 2  # s from a signal to the end of a process in which no Python runs
 
 _CLOCK_MONOTONIC, _CALL_IN_THREAD = 1, 2  # of <time.h>; SIGEV_THREAD of <signal.h>

@@ -14,7 +14,9 @@ from std_srvs.srv import Trigger
 
 from ...core.errors import RobotControlError
 from ...core.gains import ParameterSet
+from .messages import read_message
 from .qos import COMMAND_QOS, INPUT_QOS
+from .refusals import Refusals
 from .ros_params import TunedParameters
 from .running import steady_clock
 
@@ -39,10 +41,15 @@ class Entities:
 
     An executor that works through what is ready still calls what was destroyed meanwhile. After close() that does
     nothing.
+
+    Attributes:
+        node: as given.
+        refusals: of the node's topics.
     """
 
     def __init__(self, node: Node) -> None:
         self.node = node
+        self.refusals = Refusals.of(node)
         self._created, self._closed = ExitStack(), False
         self.on_close = self._created.callback
 
@@ -59,10 +66,18 @@ class Entities:
     def subscription(
         self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
     ) -> Any:
-        """A subscription: best effort, depth 1; a raw one gets serialised messages."""
-        made = self.node.create_subscription(
-            kind, topic, self._until_closed(callback), qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=raw
-        )
+        """A subscription: best effort, depth 1; the callback of a raw one gets serialised messages.
+
+        Bytes that are no message of the kind, and messages that the callback refuses by one of our errors, are counted
+        and told. It is raw below in any case: what a middleware does with bytes that it can't read is its own affair.
+        """
+        called = self._until_closed(callback)
+
+        def take(data: bytes) -> None:
+            with self.refusals.told(topic):
+                called(data if raw else read_message(data, kind))
+
+        made = self.node.create_subscription(kind, topic, take, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=True)
         return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -46,7 +45,7 @@ class RosGripper:
             entities.on_close(self._action.destroy)
         polled = PolledSubscriptions(node)
         entities.on_close(polled.close)
-        self._take_states = polled.add(JointState, joint_states)
+        self._newest_state = polled.add_newest(JointState, joint_states)
         entities.timer(PERIOD, self._look)
 
     @property
@@ -80,10 +79,10 @@ class RosGripper:
 
     def _look(self) -> None:
         """Take the newest joint state; a subscription that has just come may have missed the command."""
-        for taken in self._take_states()[-1:]:
-            message = deserialize_message(taken, JointState)
-            if self.config.joint in message.name:
-                index = list(message.name).index(self.config.joint)
+        message = self._newest_state()
+        if message is not None and self.config.joint in message.name:
+            index = list(message.name).index(self.config.joint)
+            if index < len(message.position):
                 effort = message.effort[index] if len(message.effort) > index else math.nan
                 self._monitor.update(seconds(message.header.stamp), message.position[index], effort)
         if self._command is not None and self._monitor.begins:

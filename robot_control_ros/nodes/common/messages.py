@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Pose, Transform, Twist
 from geometry_msgs.msg import Wrench as WrenchMsg
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -19,45 +21,70 @@ from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quate
 from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 
 ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
+_STATE_SIZES = {"time": 1, "pose": 12, "pose_error": 6, "twist": 6, "wrench": 6, "moving": 1}
+_Message = TypeVar("_Message")
+
+
+def read_message(data: bytes, kind: type[_Message]) -> _Message:
+    """The message of this kind (a message class) in serialised bytes.
+
+    Raises:
+        ConfigError: the bytes are no such message, whatever is wrong with them.
+    """
+    try:
+        return deserialize_message(data, kind)
+    except Exception as error:  # of ROS's deserialiser: RMWError, UnicodeDecodeError and others
+        message = f"{len(data)} bytes are no {kind.__name__}: {error}"
+        raise ConfigError(message, name=kind.__name__, value=data) from error
 
 
 class JointStateReader:
-    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come."""
+    """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
+
+    It keeps nothing between two messages.
+    """
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
-        self._names: list[str] = []
-        self._index: list[int] | None = None
-        self._whole = False
 
     def read(self, message: JointState) -> RobotState | None:
         """The state; None where the message names none of our joints (another publisher on the topic).
 
         Raises:
-            ConfigError: some joints are missing, or positions or velocities are; names them.
+            ConfigError: some joints are missing or named twice, or positions or velocities are missing; names them.
         """
-        if message.name != self._names:
-            self._match(list(message.name))
-        if self._index is None:
+        index = self.match(message)
+        if index is None:
             return None
-        for kind, values in (("positions", message.position), ("velocities", message.velocity)):
-            _check_length("joint state", kind, values, self._names)
         q, v, effort = (np.frombuffer(values) for values in (message.position, message.velocity, message.effort))
-        return self.arrange(seconds(message.header.stamp), q, v, effort)
+        return arrange(seconds(message.header.stamp), q, v, effort, index)
 
-    def arrange(self, time: float, q: Array, v: Array, effort: Array) -> RobotState:
-        """The state of arrays in the order of the last message read; no effort is NaN."""
-        if len(effort) != len(q):
-            effort = np.full(len(q), np.nan)
-        if not self._whole:
-            q, v, effort = q[self._index], v[self._index], effort[self._index]
-        return RobotState(time, q, v, effort)
+    def match(self, message: JointState) -> Array | None:
+        """Where each of the robot's joints is in the message (n,); None where it names none of them.
 
-    def _match(self, names: list[str]) -> None:
-        ours = any(name in names for name in self._joints)
-        self._index = _joint_index("joint state", names, self._joints) if ours else None
-        self._whole = names == list(self._joints)
-        self._names = names
+        Raises:
+            ConfigError: see read().
+        """
+        names = list(message.name)
+        if not any(name in names for name in self._joints):
+            return None
+        index = _joint_index("joint state", names, self._joints)
+        for kind, values in (("positions", message.position), ("velocities", message.velocity)):
+            _check_length("joint state", kind, values, names)
+        return np.array(index)
+
+
+def arrange(time: float, q: Array, v: Array, effort: Array, index: Array) -> RobotState:
+    """The state of a joint state's arrays (k,) at a time [s]; no effort is NaN.
+
+    Args:
+        time: its stamp [s].
+        q, v, effort: as they stand in the message; copied.
+        index: where each of the robot's joints is in them (n,).
+    """
+    if len(effort) != len(q):
+        return RobotState(time, q[index], v[index], np.full(len(index), np.nan))
+    return RobotState(time, q[index], v[index], effort[index])
 
 
 def _joint_index(what: str, names: Sequence[str], joints: Sequence[str]) -> list[int]:
@@ -66,6 +93,10 @@ def _joint_index(what: str, names: Sequence[str], joints: Sequence[str]) -> list
     if missing:
         message = f"{what}: joints {missing} are missing; it has: {', '.join(names)}"
         raise ConfigError(message, name=missing[0], value=tuple(names), bound=tuple(joints))
+    repeated = [name for name in joints if names.count(name) > 1]
+    if repeated:
+        message = f"{what}: joints {repeated} are named more than once; it has: {', '.join(names)}"
+        raise ConfigError(message, name=repeated[0], value=tuple(names), bound=tuple(joints))
     return [names.index(name) for name in joints]
 
 
@@ -300,3 +331,18 @@ def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
     """The arrays by name: the inverse of :func:`named_blocks`."""
     data = np.array(message.data)
     return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}
+
+
+def read_state(message: Float64MultiArray) -> dict[str, Array]:
+    """The blocks of a controller's ``~/state``.
+
+    Raises:
+        ConfigError: a block that each state has is missing, or has another size.
+    """
+    blocks = read_blocks(message)
+    sizes = {name: len(values) for name, values in blocks.items()}
+    joints = sizes.get("position", 0)
+    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), max(joints, 1))).items():
+        if sizes.get(name) != size:
+            raise refused(name, sizes.get(name, 0), f"must be {size} numbers", size, where="controller's state: ")
+    return blocks

@@ -9,7 +9,9 @@ from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallba
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from .messages import read_message
 from .qos import STATE_QOS
+from .refusals import Refusals
 
 
 class PolledSubscriptions:
@@ -44,6 +46,22 @@ class PolledSubscriptions:
             return [each[0] for each in taken if each is not None]
 
         return take
+
+    def add_newest(self, kind: type, topic: str) -> Callable[[], Any]:
+        """Subscribe; returns the function that gives the newest message since its last call, None where there is none.
+
+        Bytes that are no message of the kind are counted and told.
+        """
+        take, refusals = self.add(kind, topic), Refusals.of(self._named)
+
+        def newest() -> Any:
+            message: Any = None
+            for data in take()[-1:]:
+                with refusals.told(topic):
+                    message = read_message(data, kind)
+            return message
+
+        return newest
 
     def publisher(self, kind: type, topic: str) -> Callable[[], None]:
         """A best-effort publisher; returns the function that publishes an empty message."""

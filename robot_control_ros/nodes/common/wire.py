@@ -1,78 +1,134 @@
 """Joint states read from their serialised bytes: making Python objects of one costs as much as the control law.
 
 The bytes are CDR (OMG DDSI-RTPS 2.3, 10): 4 bytes of encapsulation, then each number at a multiple of its size from
-there on; strings and sequences begin with their length.
+there on; strings and sequences begin with their length. ROS's own deserialiser reads the first message of a layout,
+and whatever isn't exactly as expected. Only messages with the same names and lengths as one of the last are read here.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from ...core.types import Array, RobotState
-from .messages import JointStateReader
+from .messages import JointStateReader, arrange, read_message
 
-_LITTLE_ENDIAN_CDR = b"\x00\x01"
-_STAMP, _LENGTH = struct.Struct("<iI"), struct.Struct("<I")
-_STAMP_AT, _FRAME_AT = 4, 12  # bytes
+_LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"  # without options
+_STAMP, _STAMP_AT = struct.Struct("<iI"), 4  # after the encapsulation
+_LAYOUTS = 4  # that are remembered: the driver's, and those of others on its topic
+_NONE = np.empty(0)
 
 
 class WireReader:
-    """Makes a RobotState of each serialised JointState.
+    """Makes a RobotState of each serialised JointState; what came before changes nothing in it.
 
     Args:
-        reader: matches joints by name; gets the first message, and each whose names or lengths are others.
+        reader: matches joints by name; gets each message whose layout isn't remembered.
     """
 
     def __init__(self, reader: JointStateReader) -> None:
         self._reader = reader
-        self._names: list[bytes] | None = None
+        self._layouts: deque[_Layout] = deque(maxlen=_LAYOUTS)
 
     def read(self, data: bytes) -> RobotState | None:
         """The state; None where the message names none of our joints.
 
         Raises:
-            ConfigError: see JointStateReader.
+            ConfigError: see JointStateReader; or the bytes are no joint state.
         """
-        if not data.startswith(_LITTLE_ENDIAN_CDR):
-            return self._reader.read(deserialize_message(data, JointState))
-        names, at = _read_names(data)
-        q, at = _read_doubles(data, at)
-        v, at = _read_doubles(data, at)
-        effort, _ = _read_doubles(data, at)
-        if names != self._names or not len(q) == len(v) == len(names):
-            state = self._reader.read(deserialize_message(data, JointState))
-            self._names = None if state is None else names
-            return state
+        for layout in self._layouts:
+            if layout.fits(data):
+                return layout.read(data)
+        message = read_message(data, JointState)
+        layout = _Layout(message, len(data), self._reader.match(message))
+        if layout.fits(data):
+            self._layouts.appendleft(layout)
+        return self._reader.read(message)
+
+
+class _Layout:
+    """Where everything is in messages that have the names and lengths of a given one.
+
+    Args:
+        message: ROS has read it, and it was not refused.
+        size: of its bytes; ROS's serialisers leave some at the end that mean nothing.
+        index: where the robot's joints are in it (n,); None where it has none of them.
+    """
+
+    def __init__(self, message: JointState, size: int, index: Array | None) -> None:
+        self._index = index
+        form = _Form()
+        form.add_text(message.header.frame_id)
+        form.add_count(len(message.name))
+        for name in message.name:
+            form.add_text(name)
+        self._parts = [
+            (len(values), form.add_doubles(len(values)))
+            for values in (message.position, message.velocity, message.effort)
+        ]
+        self._form = struct.Struct(form.format)
+        self._size = max(size, self._form.size)  # a string in an unusual form may be shorter than it ought to be
+        self._content = tuple(form.content)
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a message has this layout; bytes that mean nothing may be anything."""
+        if len(data) != self._size or not data.startswith(_LITTLE_ENDIAN_CDR):
+            return False
+        return self._form.unpack_from(data) == self._content
+
+    def read(self, data: bytes) -> RobotState | None:
+        """The state in a message of this layout; None where it names none of our joints."""
+        if self._index is None:
+            return None
         second, nanosecond = _STAMP.unpack_from(data, _STAMP_AT)
-        return self._reader.arrange(second + nanosecond * 1e-9, q, v, effort)
+        q, v, effort = (
+            np.frombuffer(data, count=count, offset=offset) if count else _NONE for count, offset in self._parts
+        )
+        return arrange(second + nanosecond * 1e-9, q, v, effort, self._index)
 
 
-def _read_names(data: bytes) -> tuple[list[bytes], int]:
-    """The joints' names, and where they end."""
-    at = _FRAME_AT + 4 + _LENGTH.unpack_from(data, _FRAME_AT)[0]
-    at += -at % 4
-    (count,) = _LENGTH.unpack_from(data, at)
-    at += 4
-    names = []
-    for _ in range(count):
-        at += -at % 4
-        (length,) = _LENGTH.unpack_from(data, at)
-        at += 4
-        names.append(data[at : at + length])
-        at += length
-    return names, at
+class _Form:
+    """The format of a layout for struct, from the stamp's end on; it grows from the front to the end.
 
+    Attributes:
+        format: it reads texts and counts; stamp, numbers and what aligns are skipped.
+        content: what it reads in a message of the layout.
+    """
 
-def _read_doubles(data: bytes, at: int) -> tuple[Array, int]:
-    """A sequence of doubles, and where it ends."""
-    at += -at % 4
-    (count,) = _LENGTH.unpack_from(data, at)
-    at += 4
-    if count == 0:
-        return np.empty(0), at
-    at += (_STAMP_AT - at) % 8
-    return np.frombuffer(data, count=count, offset=at), at + 8 * count
+    def __init__(self) -> None:
+        self._size = _STAMP_AT + _STAMP.size
+        self.format = f"<{self._size}x"
+        self.content: list[bytes | int] = []
+
+    def add_count(self, count: int) -> None:
+        """The length of a text or a sequence."""
+        self._align(4)
+        self._append("I", 4)
+        self.content.append(count)
+
+    def add_text(self, text: str) -> None:
+        """A string."""
+        data = text.encode() + b"\0"
+        self.add_count(len(data))
+        self._append(f"{len(data)}s", len(data))
+        self.content.append(data)
+
+    def add_doubles(self, count: int) -> int:
+        """A sequence of numbers; returns where they begin [bytes]."""
+        self.add_count(count)
+        if count > 0:
+            self._align(8)
+        begin = self._size
+        self._append(f"{8 * count}x", 8 * count)
+        return begin
+
+    def _align(self, size: int) -> None:
+        gap = (_STAMP_AT - self._size) % size
+        self._append(f"{gap}x", gap)
+
+    def _append(self, form: str, size: int) -> None:
+        self.format += form
+        self._size += size

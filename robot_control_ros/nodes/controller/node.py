@@ -23,9 +23,10 @@ from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
+from ..common.entities import Entities
 from ..common.qos import LATCHED_QOS
 from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
-from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
+from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority, told
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
 
@@ -82,12 +83,13 @@ class ControllerNode(LifecycleNode):
         self._runtime: ControllerRuntime | None = None
         self._laws: LawCache | None = None
         self._description: str | None = None
-        self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+        Entities(self).subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.add_on_set_parameters_callback(self._check_structure)
         self.add_post_set_parameters_callback(self._switch_law)
         if self._chosen["autostart"]:
             self._starter = self.create_timer(START_PERIOD, self._autostart, clock=steady_clock())
 
+    @told
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             self._configure()
@@ -97,6 +99,7 @@ class ControllerNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         return TransitionCallbackReturn.SUCCESS
 
+    @told
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._runtime is not None
         try:
@@ -115,11 +118,13 @@ class ControllerNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         return super().on_activate(state)
 
+    @told
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._runtime is not None
         self._runtime.deactivate()
         return super().on_deactivate(state)
 
+    @told
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._clean_up()
         return TransitionCallbackReturn.SUCCESS

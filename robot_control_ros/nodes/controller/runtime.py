@@ -17,6 +17,7 @@ from ...laws.running_law import RunningLaw
 from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
+from ..common.refusals import KEY
 from ..common.ros_params import TunedParameters
 from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
 from ..identify.identification_services import IdentificationServices
@@ -288,6 +289,7 @@ class ControllerRuntime:
 
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
+        values[KEY] = self._entities.refusals.text
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
 
 

@@ -14,6 +14,7 @@ from std_msgs.msg import String
 from ...core.errors import RobotControlError, unknown
 from ...dashboard.extra import viser_needed
 from ...robot.configuration import load_robot, robot_names
+from ..common.entities import Entities
 from ..common.qos import LATCHED_QOS
 from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import run
@@ -52,7 +53,7 @@ class DashboardNode(Node):
         if source == "config":
             self._open(self._robot.urdf())
         elif source == "topic":
-            self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+            Entities(self).subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         else:
             raise unknown("description", source, ("config", "topic"))
 

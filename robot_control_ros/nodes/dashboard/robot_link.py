@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
+from ...core.errors import ConfigError
 from ...core.spatial import make_pose, wrench_at
 from ...core.types import Array
 from ...dashboard.link import Health, Parameter, Reply, RobotTelemetry
@@ -136,4 +137,7 @@ class RosLink:
         self._topics.object_target(name).publish(message)
 
     def _on_identification(self, message: String) -> None:
-        self._identification = json.loads(message.data)
+        try:
+            self._identification = json.loads(message.data)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"no JSON: {error}", name="identification", value=message.data) from error

@@ -13,7 +13,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import Marker, MarkerArray
@@ -23,13 +22,14 @@ from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
 from ..common.entities import Entities, in_namespace
-from ..common.messages import JointStateReader, read_blocks, read_pose, vector
+from ..common.messages import JointStateReader, read_message, read_pose, read_state, vector
 from ..common.polled import PolledSubscriptions
 from ..common.qos import LATCHED_QOS
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
 LOOP, BUS = "controller: control loop", "ethercat: "  # names in diagnostics, and the begin of one
+_STATE, _REFERENCE, _OBJECTS = "controller/state", "controller/reference_pose", "simulator/objects"
 _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylinder"}
 
 
@@ -56,11 +56,12 @@ class RobotTopics:
         self._drives: dict[str, str] = {}  # what each says, by joint
         self._loop, self._bus_name = (in_namespace(node, name).lstrip("/") for name in (LOOP, BUS))
         self._polled = polled = PolledSubscriptions(node)
-        self._take_states = polled.add(Float64MultiArray, "controller/state")
-        self._take_references = polled.add(PoseStamped, "controller/reference_pose")
-        self._take_joint_states = polled.add(JointState, robot.profile.joint_states)
-        self._take_contacts = polled.add(WrenchStamped, "simulator/contact_wrench")
-        self._take_objects = polled.add(MarkerArray, "simulator/objects")
+        self._take_states = polled.add(Float64MultiArray, _STATE)
+        self._take_references = polled.add_newest(PoseStamped, _REFERENCE)
+        self._joint_states_topic = robot.profile.joint_states
+        self._take_joint_states = polled.add_newest(JointState, self._joint_states_topic)
+        self._take_contacts = polled.add_newest(WrenchStamped, "simulator/contact_wrench")
+        self._take_objects = polled.add_newest(MarkerArray, _OBJECTS)
         self._joint_states = JointStateReader(robot.joints)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         if robot.profile.running_topic:
@@ -97,26 +98,33 @@ class RobotTopics:
     def _poll(self) -> None:
         """What has come of the states, and the newest of everything else."""
         new: dict[str, Any] = {}
-        if taken := self._take_states():
-            states = (read_blocks(deserialize_message(each, Float64MultiArray)) for each in taken)
+        refusals = self._entities.refusals
+        states = []
+        for data in self._take_states():
+            with refusals.told(_STATE):
+                states.append(read_state(read_message(data, Float64MultiArray)))
+        if states:
             self._recent.extend(enumerate(states, self.telemetry.samples + 1))
             samples, blocks = self._recent[-1]
             new = {"blocks": blocks, "q": blocks["position"], "samples": samples}
             new["wrench"] = None if np.isnan(blocks["wrench"]).any() else blocks["wrench"]
             self._controller.on_telemetry()
-        taken = self._take_joint_states()
-        if taken or "q" in new:
+        message = self._take_joint_states()
+        if message is not None or states:
             self._robot_at = time.monotonic()
-        if taken and self._controller.lifecycle != "active":
-            state = self._joint_states.read(deserialize_message(taken[-1], JointState))
-            if state is not None:
-                new |= {"q": state.q.copy(), "wrench": None, "contact": None}
-        if taken := self._take_references():
-            new["reference"] = read_pose(deserialize_message(taken[-1], PoseStamped).pose)
-        if taken := self._take_contacts():
-            new["contact"] = self._in_base(deserialize_message(taken[-1], WrenchStamped))
-        if taken := self._take_objects():
-            new["objects"] = self._scene(deserialize_message(taken[-1], MarkerArray))
+        if message is not None and self._controller.lifecycle != "active":
+            with refusals.told(self._joint_states_topic):
+                state = self._joint_states.read(message)
+                if state is not None:
+                    new |= {"q": state.q, "wrench": None, "contact": None}
+        if (message := self._take_references()) is not None:
+            with refusals.told(_REFERENCE):
+                new["reference"] = read_pose(message.pose)
+        if (message := self._take_contacts()) is not None:
+            new["contact"] = self._in_base(message)
+        if (message := self._take_objects()) is not None:
+            with refusals.told(_OBJECTS):
+                new["objects"] = self._scene(message)
         if new:
             self.telemetry = replace(self.telemetry, **new)
 

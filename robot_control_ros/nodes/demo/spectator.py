@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 
 from ...core.types import Array
 from ..common.entities import Entities
-from ..common.messages import read_blocks
+from ..common.messages import read_state
 
 
 class Spectator(Node):
@@ -64,7 +64,7 @@ class Spectator(Node):
     def _on_state(self, message: Float64MultiArray) -> None:
         if not self._tared():
             return
-        self.latest = read_blocks(message)
+        self.latest = read_state(message)
         if self._began is None:
             self._began = float(self.latest["time"][0])
 
@@ -78,4 +78,5 @@ class Spectator(Node):
         for status in message.status:
             values = {item.key: item.value for item in status.values}
             if "rate [Hz]" in values:
-                self.rate, self.missed = float(values["rate [Hz]"]), int(values.get("missed deadlines", "0"))
+                with suppress(ValueError):  # another node's
+                    self.rate, self.missed = float(values["rate [Hz]"]), int(values.get("missed deadlines", "0"))

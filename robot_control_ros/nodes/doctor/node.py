@@ -23,7 +23,7 @@ from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...robot.workcell import MARK
 from ...sensing.wrench import WrenchPipeline
-from ..common.entities import in_namespace
+from ..common.entities import Entities, in_namespace
 from ..common.findings import Finding, Level, error, errors, ok, warning
 from ..common.messages import JointStateReader, seconds, vector
 from ..common.qos import LATCHED_QOS
@@ -43,6 +43,7 @@ class Doctor(Node):
         super().__init__("doctor", namespace=namespace)
         self._robot, self._law, self._name, self._model = robot, law, name, RobotModel.of(robot)
         self._wrench_settings = WrenchPipeline(robot.profile.wrench).settings.current
+        self._entities = Entities(self)
         self._joint_messages = self._listen(JointState, robot.profile.joint_states)
         self._wrench_messages = self._listen(WrenchStamped, self._wrench_topic)
         self._diagnostics = self._listen(DiagnosticArray, "/diagnostics")
@@ -52,7 +53,7 @@ class Doctor(Node):
     def _listen(self, kind: type, topic: str, qos: QoSProfile = LISTENING_QOS) -> list[tuple[float, Any]]:
         """What comes on a topic from now on, each message after the time of its arrival by the wall clock [s]."""
         heard: list[tuple[float, Any]] = []
-        self.create_subscription(kind, topic, lambda message: heard.append((time.time(), message)), qos)
+        self._entities.subscription(kind, topic, lambda message: heard.append((time.time(), message)), qos)
         return heard
 
     @property

@@ -5,7 +5,6 @@ Topics, services and parameters: docs/ethercat.md.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -27,10 +26,13 @@ from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import load_robot, robot_names
 from ..common.entities import Entities, full_name
 from ..common.messages import fill_joint_state, read_joint_command
+from ..common.periodic import Periodic
+from ..common.refusals import KEY
 from ..common.ros_params import declare
 from ..common.running import run
 
 NO_STATUS = 0.5  # s without a cycle after which the bus's process is looked at
+PUMP_LIMIT = 2.0  # s that a look for a cycle may take
 DIAGNOSTICS_PERIOD = 1.0  # s
 LOG_PERIOD = 0.1  # s
 REQUESTS = ("enable", "disable", "quick_stop", "reset_fault")
@@ -62,7 +64,7 @@ class EthercatNode(Node):
 
     def __init__(self) -> None:
         super().__init__("ethercat")
-        self.failed = False
+        self.failed = self._closing = False
         chosen = declare(self, _PARAMETERS, _NUMBERS, {"robots": ", ".join(robot_names())})
         self._robot, self._interface = load_robot(chosen["robot"], chosen["profile"]), chosen["interface"]
         if not self._interface:
@@ -96,14 +98,16 @@ class EthercatNode(Node):
         self._make_entities()
         for warning in self._client.report().get("warnings", ()):
             self.get_logger().warning(warning)
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._pump, name="joint states", daemon=True)
-        self._thread.start()
+        self._joint_state = JointState(name=list(self._robot.joints))
+        self._published = 0  # number of the cycle whose joint state was published last
+        self._cycle_at = time.monotonic()  # when the last cycle was heard of
+        self._pumping = Periodic(self._pump, "joint states", PUMP_LIMIT)
+        self._pumping.start()
 
     def close(self) -> None:
         """Stop the drives, and let the bus go."""
-        self._ending.set()
-        self._thread.join()
+        self._closing = True
+        self._pumping.stop()
         self._client.close()
         self._entities.close()
 
@@ -122,28 +126,26 @@ class EthercatNode(Node):
 
     # --- joint states ---
 
-    def _pump(self) -> None:
-        """The thread: a joint state per cycle, or per so many."""
-        published, received = 0, time.monotonic()
-        message = JointState(name=list(self._robot.joints))
-        while not self._ending.is_set():
-            status = self._client.wait(NO_STATUS / 5)
-            if status is not None:
-                received = time.monotonic()
-                self._in_process = status.in_process
-                if status.fresh and status.cycle >= published + self._every:
-                    published = status.cycle
-                    state = status.state
-                    fill_joint_state(message, state.time, state.q, state.v, state.effort)
-                    self._joint_states.publish(message)
-            elif time.monotonic() - received > NO_STATUS and not self._lives():
-                return
+    def _pump(self) -> float:
+        """In a thread: wait for a cycle; a joint state for each one, or for each so many."""
+        status = self._client.wait(NO_STATUS / 5)
+        now = time.monotonic()
+        if status is None:
+            return 0.0 if now - self._cycle_at <= NO_STATUS or self._lives() else NO_STATUS
+        self._cycle_at = now
+        self._in_process = status.in_process
+        if status.fresh and status.cycle >= self._published + self._every:
+            self._published = status.cycle
+            state = status.state
+            fill_joint_state(self._joint_state, state.time, state.q, state.v, state.effort)
+            self._joint_states.publish(self._joint_state)
+        return 0.0
 
     def _lives(self) -> bool:
         try:
             self._client.check()
         except RobotControlError as error:
-            if not self._ending.is_set():
+            if not self._closing:
                 self.get_logger().fatal(str(error))
                 self.failed = True
             return False
@@ -209,6 +211,7 @@ class EthercatNode(Node):
             "on time [%]": f"{100.0 * self._client.timing.on_time:.3f}",
             "commanded by": "a loop in the bus's process" if status.in_process else "topics",
             "last refusal": self._refusal,
+            KEY: self._entities.refusals.text,
         }
         for name, (p50, p99) in self._client.timing.by_column().items():
             values[f"{name} p50 [us]"], values[f"{name} p99 [us]"] = f"{p50 * 1e6:.0f}", f"{p99 * 1e6:.0f}"

@@ -9,6 +9,9 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+from ..common.messages import read_message
+from ..common.refusals import Refusals
+
 # Deep enough for two seconds in which this process is held up.
 RECORD_QOS = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -36,16 +39,18 @@ class TopicRecorder:
         """Call `keep` with each message of a topic, after the time when it was sent, by the system's clock [s]."""
         quiet = SubscriptionEventCallbacks(use_default_callbacks=False)
         name = self._named.resolve_topic_name(topic)
-        made = self._node.create_subscription(kind, name, lambda _: None, RECORD_QOS, event_callbacks=quiet)
+        made = self._node.create_subscription(kind, name, lambda _: None, RECORD_QOS, event_callbacks=quiet, raw=True)
         self._taken.append((made, kind, keep))
 
     def poll(self) -> None:
         """Take all messages that have come, oldest first."""
+        refusals = Refusals.of(self._named)
         for made, kind, keep in self._taken:
             with made.handle:
-                while (taken := made.handle.take_message(kind, False)) is not None:
-                    message, info = taken
-                    keep(info["source_timestamp"] * 1e-9, message)
+                while (taken := made.handle.take_message(kind, True)) is not None:
+                    data, info = taken
+                    with refusals.told(made.topic):
+                        keep(info["source_timestamp"] * 1e-9, read_message(data, kind))
 
     def close(self) -> None:
         """Unsubscribe."""

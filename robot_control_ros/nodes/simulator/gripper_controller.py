@@ -17,6 +17,7 @@ from ...core.types import Array
 from ...simulation.mujoco_gripper import MujocoGripper
 from ..common.entities import Entities
 from ..common.gripper_commands import action_type, fill_result, read_command, read_goal
+from ..common.running import told_goal
 
 
 class GripperController:
@@ -104,7 +105,7 @@ class GripperController:
             position, _, effort = self._gripper.joint_state
             return fill_result(self._action.Result(), self._gripper.config, self._gripper.target, position, effort)
 
-        handle.execute(execute)
+        handle.execute(told_goal(self._node, execute))
 
     def _hold(self, handle: Any) -> bool:
         """Stop the fingers where they are, if it is this goal that moves them."""

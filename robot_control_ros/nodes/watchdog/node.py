@@ -6,11 +6,11 @@ A process of its own, which never contradicts a controller that lives. Topics an
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
@@ -22,20 +22,23 @@ from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
 from ..common.entities import Entities, full_name
 from ..common.hearing import Hearing
-from ..common.messages import JointStateReader, numbers
+from ..common.messages import JointStateReader, numbers, read_message
 from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
 from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS
+from ..common.refusals import KEY
 from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.wire import WireReader
 from .fallback import Fallback
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
+WATCH_LIMIT = 1.0  # s that a look may take; a watchdog that hangs longer ends with an exit status of its own
+DIAGNOSTICS_PERIOD = 1.0  # s
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
 SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
-MAX_END = 1.7  # s from the signal by the robot's clock, at most, in which a robot that was taken over comes to rest
+MAX_END = 1.7  # s from the signal, at most, in which a robot that was taken over comes to rest
 NO_STATES = 1.0  # s without joint states after which the diagnosis says so
 HEARING_PERIOD = 0.02  # s between two messages to itself, at most
 DOUBT = 0.5  # of state_timeout: where nobody sends, and none of its own came back for so long, it may be deaf
@@ -84,30 +87,30 @@ class WatchdogNode(Node):
         self._missing_states, self._without_states = Timeout(self._gone), 0.0  # s
         self._missing_states.restart(time.monotonic())
         self._stamp = 0.0  # s, of the last joint state
+        self._last_moment = Timeout(MAX_END)
         self._ending: Timeout | None = None  # since when; a process that stood still has had no time to brake
+        self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
         self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
         self._make_entities()
         take_priority(self, chosen["realtime_priority"], _PRIORITY)
-        self._watching = Periodic(self._watch, "watching")
+        self._watching = Periodic(self._watch, "watching", WATCH_LIMIT)
         self._watching.start()
         self.get_logger().debug(f"watching {robot.name} (profile {robot.profile_name})")
 
-    @property
-    def failed(self) -> bool:
-        """Whether it can't watch any more; the process then ends with exit status 1."""
-        return self._watching.failed
-
     def unfinished(self) -> bool:
         """Whether the robot still needs the watchdog after a signal; see :func:`run`."""
-        takeover = self._takeover
-        now = self._stamp if self._simulated else time.monotonic()  # a slow simulation has a slow arm
+        takeover, steady = self._takeover, time.monotonic()
+        now = self._stamp if self._simulated else steady  # a slow simulation has a slow arm
         if self._ending is None:
-            self._ending = Timeout(SHUTDOWN_WAIT)
+            self._ending, self._last_moment = Timeout(SHUTDOWN_WAIT), Timeout(MAX_END)
             self._ending.restart(now)
+            self._last_moment.restart(steady)
         ending = self._ending.poll(now)
-        if not takeover.armed or ending > MAX_END or self._without_states > self._gone:
+        if self._last_moment.poll(steady) > MAX_END:  # whatever the simulation's clock and the watching thread do
+            return False
+        if not takeover.armed or self._without_states > self._gone:
             return False
         return not takeover.at_rest if takeover.active else ending < SHUTDOWN_WAIT
 
@@ -145,14 +148,18 @@ class WatchdogNode(Node):
         self._new_commands = {mode: inputs.add(Float64MultiArray, topic) for mode, topic in topics.items()}
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
-        entities.timer(1.0, self._publish_diagnostics)
 
     def _watch(self) -> float:
         """Look once; returns the time until the next look [s].
 
         A thread calls it: whatever the executor is busy with doesn't hold it up, and a sleep costs a third of a timer.
         """
-        return ACT_PERIOD if self._poll() else WATCH_PERIOD
+        acts = self._poll()
+        now = time.monotonic()
+        if now >= self._diagnostics_due:
+            self._diagnostics_due = now + DIAGNOSTICS_PERIOD
+            self._publish_diagnostics()  # here: a thread that is dead or hangs can't say that it watches
+        return ACT_PERIOD if acts else WATCH_PERIOD
 
     def _poll(self) -> bool:
         """Hear and act; returns whether commands are missing.
@@ -195,8 +202,7 @@ class WatchdogNode(Node):
         """
         heard = False
         for mode in sorted(self._new_commands, key=lambda mode: mode is not self._takeover.mode):
-            messages = (deserialize_message(each, Float64MultiArray) for each in reversed(self._new_commands[mode]()))
-            values = next((message.data for message in messages if not _is_own(message)), None)
+            values = self._newest_command(mode)
             if values is not None:
                 heard |= self._takeover.on_command(Command(mode, np.array(values)), now - 0.5 * WATCH_PERIOD)
         if heard:
@@ -206,15 +212,21 @@ class WatchdogNode(Node):
             self.get_logger().info(f"commands come again after {now - self._since:.3f} s: the watchdog sends no more")
         return heard
 
+    def _newest_command(self, mode: CommandMode) -> Sequence[float] | None:
+        """The values of the newest command that isn't its own; None where none has come."""
+        for data in reversed(self._new_commands[mode]()):
+            with self._entities.refusals.told(self._robot.profile.command_topic(mode)):
+                message = read_message(data, Float64MultiArray)
+                if not _is_own(message):
+                    return message.data
+        return None
+
     def _latest_state(self) -> RobotState | None:
-        for message in reversed(self._new_states()):
-            try:
-                state = self._reader.read(message)
-            except ConfigError as error:
-                self.get_logger().error(str(error), throttle_duration_sec=1.0)
-                continue
-            if state is not None:
-                return state
+        for data in reversed(self._new_states()):
+            with self._entities.refusals.told("joint_states"):
+                state = self._reader.read(data)
+                if state is not None:
+                    return state
         return None
 
     def _send(self, command: Command | None, missing: str, now: float) -> None:
@@ -244,6 +256,7 @@ class WatchdogNode(Node):
             "takeovers": str(self._takeovers),
             "timeout [ms]": f"{self._takeover.timeout * 1e3:.0f}",
             "longest silence without a takeover [ms]": f"{self._takeover.longest_silence * 1e3:.1f}",
+            KEY: self._entities.refusals.text,
         }
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         array = DiagnosticArray(status=[status])

@@ -17,6 +17,7 @@ from ....core.types import Array
 from ...common.entities import Entities
 from ...common.messages import from_stamp, numbers, read_joint_trajectory, seconds, to_duration, to_stamp
 from ...common.ros_params import TunedParameters
+from ...common.running import told_goal
 from .trajectory_goal import (
     INVALID_GOAL,
     SUCCESSFUL,
@@ -131,7 +132,7 @@ class FollowJointTrajectory:
         async def execute(handle: Any) -> Any:
             return self._result(handle, await done)
 
-        handle.execute(execute)
+        handle.execute(told_goal(self._node, execute))
 
     def _on_cancel(self, handle: Any) -> Any:
         if self._running is not None and self._running.handle == handle:
