@@ -176,6 +176,31 @@ class ControlLoop:
         self._order = SampleOrder(self.robot.period)
         self.safety.reset()
 
+    def follow_on(self, command: Command) -> None:
+        """Another has commanded the robot meanwhile: the next command is measured against this one."""
+        if self.safety.usable(command):
+            self.safety.take_over(command)
+
+    def brake(self, state: RobotState) -> Command:
+        """The next command on the robot's way to rest, for a new sample; the next tick starts anew.
+
+        Raises:
+            ConfigError: see :meth:`tick`.
+        """
+        _check_state(state, self.robot.n)
+        dt = self.robot.period if self.state is None else max(state.time - self.state.time, 0.0)
+        self._rest()
+        self._order.interrupt()
+        self._recent_motion.observe(state)
+        self.state = state
+        self.kin = self.model.update(state.q, state.v)
+        return self.safety.safe_output(self._sent_mode, state, self.kin, dt)
+
+    @property
+    def _sent_mode(self) -> CommandMode:
+        """Of the last command: the law may be newer than that."""
+        return self.running.mode if self.safety.mode is None else self.safety.mode
+
     def stop(self, silence: float = 0.0) -> Command | None:
         """The next command on the robot's way to rest, where no sample can be used; the next tick starts anew.
 
@@ -197,8 +222,7 @@ class ControlLoop:
             self._stopped_at = silence - self.robot.period
         dt = silence - self._stopped_at
         self._stopped_at = silence
-        mode = self.running.mode if self.safety.mode is None else self.safety.mode  # the law may be newer than that
-        return self.safety.brake_blindly(mode, self._blind_stop, silence, dt)
+        return self.safety.brake_blindly(self._sent_mode, self._blind_stop, silence, dt)
 
     def idle(self, state: RobotState) -> Command:
         """What holds the robot at a state while it executes no commands; the next tick starts anew.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
 SET_BACK = 0.05  # s of older samples alone, each newer than the one before: the clock was set back
 STORM = 3  # restarts in a row that are a fault
+FAR_BACK, FAR_SAMPLES = 0.5, 3  # s; samples so much older were not held up: so many in a row show the same
 CALM = 250  # samples with new time, after which a restart is no longer in a row with the one before
 
 
@@ -28,7 +29,8 @@ class SampleOrder:
     """Judges samples by their stamps alone.
 
     A sample with the stamp of the newest one, or with an older one, brings no new time. Networks and relays deliver
-    such samples. Where older samples alone come for 0.05 s of their own time, the clock was set back.
+    such samples. Where older samples alone come for 0.05 s of their own time, the clock was set back. Of samples that are
+    more than 0.5 s older three are enough.
 
     Args:
         period: nominal time between two samples [s].
@@ -45,6 +47,7 @@ class SampleOrder:
         self._interrupted = False
         self._first_late: float | None = None
         self._last_late = 0.0
+        self._late_in_a_row = 0
         self._restarts_in_a_row = 0
         self._calm = 0
         self.unchanged = 0
@@ -95,7 +98,12 @@ class SampleOrder:
         self.late += 1
         if self._first_late is None or time <= self._last_late:
             self._first_late = time
+            self._late_in_a_row = 0
         self._last_late = time
+        self._late_in_a_row += 1
+        assert self._newest is not None
+        if self._newest - time > FAR_BACK and self._late_in_a_row >= FAR_SAMPLES:
+            return True
         return time - self._first_late >= SET_BACK
 
     def _count(self, restart: str) -> None:

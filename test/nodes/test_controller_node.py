@@ -30,7 +30,7 @@ from robot_control_ros.laws import law_names
 from robot_control_ros.nodes.common.ending import FAULT
 from robot_control_ros.nodes.common.messages import fill_pose, read_blocks, read_pose, seconds, to_stamp, vector
 from robot_control_ros.nodes.common.running import told_goal
-from robot_control_ros.nodes.controller.runtime import SHUTDOWN_COMMANDS, ControllerRuntime
+from robot_control_ros.nodes.controller.runtime import LAST_COMMANDS, ControllerRuntime
 from robot_control_ros.nodes.controller.targets.target_topics import WRENCH_LASTS
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -101,11 +101,11 @@ class Arm:
         return command
 
     def is_held(self):
-        """Wait for the output that holds the robot where it was last: topics come in any order."""
+        """Wait for the output that holds the robot, within the way in which it comes to rest."""
 
         def held():
             commands = self.robot.commands
-            return len(commands) and np.allclose(commands.last.data, self.holding(self.robot.q), rtol=0.0, atol=1e-9)
+            return len(commands) and np.allclose(commands.last.data, self.holding(self.robot.q), rtol=0.0, atol=0.1)
 
         self.ros.until(held, "the output that holds the robot")
 
@@ -269,16 +269,16 @@ def test_one_line_says_what_runs_when_it_becomes_active(arm):
 
 
 def test_an_inactive_controller_is_silent(arm):
-    count = len(arm.robot.commands)
     arm.controller.change("deactivate")
-    arm.ros.until(lambda: len(arm.robot.commands) == count + SHUTDOWN_COMMANDS, "the safe outputs of the deactivation")
+    arm.ros.wait(0.01)
+    count = len(arm.robot.commands)
     for _ in range(10):
         arm.robot.send()
     assert arm.controller.state == "inactive"  # a round trip: nothing more is under way
     arm.controller.activate()
     arm.robot.exchange()
     assert arm.controller.state == "active"  # a round trip: nothing more is under way
-    assert len(arm.robot.commands) == count + SHUTDOWN_COMMANDS + 1
+    assert len(arm.robot.commands) == count + 1
 
 
 @pytest.mark.parametrize("transition", ["deactivate", "cleanup"])
@@ -300,7 +300,7 @@ def test_an_error_in_a_transition_leaves_the_robot_safe_and_ends_the_controller(
     assert "on purpose" in arm.controller.child.err
     arm.ros.wait(0.01)
     if transition == "deactivate":
-        assert len(arm.robot.commands) == count + SHUTDOWN_COMMANDS
+        assert len(arm.robot.commands) >= count + LAST_COMMANDS
         arm.is_held()
 
 
@@ -393,29 +393,130 @@ def test_every_joint_state_gets_exactly_one_command(arm):
     assert len(arm.robot.commands) == count + sent
 
 
+def largest_step(commands):
+    """The largest change between two commands in a row, as a share of what a cycle allows."""
+    steps = np.abs(np.diff([np.array(each.data) for each in commands], axis=0))
+    return (steps / (np.array(ROBOT.effort_rate) * PERIOD)).max()
+
+
 def test_joint_states_that_stop_give_the_safe_output_until_they_come_again(new_ros, model):
     arm = make_arm(new_ros, model, state_timeout=1.0)
     arm.begin()
     arm.stay_off()
+    arm.robot.v = np.zeros(ROBOT.n)
+    arm.settle()
+    begin = len(arm.robot.commands) - 1
     safe = arm.holding(arm.robot.q)
     arm.controller.says("no joint state for", "must be at most 1 s")
+    arm.ros.wait(0.5)
+    assert largest_step(arm.robot.commands.messages[begin:]) <= 1.0 + 1e-9
+    np.testing.assert_allclose(arm.robot.commands.last.data, safe, rtol=0.0, atol=1e-9)
     count = len(arm.robot.commands)
     arm.ros.until(lambda: len(arm.robot.commands) >= count + 5, "safe output again and again")
-    for message in arm.robot.commands.messages[count:]:
-        np.testing.assert_allclose(message.data, safe, rtol=0.0, atol=1e-9)
 
     arm.robot.q, arm.robot.v = np.array(ROBOT.home) - 2.0 * OFFSET, np.zeros(ROBOT.n)
+    begin = len(arm.robot.commands) - 1
+    for _ in range(100):
+        command = arm.robot.exchange()
+    assert largest_step(arm.robot.commands.messages[begin:]) <= 2.0 + 1e-9
+    np.testing.assert_allclose(command, arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)  # the reference is there
+
+
+def test_joint_states_that_stop_in_motion_brake_the_robot_along_its_motion(new_ros, model):
+    """The torque of the last posture would let it fall on: it is braked where it is predicted to be."""
+    arm = make_arm(new_ros, model)
+    arm.begin()
+    speed = np.array([0.2, -0.3, 0.4, 0.1, 0.1, 0.0])
+    for _ in range(50):
+        arm.robot.q, arm.robot.v = arm.robot.q + PERIOD * speed, speed
+        arm.robot.exchange()
+    begin, last = len(arm.robot.commands), arm.robot.q
+    silent_since = time.monotonic()
+    arm.ros.until(lambda: len(arm.robot.commands) > begin, "the first command of the stop")
+    silence = time.monotonic() - silent_since
+    arm.ros.wait(1.0)
+    assert silence < 0.1
+    assert largest_step(arm.robot.commands.messages[begin - 1 :]) <= 1.0 + 1e-9
+    rest = model.at(last + speed * (silence + 0.1)).gravity
+    np.testing.assert_allclose(arm.robot.commands.last.data, rest, rtol=0.0, atol=0.1)
+    assert np.abs(rest - arm.holding(last)).max() > 0.5
+
+
+def spoilt(message, kind):
+    if kind == "missing":
+        message.name[2] = "finger"
+    elif kind == "nan":
+        message.position[2] = NAN
+    else:
+        message.velocity = []
+    return message
+
+
+@pytest.mark.parametrize("kind", ["missing", "nan", "without velocities"])
+def test_a_joint_state_or_two_that_can_not_be_used_are_bridged(arm, kind):
+    """A foreign publisher's, or a driver's that hesitates: the law goes on with the next good one."""
+    plain = arm.stay_off()
+    begin = len(arm.robot.commands) - 1
+    for k in range(100):
+        if k % 3:
+            arm.robot.send(spoilt(arm.robot.message(), kind))
+            arm.ros.wait(PERIOD)
+            continue
+        arm.robot.time += 2.0 * PERIOD
+        arm.robot.exchange()
+        arm.ros.wait(PERIOD)
+    commands = [np.array(each.data) for each in arm.robot.commands.messages[begin:]]
+    assert len(commands) == 35
+    np.testing.assert_allclose(commands[-1], plain, rtol=0.0, atol=0.5)
+
+
+@pytest.mark.parametrize("stall", [0.02, 0.05, 0.2, 1.0])
+def test_a_controller_that_stood_still_goes_on_from_what_another_has_commanded_meanwhile(arm, stall):
+    """The watchdog led the torque elsewhere: the controller's own last command is none that the robot executes."""
+    arm.stay_off()
+    other = arm.ros.publisher(Float64MultiArray, "/forward_effort_controller/commands")
+    arm.ros.until(lambda: other.get_subscription_count() >= 2, "the command topic is known")
+    process = arm.controller.child.process
+    process.send_signal(signal.SIGSTOP)
+    elsewhere = arm.robot.commands.last.data
+    elsewhere = [value + 12.0 for value in elsewhere]
+    for _ in range(round(stall / PERIOD)):
+        arm.robot.send()
+        other.publish(Float64MultiArray(data=elsewhere))
+        arm.ros.wait(PERIOD)
     count = len(arm.robot.commands)
-    arm.robot.send()
+    process.send_signal(signal.SIGCONT)
+    for _ in range(30):
+        arm.robot.exchange()
+        arm.ros.wait(PERIOD)
+    assert len(arm.robot.commands) > count
+    assert largest_step(arm.robot.commands.messages[count - 1 :]) <= 2.0 + 1e-9
 
-    def answer():
-        found = [np.array(message.data) for message in arm.robot.commands.messages[count:]]
-        return [command for command in found if np.abs(command - safe).max() > 1e-9]
 
-    other = arm.ros.until(answer, "a command for the new joint state")[0]
-    np.testing.assert_allclose(other, arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)
-    for _ in range(100):  # and stays: the reference is where the robot is
-        np.testing.assert_allclose(arm.robot.exchange(), arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)
+def test_a_controller_that_stood_still_answers_the_newest_joint_state_alone(arm):
+    arm.stay_off()
+    process = arm.controller.child.process
+    process.send_signal(signal.SIGSTOP)
+    count = len(arm.robot.commands)
+    for _ in range(10):
+        arm.robot.send()
+        arm.ros.wait(PERIOD)
+    process.send_signal(signal.SIGCONT)
+    arm.ros.wait(PERIOD)
+    assert len(arm.robot.commands) == count + 1
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_deactivated_controller_leads_to_its_last_command_within_the_rates(arm, moving):
+    arm.stay_off()
+    if not moving:
+        arm.robot.v = np.zeros(ROBOT.n)
+        arm.settle()
+    begin = len(arm.robot.commands) - 1
+    assert arm.controller.change("deactivate")
+    arm.ros.wait(0.01)
+    assert largest_step(arm.robot.commands.messages[begin:]) <= 1.0 + 1e-9
+    arm.is_held()
 
 
 # --- what can't be used ---

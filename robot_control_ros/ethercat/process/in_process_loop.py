@@ -131,7 +131,8 @@ class InProcessLoop:
         try:
             self._command = loop.tick(state) if running else loop.idle(state)
         except RobotControlError as error:
-            self._refusal, self._command = str(error), loop.stop()
+            silence = 0.0 if loop.state is None else max(state.time - loop.state.time, 0.0)
+            self._refusal, self._command = str(error), loop.stop(silence)
         except Exception:
             self.active = False
             raise

@@ -350,7 +350,14 @@ class RemoteLoop:
             time.sleep(POLL)
         self._begun, self._telemetry_time = True, time.monotonic()
 
-    def stop(self) -> Command | None:
+    def follow_on(self, command: Command) -> None:
+        """Nobody else commands the drives."""
+
+    def brake(self, state: RobotState) -> Command:
+        self.stop()
+        return self.idle(state)
+
+    def stop(self, silence: float = 0.0) -> Command | None:
         """Let it command no longer: the bus's process then stops the drives. It has done so where it has ended."""
         self.motion.trajectory, self._begun = None, False
         try:

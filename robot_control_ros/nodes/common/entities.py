@@ -64,9 +64,18 @@ class Entities:
         return self._kept(made, self.node.destroy_publisher)
 
     def subscription(
-        self, kind: type, topic: str, callback: Any, qos: QoSProfile | int = INPUT_QOS, raw: bool = False
+        self,
+        kind: type,
+        topic: str,
+        callback: Any,
+        qos: QoSProfile | int = INPUT_QOS,
+        raw: bool = False,
+        newest: bool = False,
     ) -> Any:
         """A subscription: best effort, depth 1; the callback of a raw one gets serialised messages.
+
+        With `newest`, only the newest of the messages that wait is taken: a process that stood still would else answer
+        old ones first.
 
         Bytes that are no message of the kind, and messages that the callback refuses by one of our errors, are counted
         and told. It is raw below in any case: what a middleware does with bytes that it can't read is its own affair.
@@ -74,6 +83,8 @@ class Entities:
         called = self._until_closed(callback)
 
         def take(data: bytes) -> None:
+            if newest:
+                data = newest_waiting(made, kind) or data
             with self.refusals.told(topic):
                 called(data if raw else read_message(data, kind))
 
@@ -106,10 +117,10 @@ class Entities:
         parameters.add(prefix, tuning, joints)
         self.on_close(parameters.remove, prefix)
 
-    def timer(self, period: float, callback: Callable[[], Any]) -> None:
+    def timer(self, period: float, callback: Callable[[], Any]) -> Any:
         """A timer on the steady clock."""
         timer = self.node.create_timer(period, self._until_closed(callback), clock=steady_clock())
-        self._kept(timer, self.node.destroy_timer)
+        return self._kept(timer, self.node.destroy_timer)
 
     def _until_closed(self, callback: Callable[..., Any]) -> Callable[..., None]:
         @wraps(callback)  # rclpy reads its signature
@@ -122,3 +133,14 @@ class Entities:
     def _kept(self, made: Any, destroy: Callable[[Any], object]) -> Any:
         self.on_close(destroy, made)
         return made
+
+
+def newest_waiting(subscription: Any, kind: type) -> bytes | None:
+    """The newest of the serialised messages that wait; None where none does."""
+    newest = None
+    while True:
+        with subscription.handle:
+            taken = subscription.handle.take_message(kind, True)
+        if taken is None:
+            return newest
+        newest = taken[0]

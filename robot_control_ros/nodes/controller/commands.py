@@ -17,9 +17,13 @@ class CommandPublishers:
 
     Either one topic per mode, as ros2_control's forward controllers take commands: feed-forwards are not sent then. Or
     all modes with their feed-forwards on one topic, as ros2_control's topic-based hardware interface sends commands.
+
+    Attributes:
+        last: the command that was sent last; None before the first.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
+        self.last: Command | None = None
         robot, self._publishers = loop.robot, {}
         profile = robot.profile
         self._values, self._joint_state = Float64MultiArray(), JointState(name=list(robot.joints))
@@ -34,6 +38,7 @@ class CommandPublishers:
 
     def send(self, command: Command, time: float) -> None:
         """Publish one; `time` is the stamp of the state that it answers [s]."""
+        self.last = command
         if not self._publishers:
             return
         if self._on_one_topic:

@@ -64,7 +64,7 @@ _NUMBERS = {
         60.0,
         "Time without any change of joint states, see profiles [s]; -1 takes the profile's, 0 allows it.",
     ),
-    "state_timeout": (0.1, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
+    "state_timeout": (0.06, 0.01, 10.0, "Age of the last joint state at which the safe output is sent [s]."),
 }
 
 

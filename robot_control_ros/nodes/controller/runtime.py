@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rclpy.exceptions import ParameterException
@@ -13,8 +15,9 @@ from sensor_msgs.msg import JointState
 from ...control.controller import Controller, settings_of, zero_wrench
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
+from ...core.types import Command
 from ...laws.running_law import RunningLaw
-from ..common.entities import Entities
+from ..common.entities import Entities, newest_waiting
 from ..common.findings import Finding, Level, describe, errors
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.refusals import KEY
@@ -28,6 +31,7 @@ from .diagnostics import LoopMonitor
 from .effort_check import EffortCheck
 from .gain_monitor import GainMonitor
 from .intake import Intake
+from .other_commands import OtherCommands
 from .services.contact_services import ContactServices
 from .services.payload_services import PayloadServices
 from .state_input import StateInput
@@ -36,9 +40,15 @@ from .targets.target_topics import Targets
 from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
 
-SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
+LAST_COMMANDS = 3  # of the same values at the end: best-effort readers may miss one
+BRAKED_WITHIN = 0.6  # s in which a robot comes to rest when the controller is deactivated
+AT_REST = 0.02  # rad/s (m/s)
+STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
+BRIDGED = 2.5  # periods without a usable joint state, for which one that can't be used is passed over
+SHORTEST_TIMEOUT = 3.0  # periods
 DIAGNOSTICS_PERIOD = 1.0  # s
-FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
+FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs at rest
+STOPPED_WITHIN = 1.5  # s of silence after which a robot whose joint states have stopped is at rest
 
 
 class ControllerRuntime:
@@ -70,7 +80,11 @@ class ControllerRuntime:
     ) -> None:
         self.active = False
         self._checked = checked
-        self._node, self._loop, self._state_timeout = node, loop, state_timeout
+        self._node = node
+        self._loop = loop
+        self._period = loop.robot.period
+        self._state_timeout = max(state_timeout, SHORTEST_TIMEOUT * self._period)
+        self._sent_at = -math.inf  # steady time of the last command [s]
         self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._clock = (lambda: node.get_clock().now().nanoseconds * 1e-9) if self._simulated else time.time
         self._input = StateInput(loop.robot, loop.model, self._clock)
@@ -96,10 +110,13 @@ class ControllerRuntime:
             entities.tuned(parameters, prefix, settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
+        self._others = OtherCommands(entities, loop)
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         self._contacts = ContactServices(self._node, entities, loop)
-        entities.subscription(JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True)
+        self._states = entities.subscription(
+            JointState, "joint_states", self._on_joint_state, STATE_QOS, raw=True, newest=True
+        )
         entities.subscription(WrenchStamped, "wrench", intake.messages(self._input.on_wrench))
         self._execution = CommandExecution(entities, loop, self._on_execution)
         self._targets = Targets(
@@ -121,6 +138,8 @@ class ControllerRuntime:
         entities.trigger("~/reset_ringing", loop.ringing.reset, "the gains count again as they are")
         entities.timer(0.5 * DIAGNOSTICS_PERIOD, self._diagnose)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
+        self._stopping = entities.timer(self._period, self._send_safe)
+        self._stopping.cancel()
 
     def activate(self) -> None:
         """Answer joint states from the next one on, beginning with a command that holds the robot."""
@@ -128,7 +147,9 @@ class ControllerRuntime:
         self._targets.forget()
         self._payload.reset()
         self._monitor.restart()
-        self._state_at, self._stale = None, False
+        self._state_at = None
+        self._stale = False
+        self._sent_at = -math.inf
         self.active = True
         self._monitor.rests(self._execution.reason, True)
 
@@ -141,12 +162,39 @@ class ControllerRuntime:
         self._answers.fault(INACTIVE)
 
     def leave(self) -> None:
-        """Send the safe output, and stop answering."""
-        if self.active:
-            for _ in range(SHUTDOWN_COMMANDS):  # best-effort readers may miss one
-                self._send_safe()
-                time.sleep(SHUTDOWN_GAP)
+        """Bring the robot to rest, and stop answering."""
+        if self.active and not self._execution.reason:
+            self._bring_to_rest()
         self.active = False
+        self._stopping.cancel()
+
+    def _bring_to_rest(self) -> None:
+        """Send safe outputs, for fresh joint states where there are any, until they stay the same at rest."""
+        until = time.monotonic() + BRAKED_WITHIN
+        same = 0
+        before = self._commands.last
+        while same < LAST_COMMANDS and time.monotonic() < until:
+            command = self._braking_command()
+            if command is None or self._loop.state is None:
+                return
+            self._commands.send(command, self._loop.state.time)
+            same = same + 1 if before is not None and np.array_equal(command.values, before.values) else 0
+            before = command
+            time.sleep(self._period)
+
+    def _braking_command(self) -> Command | None:
+        """For a fresh joint state, or without one; without one as soon as the robot rests: that is what stays."""
+        data = newest_waiting(self._states, JointState)
+        moving = self._loop.state is not None and np.abs(self._loop.state.v).max() > AT_REST
+        if data is not None and moving:
+            try:
+                state = self._input.read(data, time.monotonic(), executing=False)
+                if state is not None:
+                    self._state_at = time.monotonic()
+                    return self._loop.brake(state)
+            except RobotControlError as error:
+                self._monitor.refuse(error)
+        return self._loop.stop(self._silence())
 
     def check_system(self, forward_follows: bool = False) -> list[str]:
         """See that the system offers what the law needs; returns warnings, none of a forward controller that follows.
@@ -208,12 +256,17 @@ class ControllerRuntime:
             state = self._input.read(message, arrived, not self._execution.reason)
             if state is None:
                 return
+            if arrived - self._sent_at > STANDSTILL * self._period:
+                self._follow_others()
             command = self._loop.idle(state) if self._execution.reason else self._loop.tick(state)
         except RobotControlError as error:
-            self._stop(error)
+            self._refuse_state(error, arrived)
             return
         self._commands.send(command, state.time)
-        self._state_at, self._stale = arrived, False
+        self._sent_at = self._state_at = arrived
+        if self._stale:
+            self._stale = False
+            self._stopping.cancel()
         self._answers.fault(self._execution.rest or self._loop.fault or self._contacts.message)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
@@ -221,6 +274,19 @@ class ControllerRuntime:
             self._telemetry.cycle(command)
             self._targets.cycle(state.time)
             self._contacts.cycle(state.time)
+
+    def _follow_others(self) -> None:
+        """After a standstill of this process: another, as the watchdog, may have commanded the robot meanwhile."""
+        command = self._others.newest(self._loop.running.mode, self._commands.last)
+        if command is not None:
+            self._loop.follow_on(command)
+
+    def _refuse_state(self, error: Exception, arrived: float) -> None:
+        """A joint state that can't be used is passed over; the robot is stopped where usable ones are missing, too."""
+        if self._state_at is not None and arrived - self._state_at <= BRIDGED * self._period:
+            self._monitor.refuse(error)
+        else:
+            self._stop(error)
 
     def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
@@ -238,34 +304,49 @@ class ControllerRuntime:
         return None
 
     def _stop(self, error: Exception) -> None:
-        """Say why, and send the safe output."""
+        """Say why, and send the safe output, period by period until the robot rests."""
         self._monitor.refuse(error)
         self._answers.fault(str(error))
         self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
-        self._send_safe()
+        if not self._stale:
+            self._stale = True
+            self._stopping.reset()
+            self._send_safe()
+
+    def _silence(self) -> float:
+        """Time since the last joint state that could be used [s]; a slow simulation has a slow robot."""
+        if self._state_at is None:
+            return 0.0
+        age = time.monotonic() - self._state_at
+        if self._simulated and self._loop.state is not None:
+            age = min(age, abs(self._clock() - self._loop.state.time))
+        return age
 
     def _send_safe(self) -> None:
-        """The safe output; the next good joint state makes a fresh start."""
-        command, state = self._loop.stop(), self._loop.state
-        if command is not None and state is not None:
-            self._commands.send(command, state.time)
+        """The next safe output; the next good joint state makes a fresh start."""
+        if not self.active:
+            return
+        silence = self._silence()
+        command = self._loop.stop(silence)
+        if command is not None and self._loop.state is not None:
+            self._commands.send(command, self._loop.state.time)
+            self._sent_at = time.monotonic()
+        if silence > STOPPED_WITHIN:
+            self._stopping.cancel()
 
     def _check_freshness(self) -> None:
         """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
         if not self.active or self._state_at is None:
             return
-        age = time.monotonic() - self._state_at
-        if self._simulated and self._loop.state is not None:
-            age = min(age, abs(self._clock() - self._loop.state.time))
-        if age <= self._state_timeout:
+        silence = self._silence()
+        if silence <= self._state_timeout:
             return
         if self._stale:
             self._send_safe()
             return
-        self._stale = True
-        message = f"no joint state for {age:.3f} s: must be at most {self._state_timeout:g} s; safe output"
+        message = f"no joint state for {silence:.3f} s: must be at most {self._state_timeout:g} s; safe output"
         resume = how_to_resume(self._loop.robot)
-        self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=age, bound=self._state_timeout))
+        self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=silence, bound=self._state_timeout))
 
     def _diagnose(self) -> None:
         """Look for trouble and publish, by turns: both at once make a sample late at 500 Hz."""
