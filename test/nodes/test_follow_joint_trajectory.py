@@ -210,9 +210,10 @@ def test_a_trajectory_that_is_followed_succeeds_at_its_end(ideal):
     assert ideal.time == pytest.approx(12.002, abs=0.003)
 
 
-@pytest.mark.parametrize("gap", [MAX_GAP + 0.01, -0.5], ids=["a gap", "back"])
+@pytest.mark.parametrize("gap", [MAX_GAP + 0.01, -1.5], ids=["a gap", "back"])
 def test_a_gap_of_stamps_loses_the_path(ideal, gap):
-    ideal.tick(gap)
+    for step in (gap, 0.002, 0.002):
+        ideal.tick(step)
     assert ideal.followed.lost() == Outcome(PATH_TOLERANCE_VIOLATED, ideal.loop.restart_reason)
 
 

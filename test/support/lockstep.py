@@ -248,6 +248,9 @@ class NodeProcess:
     def _end_when_finished(self) -> None:
         if self.returncode is not None:
             return
+        if self.handles and self.handles[0].held:  # it is told when it goes on
+            self.handles[0].run(lambda: self.do(self._end_when_finished))
+            return
         if hasattr(self.node, "unfinished") and self.node.unfinished():
             self._graph.after(LAST_POLL, lambda: self.do(self._end_when_finished))
             return
