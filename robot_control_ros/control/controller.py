@@ -133,10 +133,11 @@ class Controller(Protocol):
     workspace: Workspace
     state: RobotState | None
     kin: RobotDynamics | None
-    repeats: int
     restarts: int
     restart_reason: str
 
+    @property
+    def repeats(self) -> int: ...
     @property
     def warning(self) -> str: ...
     @property

@@ -29,8 +29,8 @@ class SampleOrder:
     """Judges samples by their stamps alone.
 
     A sample with the stamp of the newest one, or with an older one, brings no new time. Networks and relays deliver
-    such samples. Where older samples alone come for 0.05 s of their own time, the clock was set back. Of samples that are
-    more than 0.5 s older three are enough.
+    such samples. Where older samples alone come for 0.05 s of their own time, the clock was set back. Of samples that
+    are more than 0.5 s older three are enough.
 
     Args:
         period: nominal time between two samples [s].

@@ -41,6 +41,7 @@ TOPICS = (
     Topic("controller", "<controller>/commands", "out", _EFFORTS, "commands of the law's mode"),
     Topic("controller", "<joint_commands>", "out", _STATES, "the same, where the profile names it"),
     Topic("controller", "<running_topic>", "in", "std_msgs/Bool", "whether the robot executes commands"),
+    Topic("controller", "watchdog_alive", "in", "std_msgs/Empty", "signs of life of the watchdog"),
     Topic("controller", "~/state", "out", _EFFORTS, "everything, in named blocks"),
     Topic(
         "controller", "~/contact", "out", "diagnostic_msgs/DiagnosticStatus", "what touches the arm, where, how hard"
@@ -76,6 +77,7 @@ TOPICS = (
     Topic("teleop", "hand_wrench", "out", _WRENCH, "at the tip, scaled, for a device that can show it"),
     Topic("watchdog", "joint_states", "in", _STATES, "tell that the robot runs"),
     Topic("watchdog", "<controller>/commands", "in", _EFFORTS, "of each mode, and out after a takeover"),
+    Topic("watchdog", "watchdog_alive", "out", "std_msgs/Empty", "signs of life, 20 a second"),
     Topic("watchdog", "/diagnostics", "out", _DIAGNOSTICS, "whether it watches or has taken over"),
     Topic("ethercat", "joint_states", "out", _STATES, "once per cycle, or at `rate`"),
     Topic("ethercat", "forward_effort_controller/commands", "in", _EFFORTS, "position and velocity likewise"),

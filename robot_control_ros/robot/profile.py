@@ -88,7 +88,14 @@ class HardwareProfile:
     )
     controller_manager: str = entry("", doc="The node that manages the controllers; empty where there is none.")
     fallback_controller: str = entry(
-        "", doc="What the watchdog activates when our controller has died; empty to leave all as it is."
+        "",
+        doc="What takes the robot over when our controller has died, or gets no joint states; empty to leave all as it "
+        "is.",
+    )
+    stop_service: str = entry(
+        "",
+        doc="Service (std_srvs/Trigger) by which the robot stops by itself; called where its joint states have "
+        "stopped. Empty where it has none.",
     )
     frozen_after: float = entry(
         0.0,

@@ -17,19 +17,19 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lockstep import LockstepRos
 from rclpy.qos import QoSProfile
-from ros_support import Inbox, Ros, ended_cleanly
+from ros_support import PERIOD, Controller, FakeRobot, Inbox, Ros, ended_cleanly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.nodes.common.ending import FAULT
+from robot_control_ros.nodes.common.fallback import Fallback
 from robot_control_ros.nodes.common.messages import seconds, to_stamp
 from robot_control_ros.nodes.watchdog import node as watchdog_node
-from robot_control_ros.nodes.watchdog.fallback import Fallback
 from robot_control_ros.nodes.watchdog.node import GONE, LABEL, MAX_END
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -697,3 +697,128 @@ def test_told_to_end_it_ends_although_the_stamps_stand_still_and_the_arm_moves(r
     asked = ros.graph.now
     assert system.children["watchdog"].end(signal.SIGTERM) == 0
     assert (ros.graph.now - asked) * 1e-9 < 2.0
+
+
+# --- a watchdog that has gone ---
+
+
+def diagnosis(controller):
+    controller.diagnostics.messages.clear()
+    controller.ros.until(lambda: len(controller.diagnostics), "a diagnosis")
+    return controller.diagnostics.last.status[0]
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """A controller of a chosen reaction beside a watchdog that is killed; returns the parts."""
+    made = []
+
+    def make(**parameters):
+        ros = LockstepRos(tmp_path)
+        made.append(ros)
+        ros.__enter__()
+        watchdog = ros.start("watchdog", {})
+        controller = Controller(ros, law="impedance", state_timeout=10.0, **parameters)
+        robot = FakeRobot(ros, ROBOT)
+        robot.begin(lambda q: RobotModel.of(ROBOT).at(q).gravity)
+        replies = ros.subscribe(DiagnosticStatus, "/controller/target_reply")
+        targets = ros.publisher(JointState, "/controller/target_joint")
+        ros.until(lambda: targets.get_subscription_count() and replies is not None, "the controller listens")
+        for _ in range(100):
+            robot.exchange()
+            ros.wait(PERIOD)
+        assert watchdog.end(signal.SIGKILL) == -signal.SIGKILL
+        controller.diagnostics.messages.clear()
+        for _ in range(round(0.45 / PERIOD)):
+            robot.exchange()
+            ros.wait(PERIOD)
+        return ros, controller, robot, targets, replies
+
+    yield make
+    for ros in made:
+        ros.__exit__(None, None, None)
+
+
+def asked(ros, robot, targets, replies):
+    """What the controller answers to a target."""
+    message = JointState(name=list(ROBOT.joints), position=(HOME + 0.1).tolist())
+    message.header.stamp = to_stamp(robot.time)
+    targets.publish(message)
+    for _ in range(10):
+        robot.exchange()
+        ros.wait(PERIOD)
+    return replies.last
+
+
+@pytest.mark.parametrize("reaction", ["profile", "go_on", "hold", "stop"])
+def test_a_killed_watchdog_is_told_within_half_a_second_and_its_controller_does_what_was_chosen(watched, reaction):
+    ros, controller, robot, targets, replies = watched(without_watchdog=reaction)
+    statuses = [status for message in controller.diagnostics.messages for status in message.status]
+    assert DiagnosticStatus.ERROR in [status.level for status in statuses]
+    answer = asked(ros, robot, targets, replies)
+    goes_on = reaction in ("profile", "go_on")  # the profile is a simulation's
+    assert answer.level == (DiagnosticStatus.OK if goes_on else DiagnosticStatus.ERROR)
+    robot.v = np.full(ROBOT.n, 0.2)
+    for _ in range(100):
+        command = robot.exchange()
+        ros.wait(PERIOD)
+    braked = RobotModel.of(ROBOT).at(robot.q).gravity - np.array(ROBOT.safe_damping) * robot.v
+    assert np.allclose(command, braked, atol=1e-6) is (reaction == "stop")
+    ros.start("watchdog", {})
+    for _ in range(100):
+        robot.exchange()
+        ros.wait(PERIOD)
+    assert asked(ros, robot, targets, replies).level == DiagnosticStatus.OK
+
+
+def test_a_watchdog_that_was_never_there_is_not_missed(tmp_path):
+    with LockstepRos(tmp_path) as ros:
+        controller, robot = Controller(ros, state_timeout=10.0, without_watchdog="stop"), FakeRobot(ros, ROBOT)
+        for _ in range(600):
+            robot.send()
+            ros.wait(PERIOD)
+        assert diagnosis(controller).level != DiagnosticStatus.ERROR
+
+
+def test_another_reaction_than_the_known_ones_is_refused(tmp_path):
+    with LockstepRos(tmp_path) as ros:
+        child = ros.start("controller", {"without_watchdog": "panic"})
+        ros.until(lambda: child.process.poll() is not None, "the end of the controller")
+        assert "panic" in child.err
+        assert "go_on" in child.err
+
+
+# --- the robot's own stop ---
+
+
+@pytest.mark.parametrize("who", ["controller", "watchdog"])
+@pytest.mark.parametrize("success", [True, False])
+def test_where_joint_states_stop_the_robot_is_asked_to_stop_by_itself(tmp_path, who, success):
+    path = tmp_path / "stopping.yaml"
+    path.write_text(
+        "name: stopping\nextends: ur5\nprofiles:\n  own:\n    rate: 500\n    commands: [effort]\n"
+        "    gravity_by_robot: false\n    stop_service: dashboard_client/stop\n",
+        encoding="utf-8",
+    )
+    with LockstepRos(tmp_path) as ros:
+        asked = []
+
+        def stop(request, response):
+            asked.append(time.monotonic())
+            response.success, response.message = success, "on purpose"
+            return response
+
+        ros.node.create_service(Trigger, "/dashboard_client/stop", stop)
+        child = ros.start(who, {"robot": str(path), "profile": "own"})
+        robot = FakeRobot(ros, ROBOT)
+        topic = "/forward_effort_controller/commands"
+        commands = ros.publisher(Float64MultiArray, topic) if who == "watchdog" else None
+        for _ in range(600):
+            robot.send()
+            if commands is not None:
+                commands.publish(Float64MultiArray(data=[0.0] * ROBOT.n))
+            ros.wait(PERIOD)
+        assert asked == []
+        ros.wait(2.5)
+        assert len(asked) == (1 if success else 3)
+        assert ("stops by itself" in child.err) is success

@@ -16,6 +16,7 @@ from .entities import in_namespace
 from .findings import Finding, error, ok, warning
 
 COMMAND_TYPE, JOINT_COMMAND_TYPE = "std_msgs/msg/Float64MultiArray", "sensor_msgs/msg/JointState"
+WATCHDOG_ALIVE = "watchdog_alive"  # topic of its signs of life
 WATCHDOG = "watchdog"  # the node that also listens to, and may publish, commands
 
 UNKNOWN = "_NODE_NAME_UNKNOWN_"  # rmw_dds_common: an end whose node isn't known yet

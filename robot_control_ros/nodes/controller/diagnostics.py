@@ -88,18 +88,19 @@ class LoopMonitor:
         else:
             self._log.info(f"{law} begins where the robot is: its commands are executed")
 
-    def message(self, more: Mapping[str, str], warning: str) -> DiagnosticArray:
+    def message(self, more: Mapping[str, str], warning: str, watchdog: str = "") -> DiagnosticArray:
         """The present diagnosis; rates are those since the last call.
 
         Args:
             more: further values, where not empty.
             warning: of the gains, told where nothing is worse; or empty.
+            watchdog: why the watchdog isn't there; or empty.
         """
         now = time.monotonic()
         passed, speed = self._passed(now)
         rate = (self._latencies.count - self._counted) / passed
         self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
-        level, text = self._judge(rate, now, warning)
+        level, text = self._judge(rate, now, warning, watchdog)
         status = DiagnosticStatus(level=level, name=f"{full_name(self._node)}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
         values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
@@ -120,10 +121,12 @@ class LoopMonitor:
         simulated = self._stamp - self._stamp_since
         return (simulated, simulated / wall) if simulated > 0.0 else (wall, 0.0)
 
-    def _judge(self, rate: float, now: float, warning: str) -> tuple[bytes, str]:
+    def _judge(self, rate: float, now: float, warning: str, watchdog: str) -> tuple[bytes, str]:
         nominal = self._loop.robot.profile.rate
         if now - self._refused_at < RECENT:
             return DiagnosticStatus.ERROR, self._refusal
+        if watchdog:
+            return DiagnosticStatus.ERROR, watchdog
         if now - self._restarted_at < RECENT:
             return DiagnosticStatus.WARN, self._restart
         if rate == 0.0:

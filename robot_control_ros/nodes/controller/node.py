@@ -51,6 +51,10 @@ _CHECKS = {
     ),
 }
 _START = {
+    "without_watchdog": (
+        "profile",
+        "What is done where the watchdog has gone: go_on, hold, stop, or profile (go on in a simulation, else hold).",
+    ),
     "autostart": (True, "Configure and activate at start."),
     "realtime_priority": (-1, PRIORITY_TEXT.format(priority=PRIORITY)),
 }
@@ -195,7 +199,8 @@ class ControllerNode(LifecycleNode):
         self._laws.declare_registered()
         loop = self._make_loop(robot, law)
         rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
-        self._runtime = ControllerRuntime(self, loop, self._tuned, rate, timeout, checked)
+        without_watchdog = chosen["without_watchdog"]
+        self._runtime = ControllerRuntime(self, loop, self._tuned, rate, timeout, checked, without_watchdog)
 
     def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:
         description, time_constant = self._chosen_description(), self._chosen["gain_time_constant"]

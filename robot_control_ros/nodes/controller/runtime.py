@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -15,10 +16,12 @@ from sensor_msgs.msg import JointState
 from ...control.controller import Controller, settings_of, zero_wrench
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
-from ...core.types import Command
+from ...core.types import Command, RobotState
 from ...laws.running_law import RunningLaw
 from ..common.entities import Entities, newest_waiting
+from ..common.fallback import Fallback
 from ..common.findings import Finding, Level, describe, errors
+from ..common.own_stop import OwnStop
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.refusals import KEY
 from ..common.ros_params import TunedParameters
@@ -39,6 +42,7 @@ from .targets.follow_joint_trajectory import FollowJointTrajectory
 from .targets.target_topics import Targets
 from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
+from .watchdog_presence import WatchdogPresence
 
 LAST_COMMANDS = 3  # of the same values at the end: best-effort readers may miss one
 BRAKED_WITHIN = 0.6  # s in which a robot comes to rest when the controller is deactivated
@@ -64,6 +68,7 @@ class ControllerRuntime:
         telemetry_rate: [Hz].
         state_timeout: age of the last joint state at which the safe output is sent [s].
         checked: whether laws are only taken where the system offers what they need.
+        without_watchdog: what is done where the watchdog has gone; see :class:`WatchdogPresence`.
 
     Raises:
         ConfigError, ParameterException: a parameter given for it is refused.
@@ -77,6 +82,7 @@ class ControllerRuntime:
         telemetry_rate: float,
         state_timeout: float,
         checked: bool,
+        without_watchdog: str = "profile",
     ) -> None:
         self.active = False
         self._checked = checked
@@ -96,6 +102,8 @@ class ControllerRuntime:
         self._stale = self._looked = False
         self._entities = Entities(node)
         try:
+            simulated = loop.robot.profile.simulated_time
+            self._watchdog = WatchdogPresence(self._entities, without_watchdog, simulated)
             self._make_entities(parameters, telemetry_rate)
             self.check_law(loop.running)
         except (RobotControlError, ParameterException):
@@ -105,12 +113,13 @@ class ControllerRuntime:
     def _make_entities(self, parameters: TunedParameters, telemetry_rate: float) -> None:
         loop, entities = self._loop, self._entities
         self._answers = Answers(entities, loop)
-        self._intake = intake = Intake(lambda: self.active, lambda: self._execution.rest, self._monitor.refuse)
+        self._intake = intake = Intake(lambda: self.active, self._rest, self._monitor.refuse)
         for prefix, settings in settings_of(loop).items():
             entities.tuned(parameters, prefix, settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
         self._others = OtherCommands(entities, loop)
+        self._own_stop = OwnStop(entities, loop.robot, Fallback(entities, loop.robot))
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
         self._telemetry = Telemetry(entities, loop, telemetry_rate)
         self._contacts = ContactServices(self._node, entities, loop)
@@ -258,7 +267,7 @@ class ControllerRuntime:
                 return
             if arrived - self._sent_at > STANDSTILL * self._period:
                 self._follow_others()
-            command = self._loop.idle(state) if self._execution.reason else self._loop.tick(state)
+            command = self._answer(state)
         except RobotControlError as error:
             self._refuse_state(error, arrived)
             return
@@ -267,13 +276,25 @@ class ControllerRuntime:
         if self._stale:
             self._stale = False
             self._stopping.cancel()
-        self._answers.fault(self._execution.rest or self._loop.fault or self._contacts.message)
+        self._answers.fault(self._rest() or self._loop.fault or self._contacts.message)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
             self._telemetry.cycle(command)
             self._targets.cycle(state.time)
             self._contacts.cycle(state.time)
+
+    def _answer(self, state: RobotState) -> Command:
+        """The command for a joint state that can be used."""
+        if self._execution.reason:
+            return self._loop.idle(state)
+        if self._watchdog.stops:
+            return self._loop.brake(state)
+        return self._loop.tick(state)
+
+    def _rest(self) -> str:
+        """Why no targets are taken; empty where they are."""
+        return self._execution.rest or (self._watchdog.text if self._watchdog.holds else "")
 
     def _follow_others(self) -> None:
         """After a standstill of this process: another, as the watchdog, may have commanded the robot meanwhile."""
@@ -336,6 +357,9 @@ class ControllerRuntime:
 
     def _check_freshness(self) -> None:
         """A robot whose joint states stop gets the safe output; while simulated time stands still nothing is stale."""
+        now = time.monotonic()
+        if self._watchdog.look(now):
+            self._on_watchdog()
         if not self.active or self._state_at is None:
             return
         silence = self._silence()
@@ -343,10 +367,24 @@ class ControllerRuntime:
             return
         if self._stale:
             self._send_safe()
+            self._own_stop.ask(now, self._state_at)
             return
         message = f"no joint state for {silence:.3f} s: must be at most {self._state_timeout:g} s; safe output"
         resume = how_to_resume(self._loop.robot)
         self._stop(ConfigError(f"{message}. {resume}", name="state_timeout", value=silence, bound=self._state_timeout))
+
+    def _on_watchdog(self) -> None:
+        """The watchdog has gone, or come back: that is told at once, and the arm is held where that is wanted."""
+        text = self._watchdog.text
+        if text:
+            self._node.get_logger().error(text)
+        else:
+            self._node.get_logger().info("the watchdog is there again")
+        if self.active and self._watchdog.holds:
+            self._goals.abort(text, PATH_TOLERANCE_VIOLATED)
+            with suppress(ConfigError):  # there is nothing to hold yet
+                self._loop.motion.hold()
+        self._publish_diagnostics()
 
     def _diagnose(self) -> None:
         """Look for trouble and publish, by turns: both at once make a sample late at 500 Hz."""
@@ -371,7 +409,7 @@ class ControllerRuntime:
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
         values[KEY] = self._entities.refusals.text
-        self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
+        self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning, self._watchdog.text))
 
 
 def _raise_errors(findings: list[Finding]) -> None:

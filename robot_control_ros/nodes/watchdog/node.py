@@ -12,7 +12,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+from std_msgs.msg import Bool, Empty, Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from ...control.command_watchdog import CommandWatchdog
 from ...core.errors import ConfigError
@@ -21,20 +21,23 @@ from ...core.types import Command, CommandMode, RobotState
 from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
 from ..common.entities import Entities, full_name
+from ..common.fallback import Fallback
 from ..common.hearing import Hearing
 from ..common.messages import JointStateReader, numbers, read_message
+from ..common.own_stop import OwnStop
 from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
-from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS
+from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS, STATE_QOS
 from ..common.refusals import KEY
 from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
+from ..common.system_check import WATCHDOG_ALIVE
 from ..common.wire import WireReader
-from .fallback import Fallback
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_LIMIT = 1.0  # s that a look may take; a watchdog that hangs longer ends with an exit status of its own
 DIAGNOSTICS_PERIOD = 1.0  # s
+SIGN_PERIOD = 0.05  # s between two signs of life
 WATCH_PERIOD = 0.008  # s between two looks at what has come, while commands do
 ACT_PERIOD = 0.002  # the same while they don't; also of its own commands
 SHUTDOWN_WAIT = 1.0  # s in which controllers that got the same signal have stopped commanding
@@ -90,9 +93,11 @@ class WatchdogNode(Node):
         self._last_moment = Timeout(MAX_END)
         self._ending: Timeout | None = None  # since when; a process that stood still has had no time to brake
         self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
+        self._sign_due = 0.0  # steady time of the next sign of life [s]
         self._executing = True  # until the robot says that it doesn't
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
+        self._own_stop = OwnStop(self._entities, robot, self._fallback)
         self._make_entities()
         take_priority(self, chosen["realtime_priority"], _PRIORITY)
         self._watching = Periodic(self._watch, "watching", WATCH_LIMIT)
@@ -142,6 +147,7 @@ class WatchdogNode(Node):
         topics = {mode: profile.command_topic(mode) for mode in profile.commands}
         self._commands = {mode: entities.publisher(Float64MultiArray, topic) for mode, topic in topics.items()}
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
+        self._sign_of_life = entities.publisher(Empty, WATCHDOG_ALIVE, STATE_QOS)
         inputs = PolledSubscriptions(self)
         entities.on_close(inputs.close)
         self._new_states = inputs.add(JointState, "joint_states")
@@ -156,6 +162,9 @@ class WatchdogNode(Node):
         """
         acts = self._poll()
         now = time.monotonic()
+        if now >= self._sign_due:
+            self._sign_due = now + SIGN_PERIOD
+            self._sign_of_life.publish(Empty())
         if now >= self._diagnostics_due:
             self._diagnostics_due = now + DIAGNOSTICS_PERIOD
             self._publish_diagnostics()  # here: a thread that is dead or hangs can't say that it watches
@@ -180,7 +189,10 @@ class WatchdogNode(Node):
         self._without_states = self._missing_states.poll(now)
         clock = self.get_clock().now().nanoseconds * 1e-9 if self._simulated else 0.0
         hears = self.hearing.proven(now, self._doubt)
-        self._send(takeover.poll(now, clock, hears), "joint state and no command", now)
+        blind = takeover.poll(now, clock, hears)
+        self._send(blind, "joint state and no command", now)
+        if blind is not None:
+            self._own_stop.ask(now, self._since)
         if self._done_here(now) and self._fallback.has_robot(now, self._since):
             takeover.disarm()  # the fallback controller has the robot now, and may move it
             self._acting, self._handed_over = False, True

@@ -1,4 +1,4 @@
-"""The controller that gets the robot after a takeover, where ros2_control has one for that."""
+"""The controller that gets the robot where ours can't lead it any more, where ros2_control has one for that."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from rclpy.duration import Duration
 
 from ...robot.configuration import RobotConfig
-from ..common.controller_manager import manager_services
-from ..common.entities import Entities, in_namespace
+from .controller_manager import manager_services
+from .entities import Entities, in_namespace
 
 RETRY = 1.0  # s between two requests
 SWITCH_TIMEOUT = 5.0  # s for a switch of controllers: the default of `ros2 control switch_controllers`
@@ -32,7 +32,7 @@ class Fallback:
         self._manager = in_namespace(entities.node, self._profile.controller_manager)
         services = manager_services()
         if services is None:
-            without = f"after a takeover {self._profile.fallback_controller} will not be activated"
+            without = f"{self._profile.fallback_controller} will not be activated where ours can't lead the robot"
             self._log.warning(f"controller_manager_msgs isn't installed: {without}")
             return
         self._kind = services.SwitchController
@@ -43,7 +43,7 @@ class Fallback:
 
         Args:
             now: steady time [s].
-            since: when the watchdog took the robot over [s].
+            since: when ours ceased to lead the robot [s].
         """
         if since != self._since:
             self._since, self._next, self._taken = since, -math.inf, False
