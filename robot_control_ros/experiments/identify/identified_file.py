@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from ...core.output_paths import writable_file
 from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
+from ...robot.yaml_files import yaml_text
 from ...simulation.log import figure_class, picture_path
 from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .estimate import Identification
@@ -33,7 +33,7 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
     """
     target = writable_file(path)
     head = "".join(f"# {line}\n" for line in table(robot, found).splitlines())
-    text = yaml.safe_dump(entries(robot, found), sort_keys=False, allow_unicode=True, width=120)
+    text = yaml_text(entries(robot, found), flow=None)
     target.write_text(head + text, encoding="utf-8")
     return target
 
