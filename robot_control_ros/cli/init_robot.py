@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.errors import ModelError, RobotControlError, refused, unknown
 from ..core.input_files import read_text
+from ..core.output_files import write_text
 from ..core.types import Array
 from ..robot.configuration import RobotConfig, load_robot
 from ..robot.description import chain_above, end_link, parse_description
@@ -80,7 +81,7 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
         rise=RISE_TIME,
         axes=", ".join(str(int(axis)) for axis in axes),
     )
-    output.write_text(content, encoding="utf-8")
+    write_text(output, content, ".yaml", ".yml")
     robot = load_robot(str(output))
     RobotModel.of(robot)
     return robot

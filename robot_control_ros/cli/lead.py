@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..core.errors import refused
-from .options import FINITE, NOT_NEGATIVE, OUTPUT_FILE, POSITIVE, VALUES, add_command, gain_value, whole
+from .options import FINITE, NOT_NEGATIVE, POSITIVE, VALUES, add_command, gain_value, output_file, whole
 
 Action = Callable[[Any, argparse.Namespace], str]  # what is done with a Robot; returns what is printed
 
@@ -139,9 +139,15 @@ def _gripper(robot: Any, options: argparse.Namespace) -> str:
 
 def _add_record(commands: Any) -> None:
     add = _command("record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record)(commands)
-    add("file", type=OUTPUT_FILE, nargs="?", metavar="FILE.mcap", help="all topics of the controller, and its states")
+    add(
+        "file",
+        type=output_file(".mcap"),
+        nargs="?",
+        metavar="FILE.mcap",
+        help="all topics of the controller, and its states",
+    )
     add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
-    add("--csv", type=OUTPUT_FILE, default="record.csv", metavar="FILE", help="(default: record.csv)")
+    add("--csv", type=output_file(".csv"), default="record.csv", metavar="FILE", help="(default: record.csv)")
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:

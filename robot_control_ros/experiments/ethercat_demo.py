@@ -16,6 +16,7 @@ from ethercat_emulator.network.veth import enter_namespace, make_pair
 from ..bringup import SETUPS, environment
 from ..bringup.processes import Processes
 from ..core.errors import HardwareFault
+from ..core.output_files import write_text
 from ..core.output_paths import writable_folder
 from ..ethercat.driver.topology import Topology, load_topology
 from ..ethercat.emulation.program import emulated_bus
@@ -90,7 +91,7 @@ def _topology_at(rate: float, folder: Path) -> Topology:
         return topology
     data = read_yaml("topology", topology.path).data
     path = folder / "topology.yaml"
-    path.write_text(yaml_text({**data, "cycle": 1.0 / rate}), encoding="utf-8")
+    write_text(path, yaml_text({**data, "cycle": 1.0 / rate}))
     return load_topology(str(path))
 
 

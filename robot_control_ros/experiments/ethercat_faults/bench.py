@@ -22,6 +22,7 @@ from ethercat_emulator import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.output_files import write_text
 from ...core.types import Array, Command, CommandMode, RobotState
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
@@ -303,5 +304,5 @@ def _with_aliases(folder: Path) -> str:
         content = read_yaml("topology", load_topology(ROBOT).path).data
         for position, slave in enumerate(content["slaves"]):
             slave["alias"] = position + 1
-        path.write_text(yaml_text(content), encoding="utf-8")
+        write_text(path, yaml_text(content))
     return str(path)
