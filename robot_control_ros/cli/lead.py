@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -147,21 +146,17 @@ def _add_record(commands: Any) -> None:
         help="all topics of the controller, and its states",
     )
     add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
+    size = "of one file, after which the next one begins: FILE_1 and so on (default: 1000)"
+    add("--split", type=POSITIVE, default=1000.0, metavar="MB", help=size)
     add("--csv", type=output_file(".csv"), default="record.csv", metavar="FILE", help="(default: record.csv)")
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:
-    recording = robot.record(options.file)
-    try:
-        with suppress(KeyboardInterrupt):
-            threading.Event().wait(options.seconds or None)  # not a wait of the robot's, which would hold it
-    finally:
-        if recording is not None:
-            recording.close()
-    if recording is not None:
-        return f"{recording.messages} messages, {recording.dropped} dropped: {recording.path}"
-    log = robot.log()
-    return f"{len(log)} states in {log.t[-1]:.1f} s: {log.to_csv(options.csv)}"
+    largest = round(1e6 * options.split)
+    with robot.record(options.file or options.csv, largest=largest) as recording, suppress(KeyboardInterrupt):
+        recording.wait(options.seconds or None)  # not a wait of the robot's, which would hold it
+    kind = "messages" if options.file else "states"
+    return f"{recording.messages} {kind}, {recording.dropped} dropped: {', '.join(map(str, recording.paths))}"
 
 
 def _text(value: Any) -> str:

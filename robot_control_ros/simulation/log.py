@@ -133,20 +133,17 @@ class Log:
         Raises:
             ConfigError, HardwareFault: see :func:`~..core.output_files.replaced_file`.
         """
-        columns, names = [self.t[:, None]], ["t"]
+        columns = [self.t[:, None]]
         for name in LogSample._fields[1:]:
-            values, labels = getattr(self, name), list(AXES if name in _IN_SPACE else self.joints)
+            values = getattr(self, name)
             if name == "pose":
                 values = values[:, :3, :].reshape(len(self), 12)
-                labels = [f"{row}{column}" for row in range(3) for column in range(4)]
             if name == "fault":
-                columns.append(np.array(values, dtype=bool)[:, None])
-                names.append(name)
-                continue
+                values = np.array(values, dtype=bool)[:, None]
             columns.append(values)
-            names += [f"{name}.{label}" for label in labels]
+        header = ",".join(csv_columns(self.joints))
         with replaced_file(path, ".csv") as file:
-            np.savetxt(file, np.hstack(columns), delimiter=",", header=",".join(names), comments="")
+            np.savetxt(file, np.hstack(columns), delimiter=",", header=header, comments="")
         return Path(path)
 
     def plot(self, path: str | Path, title: str = "") -> Path:
@@ -174,6 +171,29 @@ class Log:
         if title:
             figure.suptitle(title)
         return save_picture(figure, path, dpi=120)
+
+
+def csv_columns(joints: Sequence[str]) -> list[str]:
+    """The names of the columns of a log as CSV."""
+    names = ["t"]
+    for name in LogSample._fields[1:]:
+        labels: Sequence[str] = AXES if name in _IN_SPACE else joints
+        if name == "pose":
+            labels = [f"{row}{column}" for row in range(3) for column in range(4)]
+        names += ["fault"] if name == "fault" else [f"{name}.{label}" for label in labels]
+    return names
+
+
+def csv_row(sample: LogSample) -> str:
+    """A sample as a line of :func:`csv_columns`."""
+    values: list[Any] = []
+    for name, value in sample._asdict().items():
+        if name == "pose":
+            value = value[:3, :]
+        if name == "fault":
+            value = bool(value)
+        values.append(np.full(6, np.nan) if value is None else value)
+    return ",".join(f"{number:.18e}" for number in np.concatenate([np.ravel(value) for value in values]))
 
 
 def figure_class() -> Any:
