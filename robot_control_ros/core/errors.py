@@ -43,7 +43,7 @@ class NotReached(RobotControlError, TimeoutError):
 
 
 class HardwareFault(RobotControlError, RuntimeError):
-    """A robot, drive or simulator can't go on."""
+    """A robot, drive, simulator or disk can't go on."""
 
 
 def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str = "", unit: str = "") -> ConfigError:
