@@ -16,6 +16,7 @@ from ..core.input_files import read_bytes
 from .yaml_files import LARGEST, YamlDocument, misspelt, parse_yaml
 
 PARAMETERS = "ros__parameters"
+_DIGITS = "0123456789"
 _FORM = f"node, then {PARAMETERS}, then law or parameter"
 
 
@@ -144,7 +145,11 @@ def _rank(name: str) -> int:
 
 
 def _misspelt_node(name: str, node: str) -> bool:
-    """Whether a name is nearly that of the node; controller_2 and controller2 are other nodes."""
+    """Whether a name is nearly that of the node; controller2, controller_left and right_controller are other nodes."""
     last = name.rpartition("/")[2]
-    other = last == node or re.fullmatch(rf"{re.escape(node)}_?\w*\d+|{re.escape(node)}_\w+", last)
-    return not other and bool(misspelt(last, (node,)))
+    if last.rstrip(_DIGITS) == node.rstrip(_DIGITS):
+        return False
+    words, meant = last.split("_"), node.split("_")
+    if len(words) != len(meant):
+        return "".join(words) == "".join(meant)
+    return all(word == other or misspelt(word, (other,)) for word, other in zip(words, meant, strict=True))

@@ -352,3 +352,6 @@ def test_episodes_are_files_with_their_steps(tmp_path):
     expected = {"task": "Reach", "period": "0.04", "seed": "3", "steps": "4", "success": "false", "dropped": "0"}
     assert metadata.items() >= expected.items()
     assert read(second)[1]["steps"] == "1"
+    with pytest.raises(ConfigError) as caught:
+        gym.RecordEpisodes(env, tmp_path / "episodes")
+    assert caught.value.name == "folder"

@@ -179,6 +179,7 @@ def test_both_forms_of_names_are_read_and_the_node_prevails():
         ("a: [", "file", None),
         ("- 1", "the file", None),
         ("/**: {ros__parameters: {joint_pid: {p: 0.1}}}", "law", ("joint_pid",)),
+        ("/**: {ros__parameters: {impedance: {stiffness: 1.0}, impedence: {damping: 1.0}}}", "law", ("impedance",)),
         ("{}", "file", ()),
     ],
 )

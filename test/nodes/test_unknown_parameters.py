@@ -41,6 +41,21 @@ def test_a_gain_in_a_file_for_all_nodes_is_refused_as_well(ros, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("contoller: { ros__parameters: { impedance: { stiffness: 300.0 } } }", "controller"),
+        ("controller: { ros__parameters: { impedance: { stiffness: 300.0, stiffness: 30.0 } } }", "stands twice"),
+    ],
+)
+def test_a_file_that_would_leave_the_defaults_is_refused_at_the_start(ros, tmp_path, text, meant):
+    path = tmp_path / "gains.yaml"
+    path.write_text(text)
+    child = ros.start("controller", CONTROLLER, parameter_files=(str(path),))
+    assert child.end() == 1
+    assert meant in child.err
+
+
+@pytest.mark.parametrize(
     ("executable", "name", "meant"),
     [
         ("controller", "sate_timeout", "state_timeout"),

@@ -58,10 +58,13 @@ def test_a_misspelt_name_is_told_with_the_one_that_was_meant(text, name, meant, 
     assert f"gains.yaml: line {line}: " in str(error)
 
 
-@pytest.mark.parametrize("other", ["controller_manager", "controller2", "controller_left", "watchdog", "dashboard"])
+@pytest.mark.parametrize(
+    "other", ["controller_manager", "controller2", "controller_left", "left_controller", "watchdog", "dashboard"]
+)
 def test_another_node_s_section_is_no_misspelt_one(other):
     text = f"controller: {{ ros__parameters: {{ rate: 250 }} }}\n{other}: {{ ros__parameters: {{ rate: 1 }} }}"
     assert parameters(text) == {"rate": 250}
+    assert parameters(text, other) == {"rate": 1}
 
 
 @pytest.mark.parametrize("text", ["", "{}", "watchdog: { ros__parameters: { rate: 1 } }"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.errors import ConfigError, refused
+from ...core.errors import ConfigError, refused, unknown
+from ...laws import law_names
 from ...robot.ros_parameter_file import ParameterFile
-from ...robot.yaml_files import yaml_text
+from ...robot.yaml_files import misspelt, yaml_text
 from ..link import SETTINGS, Parameter, Value, split
 from .saved_view import NODE, SECTION, check_view
 
@@ -37,6 +38,9 @@ def read(content: bytes, law: str) -> dict[str, Value]:
             it has.
     """
     given = ParameterFile.parse(content, WHERE).of(CONTROLLER)
+    for group in dict.fromkeys(name.partition(".")[0] for name in given):
+        if group not in law_names() and misspelt(group, (law,)) not in ("", group):
+            raise unknown("law", group, (law,), hint=f"; did you mean {law}?")
     gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
     if not gains:
         others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(SETTINGS)})

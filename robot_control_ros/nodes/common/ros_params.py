@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
@@ -30,6 +32,7 @@ from ...core.gains import (
 )
 from ...dashboard.link import SETTINGS
 from ...laws import law_class, law_names
+from ...robot.ros_parameter_file import ParameterFile
 from ...robot.yaml_files import misspelt
 
 PREFIX_TEXT = "In front of the names of joints and frames, as a driver's tf_prefix; empty takes the robot's own."
@@ -74,11 +77,22 @@ def _declare_number(node: Node, name: str, default: float, lower: float, upper: 
     return float(value)
 
 
-def warn_of_unknown(node: Any) -> None:
-    """Name in the log each parameter of the command line or a file that nothing takes, and the one it resembles.
+def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
+    """Check what the command line and its files give to a node that has just been made.
 
-    Those of laws and settings are declared later; they are refused then, where they are unknown.
+    Each parameter that nothing takes is named in the log, with the one that it resembles. Those of laws and settings
+    are declared later; they are refused then, where they are unknown.
+
+    Args:
+        node: the node.
+        arguments: of the command line.
+
+    Raises:
+        ConfigError: a file has nearly the name of the node, or of ``ros__parameters``, or a parameter twice.
     """
+    for word, path in pairwise(arguments):
+        if word == "--params-file":
+            ParameterFile.read(word, Path(path)).of(node.get_name(), node.get_namespace(), needed=False)
     for name in _unknown(node):
         meant = misspelt(name, tuple(node.list_parameters([], 0).names))
         hint = f"; did you mean {meant}?" if meant else ""
