@@ -46,6 +46,11 @@ class ParameterFile:
                     raise ConfigError(f"{where}: {place}{parameter} stands twice", name=parameter, value=value)
                 self.nodes[name][parameter] = value
         self._lines = {_full_name(keys): line for keys, line in document.lines.items()}
+        self._parameter_lines = {
+            ".".join(map(str, keys[keys.index(PARAMETERS) + 1 :])): line
+            for keys, line in document.lines.items()
+            if PARAMETERS in keys
+        }
 
     @classmethod
     def read(cls, argument: str, path: Path) -> ParameterFile:
@@ -81,6 +86,17 @@ class ParameterFile:
         for name in matching:
             parameters |= self.nodes[name]
         return parameters
+
+    def error_at(self, parameter: str, error: ConfigError) -> ConfigError:
+        """The error of a parameter's value, with file and line before it.
+
+        Args:
+            parameter: its full name.
+            error: of its value, which doesn't know the file.
+        """
+        line = self._parameter_lines.get(parameter)
+        place = f"{self._where}: " if line is None else f"{self._where}: line {line}: "
+        return ConfigError(f"{place}{error}", name=error.name, value=error.value, bound=error.bound)
 
     def section(self, node: str) -> Mapping[str, Any]:
         """The parameters under exactly this name of a node in the root; empty where there are none."""

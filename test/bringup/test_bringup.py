@@ -802,6 +802,15 @@ def test_gains_that_would_leave_the_default_ones_are_refused(tmp_path, content):
     assert str(caught.value).startswith(f"gains = {str(file)!r}: ")
 
 
+@pytest.mark.parametrize("entry", ["stiffness: -5.0", "stifness: 5.0", "stiffness: [1.0, 2.0, 3.0, 4.0, 5.0, -6.0]"])
+def test_a_gain_that_is_refused_is_told_with_file_and_line(tmp_path, entry):
+    file = tmp_path / "gains.yaml"
+    file.write_text(f"controller:\n  ros__parameters:\n    impedance:\n      coriolis: true\n      {entry}\n")
+    with pytest.raises(ConfigError) as caught:
+        made("sim", gains=str(file))
+    assert str(caught.value).startswith(f"gains = {str(file)!r}: line 5: ")
+
+
 @pytest.mark.parametrize("kind", ["loop", "pipe", "device"])
 def test_gains_in_what_is_no_regular_file_are_refused_at_once(tmp_path, kind):
     file = Path("/dev/zero") if kind == "device" else tmp_path / "gains.yaml"
