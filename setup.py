@@ -85,7 +85,7 @@ setup(
         # Meshes: STL by trimesh, COLLADA by pycollada. Matplotlib draws what is exported.
         "dashboard": ["viser>=1.1,<2", "msgspec", "trimesh", "pycollada", "matplotlib"],
         "ethercat": ["pysoem>=1.1.10,<2"],
-        "learning": ["gymnasium>=1.1,<2", "mcap>=1.2,<2"],
+        "learning": ["gymnasium>=1.1,<2", "mcap>=1.6,<2"],
         "test": [
             "pytest>=7,<8.4",  # ROS's launch_testing plug-in breaks newer ones where it is installed
             "pytest-xdist",  # make test runs files side by side,

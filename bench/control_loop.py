@@ -20,6 +20,7 @@ import pinocchio as pin
 
 from robot_control_ros.bringup import SETUPS, NodeSpec, environment
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.core.output_files import write_text
 from robot_control_ros.core.types import RobotState, Wrench
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import RobotConfig, load_robot
@@ -42,7 +43,7 @@ def bench(*, seconds: float = 30.0, json_path: str = "bench.json", ros: bool = T
     if ros:
         results["dds"], results["memory_mb"] = _over_dds(robot, seconds)
         _print_dds(results["dds"], results["memory_mb"])
-    Path(json_path).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    write_text(json_path, json.dumps(results, indent=2) + "\n", ".json")
     print(f"\nwritten: {json_path}")
     return 0
 

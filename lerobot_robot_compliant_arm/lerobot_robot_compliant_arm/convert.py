@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mcap.reader import make_reader
+
+from robot_control_ros.client.recording.mcap_reader import read_record
 
 from .features import POSE, observation_names, observed, pose_numbers
 
 STEP, STATE = "/step", "/state"  # topics
+OBSERVATION = "observation_"  # in front of the names of what is observed
 RECORD_FPS = 25
 
 
@@ -40,25 +42,21 @@ class Episode:
 
 
 def read_episode(path: str | Path, fps: int = RECORD_FPS) -> Episode:
-    """Read a record.
+    """Read a record; one that was cut off is read up to there.
 
     Args:
         path: of the MCAP file.
         fps: frames a second of a record that has no steps.
 
     Raises:
-        ValueError: it has neither steps nor states, or its frames a second are no whole number.
+        ValueError: it can't be read, has neither steps nor states, or its frames a second are no whole number.
     """
-    with Path(path).open("rb") as file:
-        reader = make_reader(file)
-        metadata = {key: value for each in reader.iter_metadata() for key, value in each.metadata.items()}
-        messages: dict[str, list[Any]] = {STEP: [], STATE: []}
-        for _, channel, message in reader.iter_messages(topics=[STEP, STATE]):
-            messages[channel.topic].append(json.loads(message.data))
+    record = read_record(path, (STEP, STATE))
+    metadata, messages = record.metadata, record.messages
     robot = metadata.get("robot", "")
     if messages[STEP]:
-        rate = 1.0 / float(metadata["period"])
-        if abs(rate - round(rate)) > 1e-6:
+        rate = 1.0 / float(metadata.get("period", "nan"))
+        if not abs(rate - np.round(rate)) <= 1e-6:
             raise ValueError(f"{path}: {rate:g} steps a second, must be a whole number for LeRobot")
         return _made(round(rate), robot, *_of_steps(messages[STEP]))
     if messages[STATE]:
@@ -112,18 +110,19 @@ def _made(fps: int, robot: str, names: dict[str, Sequence[str] | None], frames: 
 
 
 def _of_steps(steps: list[Any]) -> tuple[dict[str, Any], list[dict[str, np.ndarray]]]:
-    seen = steps[0]["observation"]
+    seen = [name for name in steps[0] if name.startswith(OBSERVATION)]
+    observed_names = {name: name.removeprefix(OBSERVATION) for name in seen}
     names = {
-        "observation.state": [f"{name}.{i}" for name, values in seen.items() for i in range(len(values))],
-        "action": [f"action.{i}" for i in range(np.size(steps[0]["action"]))],
+        "observation.state": [f"{observed_names[name]}.{i}" for name in seen for i in range(steps[0][name].size)],
+        "action": [f"action.{i}" for i in range(steps[0]["action"].size)],
     }
     frames = [
         {
-            "observation.state": np.concatenate([*step["observation"].values()]).astype(np.float32),
-            "action": np.ravel(step["action"]).astype(np.float32),
-            "next.reward": np.array([step["reward"]], np.float32),
-            "next.done": np.array([step["terminated"] or step["truncated"]]),
-            "next.success": np.array([step["success"]]),
+            "observation.state": np.concatenate([step[name] for name in seen]).astype(np.float32),
+            "action": step["action"].astype(np.float32),
+            "next.reward": step["reward"].astype(np.float32),
+            "next.done": (step["terminated"] + step["truncated"]) > 0.0,
+            "next.success": step["success"] > 0.0,
         }
         for step in steps
     ]
@@ -132,7 +131,7 @@ def _of_steps(steps: list[Any]) -> tuple[dict[str, Any], list[dict[str, np.ndarr
 
 def _at_rate(states: list[Any], fps: int) -> Iterator[Any]:
     """The newest state at each frame's time."""
-    times = np.array([state["time"] for state in states])
+    times = np.array([state["time"][0] for state in states])
     for time in np.arange(times[0], times[-1] + 1e-9, 1.0 / fps):
         yield states[int(np.searchsorted(times, time + 1e-9, side="right")) - 1]
 
@@ -142,11 +141,11 @@ def _of_states(states: Iterable[Any], joints: list[str]) -> tuple[dict[str, Any]
     frames = []
     for state in states:
         pose = np.vstack((np.reshape(state["pose"], (3, 4)), (0.0, 0.0, 0.0, 1.0)))
-        error, wrench = (_numbers(state[name]) for name in ("pose_error", "wrench"))
+        error, wrench = state["pose_error"], state["wrench"]
         reference = pose.copy()
         reference[:3, 3] += error[:3]
         reference[:3, :3] = _rotation(error[3:]) @ pose[:3, :3]
-        seen = observed(_numbers(state["position"]), _numbers(state["velocity"]), pose, wrench)
+        seen = observed(state["position"], state["velocity"], pose, wrench)
         frames.append(
             {
                 "observation.state": seen.astype(np.float32),
@@ -154,10 +153,6 @@ def _of_states(states: Iterable[Any], joints: list[str]) -> tuple[dict[str, Any]
             }
         )
     return names, frames
-
-
-def _numbers(named: dict[str, Any]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in named.values()])
 
 
 def _rotation(vector: np.ndarray) -> np.ndarray:

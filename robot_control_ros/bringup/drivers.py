@@ -81,7 +81,7 @@ def _driver(given: Given, driver: str) -> list[LaunchFile]:
 
 def _packages_of_controllers(file: Path) -> tuple[str, ...]:
     """The packages of all controllers in a parameter file of the controller manager."""
-    parameters = node_parameters("controllers_file", file, "controller_manager")
+    parameters = node_parameters("controllers_file", file, "controller_manager", needed=False)
     return tuple(sorted({kind.partition("/")[0] for name, kind in parameters.items() if name.endswith(".type")}))
 
 

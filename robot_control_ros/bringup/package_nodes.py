@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..control.wrench_supply import check_wrench_supply
-from ..core.errors import refused
+from ..core.errors import ConfigError, refused
 from ..laws.running_law import RunningLaw
 from ..robot.configuration import RobotConfig, equipped, load_robot
+from ..robot.ros_parameter_file import ParameterFile
 from ..simulation.imperfect.imperfections import load_imperfections
 from ..simulation.scene import load_scene
 from .parameter_files import gain_parameters, number, parameter_file, portable
@@ -163,7 +164,15 @@ def running_law(robot: RobotConfig, law: str, gains: str, namespace: str = "") -
     if law in parameters:
         raise refused("gains", gains, f"{law} = {parameters[law]!r}: must be a mapping of gains")
     own = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
-    return RunningLaw(robot, law, own)
+    try:
+        return RunningLaw(robot, law, own)
+    except ConfigError as error:
+        # an unknown name, or a value that is refused, such as that of stiffness[0]
+        wrong = str(error.value) if error.name == "gain" else error.name.partition("[")[0]
+        if wrong not in own:
+            raise
+        file = ParameterFile.read("gains", parameter_file("gains", gains))
+        raise file.error_at(f"{prefix}{wrong}", error) from error
 
 
 def file_rate(gains: str, namespace: str = "") -> float:

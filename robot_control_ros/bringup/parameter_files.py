@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import atexit
+import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..core.errors import refused
 from ..robot.configuration import equipped, split_gripper
 from ..robot.description import prefixed
-from ..robot.files import by_full_name
+from ..robot.ros_parameter_file import ParameterFile
 from ..robot.workcell import MARK
+from ..robot.yaml_files import read_yaml, yaml_text
 
 
 def parameter_file(argument: str, path: str | Path) -> Path:
     """The file that an argument names, by its absolute path.
 
     Raises:
-        ConfigError: it doesn't exist.
+        ConfigError: it doesn't exist, or is no regular file.
     """
-    found = Path(path).resolve()
-    if not found.is_file():
-        raise refused(argument, str(found), "no such file")
-    return found
+    target = Path(os.path.abspath(path))
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError as error:
+        raise refused(argument, str(target), "no such file") from error
+    except (OSError, ValueError) as error:  # a loop of links; a text that is no path
+        raise refused(argument, str(target), f"can't be read: {getattr(error, 'strerror', None) or error}") from error
+    if not stat.S_ISREG(mode):
+        raise refused(argument, str(target), "must be a regular file")
+    return target.resolve()
 
 
 def with_prefix(path: Path, prefix: str) -> Path:
@@ -35,7 +42,7 @@ def with_prefix(path: Path, prefix: str) -> Path:
     """
     if not prefix:
         return path
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = read_yaml("file", path).data
     for parameters in (section["ros__parameters"] for section in content.values()):
         if "joints" in parameters:
             parameters["joints"] = [prefixed(joint, prefix) for joint in parameters["joints"]]
@@ -44,13 +51,15 @@ def with_prefix(path: Path, prefix: str) -> Path:
     with tempfile.NamedTemporaryFile(
         "w", suffix=".yaml", prefix=f"{path.stem}_", encoding="utf-8", delete=False
     ) as file:
-        yaml.safe_dump(content, file)
+        file.write(yaml_text(content))
     copy = Path(file.name)
     atexit.register(copy.unlink, missing_ok=True)
     return copy
 
 
-def node_parameters(argument: str, path: Path, node: str, namespace: str = "") -> dict[str, Any]:
+def node_parameters(
+    argument: str, path: Path, node: str, namespace: str = "", *, needed: bool = True
+) -> dict[str, Any]:
     """What a ROS parameter file has for a node, by full names such as impedance.stiffness.
 
     Args:
@@ -58,32 +67,17 @@ def node_parameters(argument: str, path: Path, node: str, namespace: str = "") -
         path: of the file.
         node: its name.
         namespace: that it is in; empty for the root.
+        needed: whether the file must have something for the node.
 
     Raises:
-        ConfigError: it can't be read, or isn't a parameter file.
+        ConfigError: it can't be read, isn't a parameter file, or has nothing for the node; names line and key.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise refused(argument, str(path), f"can't be read as YAML: {error}") from error
-    found: dict[str, Any] = {}
-    own = (f"/{namespace}/{node}",) if namespace else (node, f"/{node}")
-    for name in ("/**", f"/**/{node}", *own):  # later ones prevail
-        section = _entries(argument, path, _entries(argument, path, content).get(name))
-        found |= by_full_name(_entries(argument, path, section.get("ros__parameters")))
-    return found
+    return ParameterFile.read(argument, path).of(node, namespace, needed=needed)
 
 
 def gain_parameters(gains: str, namespace: str = "") -> dict[str, Any]:
     """What the file of the gains has for the controller in a namespace; nothing where there is no file."""
     return node_parameters("gains", parameter_file("gains", gains), "controller", namespace) if gains else {}
-
-
-def _entries(argument: str, path: Path, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict | None):
-        form = "node, then ros__parameters, then law or parameter"
-        raise refused(argument, str(path), f"{value!r}: must be a mapping: {form}")
-    return value or {}
 
 
 def portable(name: str) -> str:

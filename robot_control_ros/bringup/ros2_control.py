@@ -203,7 +203,7 @@ def check_update_rate(file: Path, rate: float) -> None:
     Raises:
         ConfigError: it has another update_rate, or none.
     """
-    parameters = node_parameters("controllers_file", file, "controller_manager")
+    parameters = node_parameters("controllers_file", file, "controller_manager", needed=False)
     found = parameters.get("update_rate", DEFAULT_UPDATE_RATE)
     if found != rate:
         rule = f"must be {rate:g} Hz, the rate of the drives in profile icube"

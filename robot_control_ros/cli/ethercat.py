@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError
+from ..core.output_files import write_text
 from .ethercat_slaves import add_slave_commands
-from .options import OUTPUT_FILE, OUTPUT_FOLDER, POSITIVE, ROBOT, TOPOLOGY, add_command, picture, whole
+from .options import OUTPUT_FOLDER, POSITIVE, ROBOT, TOPOLOGY, add_command, output_file, picture, whole
 
 if TYPE_CHECKING:
     from ..ethercat.tools.jitter import Jitter
@@ -71,7 +72,7 @@ def _add_jitter(commands: Any) -> None:
         help=f"processor that the bus's process stays on (default: {default})",
     )
     add("--plot", type=picture, metavar="FILE", help="write a picture")
-    add("--json", type=OUTPUT_FILE, metavar="FILE", help="write the figures")
+    add("--json", type=output_file(".json"), metavar="FILE", help="write the figures")
 
 
 # --- without a bus ---
@@ -169,5 +170,4 @@ def _write_files(options: argparse.Namespace, jitter: Jitter, title: str) -> Non
     if options.json:
         path: Path = options.json
         about = {"robot": options.robot, "law": options.law, "emulated": options.emulate, "seconds": options.seconds}
-        path.write_text(json.dumps({**about, **jitter.data()}, indent=2) + "\n", encoding="utf-8")
-        print(path)
+        print(write_text(path, json.dumps({**about, **jitter.data()}, indent=2) + "\n", ".json"))

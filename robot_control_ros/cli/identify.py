@@ -7,9 +7,10 @@ import contextlib
 import json
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from .options import OUTPUT_FILE, POSITIVE, ROBOT, add_command, picture
+from .options import POSITIVE, ROBOT, add_command, option_type, picture
 
 
 def add_identify(commands: Any) -> None:
@@ -26,7 +27,7 @@ def add_identify(commands: Any) -> None:
     text = "commands of the motion: effort or position (default: effort where the arm takes it)"
     add("--mode", choices=("effort", "position"), default="", help=text)
     add("--rate", type=POSITIVE, default=500.0, help="of control, in Hz, with --simulated (default: 500)")
-    add("--out", type=OUTPUT_FILE, metavar="FILE", help="write the arm as imperfections, YAML")
+    add("--out", type=_imperfections_file, metavar="FILE", help="write the arm as imperfections, YAML")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
     add("--yes", action="store_true", help="don't ask before the motion")
     add("--json", action="store_true", help="for programs: print each step as a line of JSON; the answer is y")
@@ -111,10 +112,19 @@ def _report(options: argparse.Namespace, robot: Any, found: Any, recording: Any)
     from ..experiments.identify.identified_file import figures, plot, table, write_file
 
     step: dict[str, Any] = {"state": "done", "text": table(robot, found), "figures": figures(found)}
-    if options.out:
-        step["file"] = str(write_file(options.out, robot, found))
-    if options.plot:
-        step["picture"] = str(plot(options.plot, robot, found, recording))
-    paths = (step[key] for key in ("file", "picture") if key in step)
-    _printer(options)(step if options.json else step | {"text": "\n".join((step["text"], *paths))})
+    try:
+        if options.out:
+            step["file"] = str(write_file(options.out, robot, found))
+        if options.plot:
+            step["picture"] = str(plot(options.plot, robot, found, recording))
+    finally:  # also where the disk is full
+        paths = (step[key] for key in ("file", "picture") if key in step)
+        _printer(options)(step if options.json else step | {"text": "\n".join((step["text"], *paths))})
     return 0
+
+
+@option_type
+def _imperfections_file(text: str) -> Path:
+    from ..experiments.identify.identified_file import imperfections_path
+
+    return imperfections_path(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 
 from ..core.errors import refused
+from ..core.output_files import write_text
 from ..laws import law_names
 
 _LAW = Template('''\
@@ -109,7 +110,7 @@ def write_law(name: str, folder: Path) -> str:
     title = "".join(word.capitalize() for word in words)
     for file, template in files.items():
         text = template.substitute(name=name, title=title, text=" ".join(words).capitalize())
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text)
     return f"{name}:{title}"
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ModelError, refused, unknown
+from ..core.errors import ModelError, RobotControlError, refused, unknown
+from ..core.input_files import read_text
+from ..core.output_files import write_text
 from ..core.types import Array
 from ..robot.configuration import RobotConfig, load_robot
+from ..robot.description import chain_above, end_link, parse_description
 from ..robot.model import RobotModel
 
 MOVABLE = ("revolute", "continuous", "prismatic")
@@ -56,9 +59,9 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
     if output.exists():
         raise refused("file", str(output), "must not be there yet")
     try:
-        text = urdf.read_text(encoding="utf-8")
-        root = ElementTree.fromstring(text)
-    except (OSError, UnicodeDecodeError, ElementTree.ParseError) as error:
+        text = read_text("urdf", urdf)
+        root = parse_description(text)
+    except RobotControlError as error:
         raise ModelError(f"{urdf} can't be read as a URDF: {error}", name="urdf", value=str(urdf)) from error
     base, tip, joints = _chain(root, base, tip)
     model = RobotModel(text, joints, base, tip)
@@ -78,7 +81,7 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
         rise=RISE_TIME,
         axes=", ".join(str(int(axis)) for axis in axes),
     )
-    output.write_text(content, encoding="utf-8")
+    write_text(output, content, ".yaml", ".yml")
     robot = load_robot(str(output))
     RobotModel.of(robot)
     return robot
@@ -86,19 +89,18 @@ def write_robot(urdf: Path, output: Path, base: str = "", tip: str = "") -> Robo
 
 def _chain(root: Any, base: str, tip: str) -> tuple[str, str, list[str]]:
     """Base, tip, and the moving joints between them, from the base on."""
-    above = {joint.find("child").get("link"): joint for joint in root.findall("joint")}
-    links = [link.get("name") for link in root.findall("link")]
+    above = {end_link(joint, "child"): joint for joint in root.findall("joint")}
+    links = [link.get("name", "") for link in root.findall("link")]
     for link in filter(None, (base, tip)):
         if link not in links:
             raise unknown("frame", link, links, ModelError)
     base = base or next((link for link in links if link not in above), "")
 
-    def path(link: str) -> list[Any]:
-        joint = None if link == base else above.get(link)
-        return [] if joint is None else [*path(joint.find("parent").get("link")), joint]
+    def path(link: str) -> list[ElementTree.Element]:
+        return chain_above(above, link, base)
 
     def moving(link: str) -> list[str]:
-        return [joint.get("name") for joint in path(link) if joint.get("type") in MOVABLE]
+        return [joint.get("name", "") for joint in path(link) if joint.get("type") in MOVABLE]
 
     tip = tip or max(links, key=lambda link: (len(moving(link)), len(path(link))), default="")
     if not moving(tip):

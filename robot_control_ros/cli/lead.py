@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from ..core.errors import refused
-from .options import FINITE, NOT_NEGATIVE, OUTPUT_FILE, POSITIVE, VALUES, add_command, gain_value, whole
+from .options import FINITE, NOT_NEGATIVE, POSITIVE, VALUES, add_command, gain_value, output_file, whole
 
 Action = Callable[[Any, argparse.Namespace], str]  # what is done with a Robot; returns what is printed
 
@@ -139,23 +138,25 @@ def _gripper(robot: Any, options: argparse.Namespace) -> str:
 
 def _add_record(commands: Any) -> None:
     add = _command("record", "write its states as CSV, or all topics as MCAP; Ctrl-C ends it", _record)(commands)
-    add("file", type=OUTPUT_FILE, nargs="?", metavar="FILE.mcap", help="all topics of the controller, and its states")
+    add(
+        "file",
+        type=output_file(".mcap"),
+        nargs="?",
+        metavar="FILE.mcap",
+        help="all topics of the controller, and its states",
+    )
     add("--seconds", type=NOT_NEGATIVE, default=10.0, help="length; 0 goes on until Ctrl-C (default: 10)")
-    add("--csv", type=OUTPUT_FILE, default="record.csv", metavar="FILE", help="(default: record.csv)")
+    size = "of one file, after which the next one begins: FILE_1 and so on (default: 1000)"
+    add("--split", type=POSITIVE, default=1000.0, metavar="MB", help=size)
+    add("--csv", type=output_file(".csv"), default="record.csv", metavar="FILE", help="(default: record.csv)")
 
 
 def _record(robot: Any, options: argparse.Namespace) -> str:
-    recording = robot.record(options.file)
-    try:
-        with suppress(KeyboardInterrupt):
-            threading.Event().wait(options.seconds or None)  # not a wait of the robot's, which would hold it
-    finally:
-        if recording is not None:
-            recording.close()
-    if recording is not None:
-        return f"{recording.messages} messages, {recording.dropped} dropped: {recording.path}"
-    log = robot.log()
-    return f"{len(log)} states in {log.t[-1]:.1f} s: {log.to_csv(options.csv)}"
+    largest = round(1e6 * options.split)
+    with robot.record(options.file or options.csv, largest=largest) as recording, suppress(KeyboardInterrupt):
+        recording.wait(options.seconds or None)  # not a wait of the robot's, which would hold it
+    kind = "messages" if options.file else "states"
+    return f"{recording.messages} {kind}, {recording.dropped} dropped: {', '.join(map(str, recording.paths))}"
 
 
 def _text(value: Any) -> str:

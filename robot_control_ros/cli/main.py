@@ -27,7 +27,6 @@ from .options import (
     IMPERFECTIONS,
     LAW,
     NOT_NEGATIVE,
-    OUTPUT_FILE,
     OUTPUT_FOLDER,
     POSITIVE,
     ROBOT,
@@ -37,6 +36,7 @@ from .options import (
     CommandParser,
     add_command,
     gain_value,
+    output_file,
     picture,
     run_of,
     whole,
@@ -163,7 +163,7 @@ def _add_simulate(commands: Any) -> None:
     add("--push", type=FINITE, nargs=3, metavar=("X", "Y", "Z"), help="force on the tip in base axes, in N")
     add("--push-from", type=NOT_NEGATIVE, default=1.0, help="start of the push, in s (default: 1)")
     add("--push-for", type=POSITIVE, default=1.0, help="length of the push, in s (default: 1)")
-    add("--csv", type=OUTPUT_FILE, metavar="FILE", help="write the log")
+    add("--csv", type=output_file(".csv"), metavar="FILE", help="write the log")
     add("--plot", type=picture, metavar="FILE", help="write a picture")
 
 
@@ -233,7 +233,9 @@ def _circle(options: argparse.Namespace, start: Any) -> Any:
 
 def _add_evidence_files(add: Callable[..., Any], output: str) -> None:
     add("--output", default=output, type=OUTPUT_FOLDER, metavar="FOLDER", help="for figures and CSV files")
-    add("--page", type=OUTPUT_FILE, metavar="FILE", help="write a Markdown page, too, with its figures beside it")
+    add(
+        "--page", type=output_file(".md"), metavar="FILE", help="write a Markdown page, too, with its figures beside it"
+    )
 
 
 def _add_reproduce(commands: Any) -> None:
@@ -296,7 +298,11 @@ def _add_bench(commands: Any) -> None:
     add = add_command(commands, "bench", "how fast it all is, as ratios within one run; only in a checkout", _bench)
     add("--seconds", type=POSITIVE, default=30.0, help="of each run over DDS (default: 30)")
     add(
-        "--json", type=OUTPUT_FILE, default="bench.json", metavar="FILE", help="write the figures (default: bench.json)"
+        "--json",
+        type=output_file(".json"),
+        default="bench.json",
+        metavar="FILE",
+        help="write the figures (default: bench.json)",
     )
     add("--no-ros", action="store_true", help="leave out what needs ROS")
     add("--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns")
@@ -341,7 +347,7 @@ def _fill_list(parser: argparse.ArgumentParser) -> None:
 def _add_init_robot(commands: Any) -> None:
     add = add_command(commands, "init-robot", "write a robot's YAML file from its URDF", run_of(".init_robot"))
     add("urdf", type=Path, metavar="URDF", help="the robot description")
-    add("--output", type=OUTPUT_FILE, metavar="FILE", help="the YAML file (default: beside the URDF)")
+    add("--output", type=output_file(".yaml", ".yml"), metavar="FILE", help="the YAML file (default: beside the URDF)")
     add("--base", default="", help="link that is fixed (default: the root)")
     add("--tip", default="", help="link that is controlled (default: the last one)")
 

@@ -128,6 +128,15 @@ def gain_value(text: str) -> tuple[str, Any]:
     return name, numbers[0] if len(numbers) == 1 else numbers
 
 
+def output_file(*endings: str) -> Callable[[str], Path]:
+    """The type of a file that is to be written, with the endings of its kind."""
+
+    def output_file(text: str) -> Path:
+        return writable_file(text, *endings)
+
+    return option_type(output_file)
+
+
 @option_type
 def picture(text: str) -> Path:
     """The type of a picture that is to be written."""
@@ -137,4 +146,4 @@ def picture(text: str) -> Path:
 
 
 NOT_NEGATIVE, POSITIVE, FINITE, PORT = number(0.0), number(above=0.0), number(), whole(1, 65535)
-OUTPUT_FILE, OUTPUT_FOLDER = option_type(writable_file), option_type(writable_folder)
+OUTPUT_FOLDER = option_type(writable_folder)

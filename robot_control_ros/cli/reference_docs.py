@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args, get_origin
 
 from ..core.gains import MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
+from ..core.output_files import write_text
 from ..ethercat.driver.drives import DriveConfig
 from ..ethercat.driver.topology import Topology
 from ..laws import law_class, law_names
@@ -50,7 +51,7 @@ def write_schemas(folder: Path) -> None:
     """Write :func:`schemas` into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in schemas().items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
 
 
 def entries_table(kind: str) -> str:

@@ -20,7 +20,7 @@ from ..robot.configuration import equipped
 from ..simulation.log import Log
 from .backend import RobotBackend, Value
 from .goals import finite, joint_goal, tip_goal
-from .recording.mcap_recording import McapRecording
+from .recording.file_recording import LARGEST, FileRecording
 from .recording.state_channel import record_robot
 from .robot_readings import RobotReadings
 from .snapshot import Snapshot
@@ -74,7 +74,7 @@ class Robot(RobotReadings):
         super().__init__(backend)
         self._callbacks = Callbacks(backend.concurrent)
         self._recording = StateRecording()
-        self._files: list[McapRecording] = []
+        self._files: list[FileRecording] = []
         self.close = weakref.finalize(self, _close, os.getpid(), backend, self._callbacks, self._files)
         backend.feed.listeners += [self._recording.take, self._callbacks.take]
 
@@ -249,20 +249,22 @@ class Robot(RobotReadings):
 
     # --- recording ---
 
-    def record(self, path: str | Path | None = None) -> McapRecording | None:
-        """Keep each state from now on, and forget those that were kept before; or write an MCAP file.
+    def record(self, path: str | Path | None = None, *, largest: int = LARGEST) -> FileRecording | None:
+        """Keep each state from now on, and forget those that were kept before; or write a file.
 
         Args:
-            path: of a new MCAP file: each state as JSON and, of a running controller, each topic that it uses. It is
-                written until the result is closed, or the robot.
+            path: of a new file, which is written until the result is closed, or the robot. A file that ends in .csv
+                has the states, in the columns of the log. Any other is an MCAP file: it has the states and, of a
+                running controller, each topic that it uses.
+            largest: bytes of one file, after which the next one begins: run.mcap, run_1.mcap.
 
         Raises:
-            ConfigError: mcap isn't installed, or the file can't be written.
+            ConfigError: mcap isn't installed, or the file is there, or can't be written.
         """
         if path is None:
             self._recording.restart(self.time)
             return None
-        recording = record_robot(self._backend, path)
+        recording = record_robot(self._backend, path, largest)
         self._files.append(recording)
         recording.on_close.callback(self._files.remove, recording)
         return recording
@@ -292,7 +294,7 @@ def _over_ros(
     return RosBackend(name, namespace, controller, domain, timeout, lost_after)
 
 
-def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: list[McapRecording]) -> None:
+def _close(process: int, backend: RobotBackend, callbacks: Callbacks, files: list[FileRecording]) -> None:
     if process != os.getpid():
         return  # a forked process ends: the robot is its parent's
     callbacks.close()

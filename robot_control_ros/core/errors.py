@@ -43,7 +43,7 @@ class NotReached(RobotControlError, TimeoutError):
 
 
 class HardwareFault(RobotControlError, RuntimeError):
-    """A robot, drive or simulator can't go on."""
+    """A robot, drive, simulator or disk can't go on."""
 
 
 def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str = "", unit: str = "") -> ConfigError:
@@ -74,4 +74,10 @@ def missing_extra(user: str, library: str, extra: str) -> ConfigError:
 def _shown(value: Any) -> str:
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return f"{value:g}" if isinstance(value, float) else repr(value)
+    return f"{value:g}" if isinstance(value, float) else short(value)
+
+
+def short(value: Any, most: int = 300) -> str:
+    """A value for people: its repr, cut off behind `most` characters."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -17,18 +17,30 @@ def state_folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "robot_control_ros"
 
 
-def writable_file(path: str | Path) -> Path:
+def writable_file(path: str | Path, *endings: str) -> Path:
     """The path of a file that can be written.
 
+    Args:
+        path: of the file.
+        endings: those of the kind that is to be written, such as ".csv". A file with another one is never overwritten:
+            it is of another kind. Without endings, any file is.
+
     Raises:
-        ConfigError: its folder isn't there, or it or its folder can't be written.
+        ConfigError: its folder isn't there, it or its folder can't be written, or a file of another kind is there.
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise refused("file", str(path), f"its folder {target.parent} must exist")
-    if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+    given = Path(path)
+    target = Path(os.path.realpath(given))
+    folder = target.parent if given.is_symlink() else given.parent
+    if not folder.is_dir():
+        raise refused("file", str(path), f"its folder {folder} must exist")
+    replaced = target.is_file() or not target.exists()  # a device is written to; a file gets a new one in its folder
+    writable = os.access(target.parent, os.W_OK) and (not target.exists() or os.access(target, os.W_OK))
+    if target.is_dir() or target.is_symlink() or not (writable if replaced else os.access(target, os.W_OK)):
         raise refused("file", str(path), "must be a file that can be written")
-    return target
+    if endings and target.is_file() and target.stat().st_size and target.suffix.lower() not in endings:
+        rule = f"is there, and doesn't end in {' or '.join(endings)}: a file of another kind isn't overwritten"
+        raise refused("file", str(path), rule, endings)
+    return given
 
 
 def writable_folder(path: str | Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.types import Array
 from ..references.contours import Polyline
+from ..simulation.log import save_picture
 from .contour_trial import Comparison
 from .reproduce.case import panels
 
@@ -81,8 +82,7 @@ def _save(figure: Any, grid: Any, path: Path, title: str) -> Path:
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(title, fontsize="medium")
-    figure.savefig(path, dpi=110)
-    return path
+    return save_picture(figure, path, dpi=110)
 
 
 def _magnification(error: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from ethercat_emulator import Motor
 
 from ..control.loop import ControlLoop
 from ..core.errors import ConfigError
+from ..core.output_files import write_rows
 from ..core.types import Array
 from ..ethercat.driver.topology import Topology
 from ..ethercat.emulation.arm import LockstepDrives
@@ -229,7 +229,7 @@ def write_samples(comparisons: Sequence[Comparison], joints: Sequence[str], path
             for sample in np.column_stack((track.t, track.q, track.tip, track.error)):
                 named = each.setting.domain, each.setting.feedforward, where
                 rows.append([*named, *(f"{value:.9g}" for value in sample)])
-    return _write(rows, path)
+    return write_rows(path, rows)
 
 
 def write_figures(comparisons: Sequence[Comparison], path: Path) -> Path:
@@ -241,10 +241,4 @@ def write_figures(comparisons: Sequence[Comparison], path: Path) -> Path:
             setting = each.setting.domain, each.setting.feedforward
             figures = f"{track.max:.6f}", f"{track.rms:.6f}", left_out, f"{track.longest_gap:.6f}"
             rows.append([*setting, where, *figures])
-    return _write(rows, path)
-
-
-def _write(rows: Sequence[Sequence[Any]], path: Path) -> Path:
-    with path.open("w", newline="", encoding="ascii") as file:
-        csv.writer(file).writerows(rows)
-    return path
+    return write_rows(path, rows)

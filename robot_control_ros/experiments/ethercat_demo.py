@@ -11,13 +11,12 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import yaml
-
 from ethercat_emulator.network.veth import enter_namespace, make_pair
 
 from ..bringup import SETUPS, environment
 from ..bringup.processes import Processes
 from ..core.errors import HardwareFault
+from ..core.output_files import write_text
 from ..core.output_paths import writable_folder
 from ..ethercat.driver.topology import Topology, load_topology
 from ..ethercat.emulation.program import emulated_bus
@@ -25,6 +24,7 @@ from ..ethercat.process.pacing import Timing
 from ..ethercat.process.protocol import memory_path, open_memory
 from ..ethercat.tools.jitter import Jitter, TimingRecorder
 from ..robot.configuration import RobotConfig, load_robot
+from ..robot.yaml_files import read_yaml, yaml_text
 from .contour_figures import contour_table, draw_contours, draw_errors
 from .contour_session import ATTEMPTS, RATES, ContourSession
 from .contour_trial import FEED, LAW, Comparison, ContourTrial, Setting, Track, write_figures, write_samples
@@ -89,9 +89,9 @@ def _topology_at(rate: float, folder: Path) -> Topology:
     topology = load_topology(ROBOT)
     if rate == round(1.0 / topology.cycle):
         return topology
-    data = yaml.safe_load(topology.path.read_text(encoding="utf-8"))
+    data = read_yaml("topology", topology.path).data
     path = folder / "topology.yaml"
-    path.write_text(yaml.safe_dump({**data, "cycle": 1.0 / rate}), encoding="utf-8")
+    write_text(path, yaml_text({**data, "cycle": 1.0 / rate}))
     return load_topology(str(path))
 
 

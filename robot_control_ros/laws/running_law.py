@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..core.errors import refused
 from ..core.gains import GainSpec, ParameterSet, gain_specs
 from ..core.types import Array, CommandMode, JointSpaceReference, Reference
 from ..robot.configuration import RobotConfig
+from ..robot.description import parse_description
 from . import command_mode, law_class, law_names
 from .law import ControlLaw
 
@@ -125,7 +125,7 @@ class RunningLaw:
 
     def _check_frame(self, spec: GainSpec, name: str) -> None:
         if name not in spec.choices:
-            links = [link.get("name", "") for link in ElementTree.fromstring(self.robot.urdf()).iter("link")]
+            links = [link.get("name", "") for link in parse_description(self.robot.urdf()).iter("link")]
             if name not in links:
                 valid = *spec.choices, *links
                 raise refused(spec.name, name, f"must be one of: {', '.join(valid)}", valid)

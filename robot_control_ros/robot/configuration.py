@@ -15,6 +15,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, refused
 from ..core.gains import JOINT
+from ..core.input_files import read_text
 from ..core.types import CommandMode
 from .description import place_description, prefixed
 from .files import config_names, extended, found_urdf, merge, read_config
@@ -143,10 +144,8 @@ class RobotConfig:
 
     def urdf(self) -> str:
         """The text of the robot description, with the prefix, at its place in the world."""
-        try:
-            text = self.urdf_path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"robot {self.name}: can't read urdf {self.urdf_path}: {error}") from error
+        with errors_at(f"robot {self.name}"):
+            text = read_text("urdf", self.urdf_path)
         text = place_description(text, self.prefix, self.mount)
         return text if self.gripper is None else self.gripper.mounted(text, self.flange)
 

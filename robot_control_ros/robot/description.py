@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ..core.errors import ModelError
 from ..core.spatial import make_pose, rotation_from_rpy, rotation_to_rpy
 from ..core.types import Array
 
+MAX_DEPTH = 100  # of elements
+MAX_LINKS = 1000  # urdfdom follows a chain by recursion
 WORLD = "world"  # the frame that all robots share: it gets no prefix
 _NAMES = {"link": "name", "joint": "name", "parent": "link", "child": "link", "mimic": "joint", "gazebo": "reference"}
 
@@ -18,6 +20,29 @@ _NAMES = {"link": "name", "joint": "name", "parent": "link", "child": "link", "m
 def prefixed(name: str, prefix: str) -> str:
     """A joint's or a frame's name with a prefix; the world's stays."""
     return name if name == WORLD else prefix + name
+
+
+def parse_description(urdf: str) -> ElementTree.Element:
+    """The elements of a description.
+
+    Raises:
+        ModelError: the text is no XML, or has more links or nests deeper than parsers of URDF bear.
+    """
+    try:
+        root = ElementTree.fromstring(urdf)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last ones for its encoding
+        raise ModelError(f"the robot description can't be read: {error}", name="urdf") from error
+    level, depth = [root], 1
+    while level := [inner for each in level for inner in each]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            message = f"the robot description nests elements more than {MAX_DEPTH} times"
+            raise ModelError(message, name="urdf", bound=MAX_DEPTH)
+    links = len(root.findall("link"))
+    if links > MAX_LINKS:
+        message = f"the robot description has {links} links: must have at most {MAX_LINKS}"
+        raise ModelError(message, name="urdf", value=links, bound=MAX_LINKS)
+    return root
 
 
 def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
@@ -35,7 +60,7 @@ def place_description(urdf: str, prefix: str, mount: Sequence[float]) -> str:
     """
     if not prefix and not any(mount):
         return urdf
-    root = _parsed(urdf)
+    root = parse_description(urdf)
     for tag, attribute in _NAMES.items():
         for element in root.iter(tag):
             if attribute in element.attrib:
@@ -54,7 +79,7 @@ def merge_descriptions(urdfs: Sequence[str]) -> str:
     merged = ElementTree.Element("robot", name="robots")
     ElementTree.SubElement(merged, "link", name=WORLD)
     known = {("link", WORLD)}
-    for root in map(_parsed, urdfs):
+    for root in map(parse_description, urdfs):
         for element in root:
             key = element.tag, element.get("name", "")
             if element.tag in ("link", "joint", "material") and key not in known:
@@ -69,14 +94,79 @@ def link_names(urdf: str) -> tuple[str, ...]:
     Raises:
         ModelError: the text is no XML.
     """
-    return tuple(name for each in _parsed(urdf).iter("link") if (name := each.get("name", "")) != WORLD)
+    return tuple(name for each in parse_description(urdf).iter("link") if (name := each.get("name", "")) != WORLD)
 
 
 def origin_pose(part: ElementTree.Element) -> Array:
-    """Pose (4, 4) of the `origin` of a joint, an inertial, a visual or a collision; at the origin where it has none."""
+    """Pose (4, 4) of the `origin` of a joint, an inertial, a visual or a collision; at the origin where it has none.
+
+    Raises:
+        ModelError: its entries aren't three finite numbers.
+    """
     origin = part.find("origin")
-    xyz, rpy = ("0 0 0", "0 0 0") if origin is None else (origin.get(key, "0 0 0") for key in ("xyz", "rpy"))
-    return make_pose(np.array(xyz.split(), dtype=float), rotation_from_rpy(*map(float, rpy.split())))
+    if origin is None:
+        return np.eye(4)
+    xyz, rpy = (numbers_of(origin, key, "0 0 0") for key in ("xyz", "rpy"))
+    if (len(xyz), len(rpy)) != (3, 3):
+        raise ModelError(
+            f"origin: xyz and rpy must be three numbers, not {xyz.tolist()} and {rpy.tolist()}", name="origin"
+        )
+    return make_pose(xyz, rotation_from_rpy(*rpy))
+
+
+def numbers_of(element: ElementTree.Element, attribute: str, default: str) -> Array:
+    """The finite numbers (any count) in an attribute.
+
+    Raises:
+        ModelError: there is another text in it.
+    """
+    text = element.get(attribute, default)
+    try:
+        numbers = np.array(text.split(), dtype=float)
+    except ValueError:
+        numbers = np.array([np.nan])
+    if not np.isfinite(numbers).all():
+        message = f"{element.tag}: {attribute} = {text!r:.60}: must be finite numbers"
+        raise ModelError(message, name=attribute, value=text)
+    return numbers
+
+
+def link_poses(tree: ElementTree.Element) -> dict[str, Array]:
+    """Pose (4, 4) of each link of a description in its root, all joints at 0.
+
+    Raises:
+        ModelError: a link carries itself, or an origin is no pose.
+    """
+    above = {end_link(joint, "child"): joint for joint in tree.iter("joint")}
+    poses: dict[str, Array] = {}
+    for link in tree.iter("link"):
+        name = link.get("name", "")
+        chain = chain_above(above, name, "")
+        pose = np.eye(4)
+        for joint in chain:
+            pose = pose @ origin_pose(joint)
+        poses[name] = pose
+    return poses
+
+
+def chain_above(above: Mapping[str, ElementTree.Element], link: str, base: str) -> list[ElementTree.Element]:
+    """The joints from a base to a link, or from the root where the base isn't below the link.
+
+    Args:
+        above: the joint that carries each link.
+        link, base: names of links.
+
+    Raises:
+        ModelError: a link carries itself.
+    """
+    joints: list[ElementTree.Element] = []
+    while link != base and link in above:
+        joint = above[link]
+        if len(joints) > len(above):
+            raise ModelError(f"link {link} carries itself", name=link)
+        joints.append(joint)
+        link = end_link(joint, "parent")
+    return joints[::-1]
 
 
 def end_link(joint: ElementTree.Element, which: str) -> str:
@@ -86,9 +176,17 @@ def end_link(joint: ElementTree.Element, which: str) -> str:
 
 
 def root_link(tree: ElementTree.Element) -> str:
-    """The first link that no joint carries."""
+    """The first link that no joint carries.
+
+    Raises:
+        ModelError: there is none.
+    """
     carried = {end_link(joint, "child") for joint in tree.findall("joint")}
-    return next(name for link in tree.findall("link") if (name := link.get("name", "")) not in carried)
+    for link in tree.findall("link"):
+        name = link.get("name", "")
+        if name not in carried:
+            return name
+    raise ModelError("the robot description has no link that no joint carries", name="link")
 
 
 def _mount(root: ElementTree.Element, prefix: str, pose: Array) -> None:
@@ -105,13 +203,6 @@ def _mount(root: ElementTree.Element, prefix: str, pose: Array) -> None:
             origin = ElementTree.SubElement(joint, "origin") if origin is None else origin
             origin.set("xyz", _text(placed[:3, 3]))
             origin.set("rpy", _text(rotation_to_rpy(placed[:3, :3])))
-
-
-def _parsed(urdf: str) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring(urdf)
-    except ElementTree.ParseError as error:
-        raise ModelError(f"the robot description can't be read: {error}") from error
 
 
 def _text(values: Iterable[float]) -> str:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from ..core.errors import ConfigError, refused, unknown
 from .schema import errors_at
+from .yaml_files import read_yaml
 
 PACKAGE = "robot_control_ros"
-_MAX_DEPTH, _MAX_VALUES, _MAX_BITS = 20, 100_000, 1000
 _Place = TypeVar("_Place")  # for errors: a path, or a text
 
 
@@ -73,58 +70,26 @@ def read_config(kind: str, name: str, folder: str = "", beside: Path | None = No
         path = share_directory() / "config" / folder / f"{name}.yaml"
     else:
         raise unknown(kind, name, known, hint=", or a path ending in .yaml")
-    with errors_at(str(path)):
-        try:
-            found = path.stat()
-            data = deepcopy(_content(path, found.st_mtime_ns, found.st_size))
-        except ConfigError:
-            raise
-        except Exception as error:  # PyYAML passes on what int(), float() and date() raise
-            raise ConfigError(f"not valid YAML: {error or type(error).__name__}") from error
-        if sum(1 for _ in islice(_values(data), _MAX_VALUES + 1)) > _MAX_VALUES:
-            raise ConfigError(f"more than {_MAX_VALUES} entries", bound=_MAX_VALUES)
-    return path, data
+    about = path.stat()
+    return path, deepcopy(_content(kind, path, about.st_mtime_ns, about.st_size))
 
 
 @lru_cache(maxsize=32)
-def _content(path: Path, changed: int, size: int) -> Any:
+def _content(kind: str, path: Path, changed: int, size: int) -> Any:
     """What is in a YAML file; it is read anew where the time of its last change or its size differ."""
-    return yaml.load(path.read_text(encoding="utf-8"), _Loader)
-
-
-class _Loader(yaml.SafeLoader):
-    """PyYAML keeps the last of two equal keys, and says nothing."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        found = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in found:
-                line = key.start_mark.line + 1
-                raise ConfigError(f"{key.value!r} stands twice, again in line {line}", name=key.value)
-            found.add(key.value)
-        return super().construct_mapping(node, deep)
+    return read_yaml(kind, path).data
 
 
 def _file(kind: str, name: str, beside: Path | None) -> Path:
     try:
         path = Path(name).expanduser()
         path = path if beside is None else (beside / path).resolve()
-        if path.is_file():
-            return path
+        path.stat()
+        return path
+    except FileNotFoundError as error:
+        raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name) from error
     except (OSError, RuntimeError, ValueError) as error:  # too long; no such user; no text for a path
         raise ConfigError(f"{kind} {name!r}: {error}", name=kind, value=name) from error
-    raise ConfigError(f"{kind} {str(path)!r}: no such file", name=kind, value=name)
-
-
-def _values(data: Any, depth: int = 0) -> Iterator[Any]:
-    """All values; refuses what is nested too deeply, as by aliases of itself, and numbers that no float can hold."""
-    if depth > _MAX_DEPTH:
-        raise ConfigError(f"entries are nested more than {_MAX_DEPTH} times", bound=_MAX_DEPTH)
-    if isinstance(data, int) and data.bit_length() > _MAX_BITS:
-        raise ConfigError("a whole number is too long", bound=_MAX_BITS)
-    yield data
-    for each in (*data, *data.values()) if isinstance(data, dict) else data if isinstance(data, (list, set)) else ():
-        yield from _values(each, depth + 1)
 
 
 def found_urdf(urdf: Path, folders: list[Path]) -> Path:
@@ -171,11 +136,3 @@ def merge(base: Any, changes: Any) -> Any:
         return changes
     merged = base | {key: merge(base[key], each) if key in base else each for key, each in changes.items()}
     return {key: each for key, each in merged.items() if each is not None or key not in changes}
-
-
-def by_full_name(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one, by names with dots, as ROS names parameters."""
-    found: dict[str, Any] = {}
-    for name, value in parameters.items():
-        found |= by_full_name(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found

@@ -17,8 +17,17 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..core.errors import ConfigError, ModelError, refused, unknown
+from ..core.input_files import read_text
 from ..core.types import Array
-from .description import end_link, origin_pose, place_description, prefixed, root_link
+from .description import (
+    link_poses,
+    numbers_of,
+    origin_pose,
+    parse_description,
+    place_description,
+    prefixed,
+    root_link,
+)
 from .files import found_urdf, read_config
 from .schema import SOME, entry, errors_at, read_entries
 
@@ -181,16 +190,16 @@ class GripperConfig:
 
     def payload(self, urdf: str, frame: str) -> GripperPayload:
         """Mass, and centre of mass in a frame of the robot, of the open gripper on a robot (`urdf`, mounted)."""
-        poses = _poses(ElementTree.fromstring(urdf))
+        poses = link_poses(parse_description(urdf))
         inertials = [(link.get("name", ""), part) for link in self._tree.iter("link") for part in link.iter("inertial")]
-        masses = np.array([float(part.find("mass").get("value")) for _, part in inertials])  # type: ignore[union-attr,arg-type]
+        masses = np.array([_number(part, "mass") for _, part in inertials])
         centers = np.array([(poses[link] @ origin_pose(part))[:3, 3] for link, part in inertials])
         center = np.append(masses @ centers / masses.sum(), 1.0)
         return GripperPayload(float(masses.sum()), np.linalg.solve(poses[frame], center)[:3])
 
     @cached_property
     def _tree(self) -> ElementTree.Element:
-        return ElementTree.fromstring(self.text)
+        return parse_description(self.text)
 
 
 class Grip(NamedTuple):
@@ -299,25 +308,18 @@ def load_gripper(name: str, beside: Path | None = None) -> GripperConfig:
     values = read_entries(GripperConfig, data, str(path))
     with errors_at(str(path)):
         values["urdf_path"] = found_urdf(values["urdf_path"], [path.parent])
+        text = read_text("urdf", values["urdf_path"])
         try:
-            text = values["urdf_path"].read_text(encoding="utf-8")
-            ElementTree.fromstring(text)
-        except (OSError, ElementTree.ParseError) as error:
+            parse_description(text)
+        except ModelError as error:
             raise ConfigError(f"can't read urdf {values['urdf_path']}: {error}", name="urdf") from error
         return GripperConfig(**values, file=str(path), text=text)
 
 
-def _poses(tree: ElementTree.Element) -> dict[str, Array]:
-    """Pose (4, 4) of each link of a description in its root, all joints at 0."""
-    above = {end_link(joint, "child"): joint for joint in tree.iter("joint")}
-    found: dict[str, Array] = {}
-
-    def pose(link: str) -> Array:
-        if link not in found:
-            joint = above.get(link)
-            found[link] = np.eye(4) if joint is None else pose(end_link(joint, "parent")) @ origin_pose(joint)
-        return found[link]
-
-    for link in tree.iter("link"):
-        pose(link.get("name", ""))
-    return found
+def _number(part: ElementTree.Element, name: str) -> float:
+    """The `value` of an element's only child of this name; 0 where it lacks it."""
+    child = part.find(name)
+    numbers = np.zeros(1) if child is None else numbers_of(child, "value", "0")
+    if numbers.size != 1:
+        raise ModelError(f"{name}: value must be one number, not {numbers.tolist()}", name=name)
+    return float(numbers[0])

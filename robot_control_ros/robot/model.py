@@ -18,6 +18,7 @@ from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import wrap
 from ..core.types import Array
 from .configuration import RobotConfig
+from .description import parse_description
 
 SMOOTHING = 0.01  # rad/s over which Coulomb friction changes sign
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -259,6 +260,7 @@ class RobotModel:
         return RobotDynamics(self, q, v, placement.homogeneous, jacobian, gravity)
 
     def _chosen_joints(self, urdf: str) -> Any:
+        parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
         try:
             model = pin.buildModelFromXML(urdf)
         except Exception as error:  # Pinocchio raises several kinds, C++ ones among them

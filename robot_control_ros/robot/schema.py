@@ -22,7 +22,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ..core.errors import ConfigError, refused
+from ..core.errors import ConfigError, refused, short
 from ..core.gains import JOINT
 
 REQUIRED = MISSING
@@ -170,12 +170,14 @@ def read_entries(cls: type, data: Any, where: str, joints: int = 0) -> dict[str,
     required = {spec.key: spec.required for spec in file_entries(cls)}
     valid = ", ".join(required)
     if not isinstance(data, dict):
-        raise ConfigError(f"{where} = {data!r}: must be a mapping with the entries {valid}", value=data)
+        raise ConfigError(f"{where} = {short(data)}: must be a mapping with the entries {valid}", value=data)
     unknown = sorted(str(key) for key in data if key not in required)
     missing = [key for key, needed in required.items() if needed and key not in data]
     if unknown or missing:
         problem = f"unknown {unknown}" if unknown else f"missing {missing}"
-        raise ConfigError(f"{where}: {problem}; entries: {valid}", name=(unknown or missing)[0], bound=tuple(required))
+        raise ConfigError(
+            f"{where}: {problem:.300}; entries: {valid}", name=(unknown or missing)[0], bound=tuple(required)
+        )
     ordered = sorted(entry_specs(cls), key=lambda spec: spec.only_with is not None)  # their partners are checked then
     return {spec.name: _field(cls, spec, data, where, joints) for spec in ordered}
 
@@ -248,7 +250,7 @@ def _items(spec: EntrySpec, hint: Any, what: str, raw: Any, joints: int) -> tupl
         raise _refused(spec, hint, what, raw)
     count = joints if spec.size == JOINT else spec.size if isinstance(spec.size, int) else len(values)
     if len(values) != count:
-        message = f"{what} has {len(values)} values {values}: must have {count}"
+        message = f"{what} has {len(values)} values {short(values)}: must have {count}"
         raise ConfigError(message, name=spec.key, value=raw, bound=count)
     alone = inner is float and len(values) == 1
     places = (what if alone else f"{what}[{i}]{_title(value)}" for i, value in enumerate(values))
@@ -311,7 +313,7 @@ def choice(what: str, value: Any, choices: Iterable[str]) -> str:
 def shown(value: Any) -> str:
     """A value for people; large whole numbers as buses number their objects."""
     large = isinstance(value, int) and not isinstance(value, bool) and value > 999
-    return f"0x{value:04X}" if large else repr(value)
+    return f"0x{value:04X}" if large else short(value)
 
 
 def _number(bound: float) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import ConfigError, missing_extra, refused
 from ..core.gains import AXES
+from ..core.output_files import replaced_file
 from ..core.output_paths import writable_file
 from ..core.spatial import pose_from_rows
 from ..core.types import Array, CommandMode
@@ -130,31 +131,28 @@ class Log:
         ``saturated``, ``rate_limited``, ``soft_limited`` and ``fault`` are 1 or 0.
 
         Raises:
-            ConfigError: see :func:`writable_file`.
+            ConfigError, HardwareFault: see :func:`~..core.output_files.replaced_file`.
         """
-        columns, names = [self.t[:, None]], ["t"]
+        columns = [self.t[:, None]]
         for name in LogSample._fields[1:]:
-            values, labels = getattr(self, name), list(AXES if name in _IN_SPACE else self.joints)
+            values = getattr(self, name)
             if name == "pose":
                 values = values[:, :3, :].reshape(len(self), 12)
-                labels = [f"{row}{column}" for row in range(3) for column in range(4)]
             if name == "fault":
-                columns.append(np.array(values, dtype=bool)[:, None])
-                names.append(name)
-                continue
+                values = np.array(values, dtype=bool)[:, None]
             columns.append(values)
-            names += [f"{name}.{label}" for label in labels]
-        target = writable_file(path)
-        np.savetxt(target, np.hstack(columns), delimiter=",", header=",".join(names), comments="")
-        return target
+        header = ",".join(csv_columns(self.joints))
+        with replaced_file(path, ".csv") as file:
+            np.savetxt(file, np.hstack(columns), delimiter=",", header=header, comments="")
+        return Path(path)
 
     def plot(self, path: str | Path, title: str = "") -> Path:
         """Position error, rotation error and force over time, as a picture (PNG by the path's ending).
 
         Raises:
-            ConfigError: see :func:`picture_path`.
+            ConfigError, HardwareFault: see :func:`save_picture`.
         """
-        target = picture_path(path)
+        picture_path(path)
         figure = figure_class()(figsize=(9.0, 7.0), layout="constrained")
         rows = figure.subplots(3, 1, sharex=True)
         panels = (
@@ -172,8 +170,30 @@ class Log:
         rows[-1].set_xlabel("time [s]")
         if title:
             figure.suptitle(title)
-        figure.savefig(target, dpi=120)
-        return target
+        return save_picture(figure, path, dpi=120)
+
+
+def csv_columns(joints: Sequence[str]) -> list[str]:
+    """The names of the columns of a log as CSV."""
+    names = ["t"]
+    for name in LogSample._fields[1:]:
+        labels: Sequence[str] = AXES if name in _IN_SPACE else joints
+        if name == "pose":
+            labels = [f"{row}{column}" for row in range(3) for column in range(4)]
+        names += ["fault"] if name == "fault" else [f"{name}.{label}" for label in labels]
+    return names
+
+
+def csv_row(sample: LogSample) -> str:
+    """A sample as a line of :func:`csv_columns`."""
+    values: list[Any] = []
+    for name, value in sample._asdict().items():
+        if name == "pose":
+            value = value[:3, :]
+        if name == "fault":
+            value = bool(value)
+        values.append(np.full(6, np.nan) if value is None else value)
+    return ",".join(f"{number:.18e}" for number in np.concatenate([np.ravel(value) for value in values]))
 
 
 def figure_class() -> Any:
@@ -196,8 +216,24 @@ def picture_path(path: str | Path) -> Path:
         ConfigError: matplotlib is not installed; it doesn't know the format; see :func:`writable_file`.
     """
     formats = figure_class()().canvas.get_supported_filetypes()
-    target = writable_file(path)
-    ending = target.suffix.removeprefix(".")
-    if ending and ending.lower() not in formats:
+    target = Path(path)
+    if not target.suffix:
+        target = target.with_name(f"{target.name}.png")
+    ending = target.suffix.lower()
+    if ending.removeprefix(".") not in formats:
         raise refused("picture", str(path), f"must end in one of: {', '.join(formats)}", tuple(formats))
+    return writable_file(target, ending)
+
+
+def save_picture(figure: Any, path: str | Path, *, dpi: int) -> Path:
+    """Write a figure of Matplotlib as a picture; returns its path.
+
+    Raises:
+        ConfigError: see :func:`picture_path`.
+        HardwareFault: see :func:`~..core.output_files.replaced_file`.
+    """
+    target = picture_path(path)
+    ending = target.suffix.lower()
+    with replaced_file(target, ending) as file:
+        figure.savefig(file, dpi=dpi, format=ending.removeprefix("."))
     return target

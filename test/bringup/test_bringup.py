@@ -765,7 +765,7 @@ def test_without_a_file_the_defaults_are_taken():
 
 
 def test_gains_by_path_are_handed_on_by_an_absolute_one(tmp_path, monkeypatch):
-    (tmp_path / "gains.yaml").touch()
+    (tmp_path / "gains.yaml").write_text("controller: { ros__parameters: {} }")
     monkeypatch.chdir(tmp_path)
     system = SETUPS["sim"].make(gains="gains.yaml")
     assert system.node("controller").parameter_files == (str(tmp_path / "gains.yaml"),)
@@ -781,11 +781,54 @@ def test_gains_that_are_no_parameter_file_are_refused_in_words(tmp_path, content
         made("sim", gains=str(file))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "contoller: { ros__parameters: { impedance: { stiffness: 300.0 } } }",
+        "controller: { ros_parameters: { impedance: { stiffness: 300.0 } } }",
+        "controller: { ros__parameters: { impedance: { stiffness: 300.0, stiffness: 30.0 } } }",
+        "a: " + "[" * 900,
+        "a: " + "9" * 5000,
+        "a: &a { x: *a }",
+        "",
+    ],
+    ids=["node", "ros__parameters", "twice", "deep", "digits", "recursive", "empty"],
+)
+def test_gains_that_would_leave_the_default_ones_are_refused(tmp_path, content):
+    file = tmp_path / "gains.yaml"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        made("sim", gains=str(file))
+    assert str(caught.value).startswith(f"gains = {str(file)!r}: ")
+
+
+@pytest.mark.parametrize("entry", ["stiffness: -5.0", "stifness: 5.0", "stiffness: [1.0, 2.0, 3.0, 4.0, 5.0, -6.0]"])
+def test_a_gain_that_is_refused_is_told_with_file_and_line(tmp_path, entry):
+    file = tmp_path / "gains.yaml"
+    file.write_text(f"controller:\n  ros__parameters:\n    impedance:\n      coriolis: true\n      {entry}\n")
+    with pytest.raises(ConfigError) as caught:
+        made("sim", gains=str(file))
+    assert str(caught.value).startswith(f"gains = {str(file)!r}: line 5: ")
+
+
+@pytest.mark.parametrize("kind", ["loop", "pipe", "device"])
+def test_gains_in_what_is_no_regular_file_are_refused_at_once(tmp_path, kind):
+    file = Path("/dev/zero") if kind == "device" else tmp_path / "gains.yaml"
+    if kind == "loop":
+        file.symlink_to(file)
+    if kind == "pipe":
+        os.mkfifo(file)
+    with pytest.raises(ConfigError) as caught:
+        made("sim", gains=str(file))
+    assert (caught.value.name, caught.value.value) == ("gains", str(file))
+
+
 @pytest.mark.parametrize("name", ["nowhere.yaml", "."])
 def test_gains_that_are_no_file_are_refused(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="no such file"):
+    with pytest.raises(ConfigError) as caught:
         SETUPS["sim"].make(gains=name)
+    assert (caught.value.name, caught.value.value) == ("gains", str(tmp_path / name))
 
 
 # --- the environment ---

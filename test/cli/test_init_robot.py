@@ -1,12 +1,15 @@
 """`robot_control init-robot`: the file that it makes loads, and every law runs with it at once."""
 
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from robot_control_ros.cli.init_robot import write_robot
 from robot_control_ros.cli.main import main
+from robot_control_ros.core.errors import ModelError
 from robot_control_ros.laws import law_names
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.simulation.in_process import simulate
@@ -90,3 +93,17 @@ def test_what_is_no_arm_is_refused_in_a_line(text, tmp_path, capsys):
     assert main(["init-robot", str(urdf)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not urdf.with_suffix(".yaml").exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "folder"])
+def test_what_is_no_regular_file_is_refused_at_once(kind, tmp_path):
+    urdf = Path(kind)
+    if kind == "pipe":
+        urdf = tmp_path / "pipe.urdf"
+        os.mkfifo(urdf)
+    if kind == "folder":
+        urdf = tmp_path
+    with pytest.raises(ModelError) as caught:
+        write_robot(urdf, tmp_path / "arm.yaml")
+    assert caught.value.value == str(urdf)
+    assert not (tmp_path / "arm.yaml").exists()

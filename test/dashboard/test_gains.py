@@ -149,7 +149,7 @@ def test_a_saved_file_starts_a_law_with_the_same_gains(tmp_path):
     path.write_text(text, encoding="utf-8")
     started = running_law(load_robot("ur5"), "impedance", str(path)).gains.target
     np.testing.assert_allclose(started.stiffness.diagonal(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    assert gains_file.read(text, "impedance") == {name: each.value for name, each in values.items()}
+    assert gains_file.read(text.encode(), "impedance") == {name: each.value for name, each in values.items()}
 
 
 def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
@@ -157,9 +157,9 @@ def test_a_file_has_the_settings_of_the_wrench_in_a_section_of_their_own():
     text = gains_file.write("own.laws:Spring", values)
     parameters = yaml.safe_load(text)["/**"]["ros__parameters"]
     assert parameters["wrench"] == {"low_pass": 20.0}
-    assert gains_file.read(text, "own.laws:Spring") == {name: each.value for name, each in values.items()}
+    assert gains_file.read(text.encode(), "own.laws:Spring") == {name: each.value for name, each in values.items()}
     with pytest.raises(ConfigError) as refused:
-        gains_file.read(text, "impedance")
+        gains_file.read(text.encode(), "impedance")
     assert (refused.value.value, refused.value.bound) == ("impedance", ("own.laws:Spring",))
 
 
@@ -170,7 +170,7 @@ def test_both_forms_of_names_are_read_and_the_node_prevails():
             "controller": {"ros__parameters": {"impedance": {"stiffness": 300.0}}},
         }
     )
-    assert gains_file.read(text, "impedance") == {"coriolis": True, "stiffness": 300.0}
+    assert gains_file.read(text.encode(), "impedance") == {"coriolis": True, "stiffness": 300.0}
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,11 @@ def test_both_forms_of_names_are_read_and_the_node_prevails():
         ("a: [", "file", None),
         ("- 1", "the file", None),
         ("/**: {ros__parameters: {joint_pid: {p: 0.1}}}", "law", ("joint_pid",)),
-        ("{}", "law", ()),
+        ("/**: {ros__parameters: {impedance: {stiffness: 1.0}, impedence: {damping: 1.0}}}", "law", ("impedance",)),
+        ("{}", "file", ()),
     ],
 )
 def test_a_file_without_gains_of_the_law_is_refused(text, name, bound):
     with pytest.raises(ConfigError) as refused:
-        gains_file.read(text, "impedance")
+        gains_file.read(text.encode(), "impedance")
     assert (refused.value.name, refused.value.bound) == (name, bound)

@@ -77,6 +77,20 @@ def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
 
 
 @pytest.mark.sim
+def test_a_yaml_file_of_another_kind_is_not_overwritten(tmp_path):
+    """As the robot's own description; a file of imperfections is replaced."""
+    found = identified(4, ("elbow_joint",))[2]
+    robot = tmp_path / "arm.yaml"
+    robot.write_text("name: arm")
+    with pytest.raises(ConfigError) as caught:
+        write_file(robot, ROBOT, found)
+    assert caught.value.value == str(robot)
+    assert robot.read_text() == "name: arm"
+    for _ in range(2):
+        assert write_file(tmp_path / "mine.yaml", ROBOT, found).is_file()
+
+
+@pytest.mark.sim
 def test_the_figures_for_programs_are_plain_numbers():
     _, _, found, _ = identified(4, ("elbow_joint",))
     delay = Estimate(found.line.delay.value, found.line.delay.half_width + 0.001)  # numpy's sum is no array any more

@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 import yaml
 
+from robot_control_ros.bringup.package_nodes import file_rate, running_law
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.core.types import Command, CommandMode
+from robot_control_ros.dashboard.gains import gains_file
 from robot_control_ros.ethercat.driver.drive_cycle import DriveCycle
 from robot_control_ros.ethercat.driver.drives import interpolation_writes, load_drive
 from robot_control_ros.ethercat.driver.topology import load_topology
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.files import share_directory
+from robot_control_ros.robot.gripper import load_gripper
+from robot_control_ros.robot.workcell import load_workcell
 from robot_control_ros.simulation.imperfect.imperfections import load_imperfections
 from robot_control_ros.simulation.scene import load_scene
 
@@ -186,6 +190,33 @@ def use_drive(path):
     use_topology(topology)
 
 
+ARM = load_robot("ur5")
+GAINS = {
+    "/**": {"ros__parameters": {"wrench": {"low_pass": 20.0}, "rate": 250.0}},
+    "controller": {
+        "ros__parameters": {
+            "impedance": {"stiffness": [300.0, 300.0, 300.0, 20.0, 20.0, 20.0], "coriolis": True, "gravity": True},
+            "impedance.damping_ratio": 1.0,
+            "admittance": {"output": "effort"},
+        }
+    },
+    "dashboard": {"ros__parameters": {"view": {"position": [1.0, 2.0, 3.0], "look_at": [0.0, 0.0, 0.0], "fov": 0.7}}},
+}
+
+
+def use_gains(path):
+    """As `gains:=` and the page read them; each refuses by itself."""
+    for read in (
+        lambda: running_law(ARM, "impedance", str(path)),
+        lambda: file_rate(str(path)),
+        lambda: gains_file.read(path.read_bytes(), "impedance"),
+        lambda: gains_file.read_view(path.read_bytes()),
+    ):
+        with contextlib.suppress(RobotControlError):
+            read()
+    running_law(ARM, "impedance", str(path))
+
+
 KINDS = {  # the files, what is changed in them, and what reads them
     "robot": (["robots/ur5.yaml", "robots/gen3.yaml", "robots/planar_two_link.yaml"], None, use_robot),
     "profile": (["robots/ur5.yaml"], "profiles", use_profile),
@@ -197,6 +228,9 @@ KINDS = {  # the files, what is changed in them, and what reads them
     ),
     "drives": (["ethercat/drives/cia402.yaml", "ethercat/drives/maxon_epos4.yaml"], None, use_drive),
     "topology": (["ethercat/ur5.yaml", "ethercat/planar_two_link.yaml"], None, use_topology),
+    "gripper": (["grippers/robotiq_2f85.yaml"], None, lambda path: load_gripper(str(path))),
+    "work cell": (["workcells/two_ur5e.yaml"], None, lambda path: load_workcell(str(path))),
+    "gains": ([GAINS], None, use_gains),
 }
 
 
@@ -212,7 +246,10 @@ def ours(use, path):
 def check(kind, count, folder):
     files, part, use = KINDS[kind]
     numbers, path, read = random.Random(kind), folder / "mutated.yaml", 0
-    sources = [yaml.safe_load((share_directory() / "config" / file).read_text()) for file in files]
+    sources = [
+        file if isinstance(file, dict) else yaml.safe_load((share_directory() / "config" / file).read_text())
+        for file in files
+    ]
     for number in range(count):
         data = copy.deepcopy(sources[number % len(sources)])
         if part:

@@ -137,3 +137,20 @@ def test_a_log_is_frozen():
     with pytest.raises(AttributeError):
         written().t = np.zeros(5)
     assert isinstance(written(), Log)
+
+
+def test_a_plot_without_an_ending_is_a_png(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert written().plot(tmp_path / "log") == tmp_path / "log.png"
+    assert (tmp_path / "log.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("write", ["to_csv", "plot"])
+def test_a_file_of_another_kind_is_not_overwritten(write, tmp_path):
+    pytest.importorskip("matplotlib")
+    robot = tmp_path / "robot.yaml"
+    robot.write_text("name: arm")
+    with pytest.raises(ConfigError) as caught:
+        getattr(written(), write)(robot)
+    assert caught.value.value == str(robot)
+    assert robot.read_text() == "name: arm"

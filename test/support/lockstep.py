@@ -34,6 +34,7 @@ from robot_control_ros.client.state_feed import StateFeed
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.nodes.common import controller_manager, hearing
 from robot_control_ros.nodes.common.ending import DEAF, FAULT
+from robot_control_ros.nodes.common.ros_params import check_given_parameters
 from robot_control_ros.nodes.common.running import is_refusal_of_rclpy
 from robot_control_ros.nodes.controller import gain_monitor
 from robot_control_ros.nodes.watchdog import node as watchdog_node
@@ -230,6 +231,7 @@ class NodeProcess:
     def _make(self, make_node: Callable[[], Any]) -> None:
         try:
             self.node = make_node()
+            check_given_parameters(self.node, self.args)
         except (RobotControlError, ParameterException) as error:
             self._words.append(f"not started: {error}\n")
             self._vanish(1)

@@ -134,7 +134,8 @@ def test_the_commands_of_the_shell_lead_it(robot, ros, tmp_path):
     height = robot.pose[2, 3]
     assert "error 0." in run("move", "--by", "0", "0", "0.02")
     assert robot.state.reference_pose[2, 3] == pytest.approx(height + 0.02, abs=2e-3)
-    assert "states in" in run("record", "--seconds", "0.3")
+    assert " states, 0 dropped: record.csv" in run("record", "--seconds", "0.3")
+    assert "is there" in run("record", "--seconds", "0.3", status=2)
     assert (tmp_path / "record.csv").read_text().startswith("t,q.shoulder_pan_joint")
     assert ", 0 dropped: run.mcap" in run("record", "run.mcap", "--seconds", "0.3")
     assert (tmp_path / "run.mcap").read_bytes().startswith(b"\x89MCAP")
@@ -149,7 +150,7 @@ def test_a_record_has_the_controllers_topics_as_they_came(robot, tmp_path):
     with (tmp_path / "run.mcap").open("rb") as file:
         records = reader.make_reader(file)
         summary = records.get_summary()
-        (metadata,) = records.iter_metadata()
+        *_, metadata = records.iter_metadata()
     assert summary.statistics.message_count == recording.messages > 100
     counts = {summary.channels[key].topic: n for key, n in summary.statistics.channel_message_counts.items()}
     assert counts.keys() >= {"/state", "/joint_states", "/controller/state", "/controller/target_twist"}
@@ -162,6 +163,9 @@ def test_a_record_has_the_controllers_topics_as_they_came(robot, tmp_path):
     )
     assert set(joints[0].name) == set(robot.config.joints)
     assert twists[0].twist.linear.z == 0.02
+    everything = [(each.channel.topic, each.ros_msg) for each in decoder.read_ros2_messages(str(tmp_path / "run.mcap"))]
+    state = next(message for topic, message in everything if topic == "/state")
+    assert len(state.position) == robot.config.n
     # a second record in the same client, whose subscriptions are new
     with robot.record(tmp_path / "second.mcap") as recording:
         robot.wait(0.1)

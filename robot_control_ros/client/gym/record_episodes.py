@@ -8,18 +8,22 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ...core.errors import refused
 from ...core.output_paths import writable_folder
 from ..recording.mcap_recording import McapRecording
+from ..recording.named_numbers import NumbersMessage
 from .compliance_env import ComplianceEnv
 
-STEP_TOPIC = "/step"
+STEP_TOPIC, STEP = "/step", "robot_control_ros/msg/Step"
+OBSERVATION = "observation_"  # in front of the names of what is observed
 
 
 class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]):
     """Writes ``<folder>/episode_00000.mcap`` and so on, with the number of the reset.
 
-    The channel ``/step`` has one object a step: `observation` before it, `action`, `reward`, `terminated`, `truncated`,
-    `success`. ``/state`` has the robot's states, as in :meth:`~..robot.Robot.record`, with the topics of a running one.
+    The channel ``/step`` has one message a step: the observation before it as `observation_…`, `action`, `reward`,
+    `terminated`, `truncated`, `success` (0 or 1). ``/state`` has the robot's states, as in
+    :meth:`~..robot.Robot.record`, with the topics of a running one.
     The metadata have `task`, `robot`, `period` [s] of a step, `seed`, `steps`, `success` at the end and `dropped`.
 
     Args:
@@ -27,12 +31,14 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
         folder: is made where it is missing.
 
     Raises:
-        ConfigError: the folder can't be written, or mcap isn't installed.
+        ConfigError: the folder can't be written, or has episodes; or mcap isn't installed.
     """
 
     def __init__(self, env: gymnasium.Env[dict[str, Any], Any], folder: str | Path) -> None:
         super().__init__(env)
         self._folder = writable_folder(folder)
+        if any(self._folder.glob("episode_*.mcap")):
+            raise refused("folder", str(folder), "has episodes: they are never overwritten, choose another one")
         self._folder.mkdir(parents=True, exist_ok=True)
         self._recording: McapRecording | None = None
         self._episode = self._steps = 0
@@ -46,12 +52,13 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
         env = self.unwrapped
         assert isinstance(env, ComplianceEnv)
         self._robot = env.robot
-        self._recording = self._robot.record(self._folder / f"episode_{self._episode:05d}.mcap")
-        assert self._recording is not None
-        self._channel = self._recording.json_channel(STEP_TOPIC)
+        recording = self._robot.record(self._folder / f"episode_{self._episode:05d}.mcap")
+        assert isinstance(recording, McapRecording)
+        self._recording = recording
         shape = env.action_space.shape
         rows = 1 if shape is None or len(shape) == 1 else shape[0]
-        self._about = {"task": env.task.id, "period": env.period * rows, "seed": seed}
+        recording.describe(task=env.task.id, period=env.period * rows, seed=seed)
+        self._channel = recording.numbers_channel(STEP_TOPIC, self._step_message(env.action_space))
         self._episode, self._steps, self._success = self._episode + 1, 0, False
         return self._before, info
 
@@ -61,14 +68,14 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
         self._steps, self._success = self._steps + 1, bool(info["success"])
         if self._recording is not None:
             message = {
-                "observation": {name: values.tolist() for name, values in self._before.items()},
-                "action": np.asarray(action, dtype=float).tolist(),
-                "reward": float(reward),
-                "terminated": terminated,
-                "truncated": truncated,
-                "success": self._success,
+                **{f"{OBSERVATION}{name}": np.asarray(values, dtype=float) for name, values in self._before.items()},
+                "action": np.asarray(action, dtype=float),
+                "reward": np.array(float(reward)),
+                "terminated": np.array(float(terminated)),
+                "truncated": np.array(float(truncated)),
+                "success": np.array(float(self._success)),
             }
-            self._recording.put_json(self._channel, message, self._robot.time)
+            self._recording.put_numbers(self._channel, message, self._robot.time)
         self._before = seen
         if terminated or truncated:
             self._finish()
@@ -84,4 +91,10 @@ class RecordEpisodes(gymnasium.Wrapper[dict[str, Any], Any, dict[str, Any], Any]
     def _finish(self) -> None:
         recording, self._recording = self._recording, None
         if recording is not None:
-            recording.close(**self._about, steps=self._steps, success=self._success)
+            recording.describe(steps=self._steps, success=self._success)
+            recording.close()
+
+    def _step_message(self, action: gymnasium.Space[Any]) -> NumbersMessage:
+        observations = {f"{OBSERVATION}{name}": np.size(values) for name, values in self._before.items()}
+        single = dict.fromkeys(("reward", "terminated", "truncated", "success"), 1)
+        return NumbersMessage(STEP, {**observations, "action": int(np.prod(action.shape or (1,))), **single}, {})

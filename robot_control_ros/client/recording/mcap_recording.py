@@ -1,156 +1,127 @@
-"""An MCAP file that is written in a thread of its own: the only module that imports mcap."""
+"""An MCAP file, written as messages come."""
 
 from __future__ import annotations
 
 import json
-import queue
-import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from ...core.errors import HardwareFault, missing_extra
-from ...core.output_paths import writable_file
+from ...core.errors import missing_extra
+from ...core.types import Array
+from .file_recording import LARGEST, FileRecording
+from .named_numbers import NumbersMessage, encode_text
 
-MAX_WAITING = 20_000  # messages that wait for the disk
-CHUNK = 1 << 18  # bytes that are compressed together, and are lost where the process is killed
-DROPPED = "dropped"  # in the metadata
+CHUNK = 1 << 18  # bytes that are compressed together
+ABOUT = "robot_control_ros"  # name of the metadata
+DROPPED = "dropped"  # in them
+TEXT = "std_msgs/msg/String"
 
 
-class McapRecording:
-    """Writes messages to a file until :meth:`close`, also at the end of a ``with`` block.
+class McapRecording(FileRecording):
+    """Writes messages to an MCAP file; see FileRecording.
 
-    At most 20,000 messages wait for the disk. A message more is dropped and counted; a simulation waits instead.
+    The metadata stand at the beginning of each file, and with what came later again at its end.
 
     Args:
-        path: of the file.
-        profile: of MCAP: ``ros2`` where messages of ROS are in it.
-        metadata: what the record is of; more may come with :meth:`close`.
-        simulated: whether time is that of a simulation, which can wait for the disk.
-
-    Attributes:
-        path: of the file.
-        messages, dropped: how many were taken and how many were not.
-        on_close: what to call, last first, before the file is closed.
+        path, simulated, largest: see FileRecording.
+        metadata: what the record is of; more may come with :meth:`describe`.
 
     Raises:
-        ConfigError: mcap isn't installed, or the file can't be written.
+        ConfigError: mcap isn't installed, or see FileRecording.
     """
 
     def __init__(
-        self, path: str | Path, *, profile: str = "", metadata: Mapping[str, Any] | None = None, simulated: bool = False
+        self,
+        path: str | Path,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        simulated: bool = False,
+        largest: int = LARGEST,
     ) -> None:
         try:
             from mcap.writer import Writer
         except ImportError as error:
             raise missing_extra("an MCAP record", "mcap", "learning") from error
-        self.path = writable_file(path)
-        self.messages = self.dropped = 0
-        self.on_close = ExitStack()
-        self._metadata, self._simulated = dict(metadata or {}), simulated
-        self._due: queue.Queue[tuple[int, int, bytes, int] | None] = queue.Queue(MAX_WAITING)
-        self._file = self.path.open("wb")
-        self._writer: Any = Writer(self._file, chunk_size=CHUNK)
-        self._writer.start(profile=profile, library="robot_control_ros")
-        self._lock, self._closing, self._taking = threading.Lock(), threading.Lock(), threading.Lock()
-        self._ended = False
-        self._error: OSError | None = None
-        self._thread: threading.Thread | None = threading.Thread(target=self._write, name="mcap", daemon=True)
-        self._thread.start()
+        super().__init__(path, simulated=simulated, largest=largest)
+        self._make_writer = Writer
+        self._metadata = dict(metadata or {})
+        self._channels: list[tuple[str, str, str]] = []
+        self._writer: Any = None
+        self.start()
 
-    def __enter__(self) -> McapRecording:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def channel(self, topic: str, kind: str, schema: str, *, schema_encoding: str, message_encoding: str) -> int:
-        """A new channel; returns its number.
+    def channel(self, topic: str, kind: str, definition: str) -> int:
+        """A new channel for messages of ROS; returns its number, which is the same in each file.
 
         Args:
             topic: its name.
-            kind: name of the schema, such as ``sensor_msgs/msg/JointState``.
-            schema: text of it.
-            schema_encoding, message_encoding: ``ros2msg`` and ``cdr``, or ``jsonschema`` and ``json``.
+            kind: name of the type, such as ``sensor_msgs/msg/JointState``.
+            definition: text of the type's .msg file.
         """
-        with self._lock:
-            number = self._writer.register_schema(kind, schema_encoding, schema.encode())
-            return int(self._writer.register_channel(topic, message_encoding, number))
+        self._channels.append((topic, kind, definition))
+        number = len(self._channels)
+        self.guarded(self._register, topic, kind, definition)
+        return number
 
-    def json_channel(self, topic: str) -> int:
-        """A new channel for :meth:`put_json`."""
-        schema = json.dumps({"type": "object"})
-        return self.channel(topic, topic.strip("/"), schema, schema_encoding="jsonschema", message_encoding="json")
+    def numbers_channel(self, topic: str, message: NumbersMessage) -> int:
+        """A new channel for :meth:`put_numbers`."""
+        return self.channel(topic, message.kind, message.definition())
+
+    def text_channel(self, topic: str) -> int:
+        """A new channel for :meth:`put_text`."""
+        return self.channel(topic, TEXT, "string data\n")
 
     def put(self, channel: int, data: bytes, log_time: int, publish_time: int | None = None) -> None:
         """A message, with its times [ns]; one that comes while the file is closed is too late, and isn't counted."""
-        message = channel, log_time, data, log_time if publish_time is None else publish_time
-        with self._taking:
-            if self._ended:
-                return
-            try:
-                self._due.put(message, block=self._simulated)
-                self.messages += 1
-            except queue.Full:
-                self.dropped += 1
+        self.put_item((channel, log_time, data, log_time if publish_time is None else publish_time))
 
-    def put_json(self, channel: int, values: Mapping[str, Any], stamp: float) -> None:
-        """An object of plain values, as a message; numbers that aren't finite must be None.
+    def put_numbers(self, channel: int, values: Mapping[str, Array], stamp: float) -> None:
+        """Named numbers, as a message.
 
         Args:
             channel: its number.
-            values: of the object.
+            values: the numbers of each field, in the order of the channel's definition.
             stamp: by the robot's clock [s]. It is logged by the computer's clock where nothing is simulated.
         """
+        self._put_stamped(channel, NumbersMessage.encode(values), stamp)
+
+    def put_text(self, channel: int, text: str, stamp: float) -> None:
+        """A text, as a message; see :meth:`put_numbers`."""
+        self._put_stamped(channel, encode_text(text), stamp)
+
+    def describe(self, **metadata: Any) -> None:
+        """Add metadata, which are in the file from now on."""
+        self._metadata.update(metadata)
+        self.guarded(self._write_metadata, {})
+
+    def _put_stamped(self, channel: int, data: bytes, stamp: float) -> None:
         published = round(stamp * 1e9)
-        log_time = published if self._simulated else time.time_ns()
-        self.put(channel, json.dumps(values, allow_nan=False).encode(), log_time, published)
+        self.put(channel, data, published if self._simulated else time.time_ns(), published)
 
-    def close(self, **metadata: Any) -> None:
-        """Write what waits, the metadata and the index; once.
+    def begin(self, file: IO[bytes]) -> None:
+        self._writer = self._make_writer(file, chunk_size=CHUNK)
+        self._writer.start(profile="ros2", library="robot_control_ros")
+        self._write_metadata({})
+        for channel in self._channels:
+            self._register(*channel)
 
-        Raises:
-            HardwareFault: the file couldn't be written to its end.
-        """
-        with self._closing:
-            thread, self._thread = self._thread, None
-        if thread is None:
-            return
-        try:
-            self.on_close.close()
-        finally:
-            self._metadata.update(metadata)
-            with self._taking:
-                self._ended = True
-                self._due.put(None)
-            thread.join()
-        if self._error is not None:
-            raise HardwareFault(f"{self.path} is incomplete: {self._error}") from self._error
+    def add(self, item: Any) -> None:
+        self._writer.add_message(*item)
 
-    def _write(self) -> None:
-        try:
-            while (due := self._due.get()) is not None:
-                channel, log_time, data, publish_time = due
-                if self._error is None:
-                    self._add(channel, log_time, data, publish_time)
-        finally:
-            self._finish()
+    def flush(self) -> None:
+        self._writer.flush()
 
-    def _add(self, channel: int, log_time: int, data: bytes, publish_time: int) -> None:
-        try:
-            with self._lock:
-                self._writer.add_message(channel, log_time, data, publish_time)
-        except OSError as error:  # a full disk: what follows is thrown away, so that nobody waits
-            self._error = error
+    def end(self) -> None:
+        self._write_metadata({DROPPED: self.dropped})
+        self._writer.finish()
 
-    def _finish(self) -> None:
-        given = {**self._metadata, DROPPED: self.dropped}
+    def _register(self, topic: str, kind: str, definition: str) -> None:
+        """In the present file; mcap numbers the channels of each file from 1 on."""
+        schema = self._writer.register_schema(kind, "ros2msg", definition.encode())
+        self._writer.register_channel(topic, "cdr", schema)
+
+    def _write_metadata(self, more: Mapping[str, Any]) -> None:
+        given = {**self._metadata, **more}
         text = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
-        try:
-            self._writer.add_metadata("robot_control_ros", text)
-            self._writer.finish()
-            self._file.close()
-        except OSError as error:
-            self._error = error
+        self._writer.add_metadata(ABOUT, text)

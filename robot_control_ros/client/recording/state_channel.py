@@ -1,33 +1,41 @@
-"""A robot's states in an MCAP record, as objects of named numbers."""
+"""A robot's states and events in a record."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...core.errors import RobotControlError
 from ...core.gains import AXES
-from ...core.types import Array
 from ..backend import RobotBackend
 from ..snapshot import Snapshot
 from ..state_feed import Event, StateFeed
+from .csv_recording import CsvRecording
+from .file_recording import LARGEST, FileRecording
 from .mcap_recording import McapRecording
+from .named_numbers import NumbersMessage
 
 STATE_TOPIC, EVENT_TOPIC = "/state", "/event"
+STATE = "robot_control_ros/msg/State"
 OF_TIP = ("pose_error", "twist", "wrench", "target_wrench")  # blocks with linear and angular axes
 
 
-def record_robot(backend: RobotBackend, path: str | Path) -> McapRecording:
-    """Record a robot's states, and its topics where it has some, until the record is closed; see McapRecording."""
-    robot, topics = backend.config, backend.record_topics
+def record_robot(backend: RobotBackend, path: str | Path, largest: int = LARGEST) -> FileRecording:
+    """Record a robot's states until the record is closed; see Robot.record."""
+    robot = backend.config
+    if Path(path).suffix.lower() == ".csv":
+        newest = backend.feed.newest
+        start = 0.0 if newest is None else newest.time
+        table = CsvRecording(path, robot.joints, start, simulated=backend.simulated, largest=largest)
+        _listen(backend.feed, table, table.take)
+        return table
     about = {"robot": robot.name, "joints": robot.joints}
-    recording = McapRecording(path, profile="ros2" if topics else "", metadata=about, simulated=backend.simulated)
+    recording = McapRecording(path, metadata=about, simulated=backend.simulated, largest=largest)
     try:
-        StateChannel(recording, backend.feed, robot.joints)
-        if topics is not None:
-            topics(recording)
+        channel = StateChannel(recording, backend.feed, robot.joints)
+        _listen(backend.feed, recording, channel.take)
+        if backend.record_topics is not None:
+            backend.record_topics(recording)
     except BaseException:
         recording.close()
         raise
@@ -35,36 +43,41 @@ def record_robot(backend: RobotBackend, path: str | Path) -> McapRecording:
 
 
 class StateChannel:
-    """Writes each state, fault and contact of a feed until the record is closed.
+    """Writes states, faults and contacts to a record.
 
     Args:
         recording: to write to.
-        feed: of the states.
+        feed: that the events are of.
         joints: their names.
     """
 
     def __init__(self, recording: McapRecording, feed: StateFeed, joints: Sequence[str]) -> None:
         self._recording, self._feed, self._joints = recording, feed, tuple(joints)
-        self._states, self._events = recording.json_channel(STATE_TOPIC), recording.json_channel(EVENT_TOPIC)
-        feed.listeners.append(self._take)
-        recording.on_close.callback(feed.listeners.remove, self._take)
+        self._states: dict[tuple[tuple[str, int], ...], int] = {}  # the channel for states of these sizes
+        self._events = recording.text_channel(EVENT_TOPIC)
 
-    def _take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
+        """A state goes to ``/state``, what else comes to ``/event``."""
         if isinstance(event, Snapshot):
-            self._recording.put_json(self._states, named_numbers(event, self._joints), event.time)
-        else:
-            newest, kind = self._feed.newest, "fault" if isinstance(event, RobotControlError) else "contact"
-            self._recording.put_json(self._events, {kind: str(event)}, 0.0 if newest is None else newest.time)
+            self._recording.put_numbers(self._channel(event), event.blocks, event.time)
+            return
+        newest = self._feed.newest
+        kind = "fault" if isinstance(event, RobotControlError) else "contact"
+        self._recording.put_text(self._events, f"{kind}: {event}", 0.0 if newest is None else newest.time)
+
+    def _channel(self, state: Snapshot) -> int:
+        """The number of the channel; a law with other terms needs another one."""
+        sizes = tuple((name, values.size) for name, values in state.blocks.items())
+        if sizes not in self._states:
+            message = NumbersMessage(STATE, dict(sizes), {name: self._labels(name, size) for name, size in sizes})
+            self._states[sizes] = self._recording.numbers_channel(STATE_TOPIC, message)
+        return self._states[sizes]
+
+    def _labels(self, name: str, size: int) -> Sequence[str]:
+        labels = AXES if name in OF_TIP else self._joints
+        return labels if len(labels) == size else ()
 
 
-def named_numbers(state: Snapshot, joints: tuple[str, ...]) -> dict[str, Any]:
-    """The blocks of a state: single numbers, objects by joint or axis, or lists; null where there is no number."""
-    return {name: _named(name, values, joints) for name, values in state.blocks.items()}
-
-
-def _named(name: str, values: Array, joints: tuple[str, ...]) -> Any:
-    numbers = [value if math.isfinite(value) else None for value in values.tolist()]
-    if len(numbers) == 1:
-        return numbers[0]
-    labels = AXES if name in OF_TIP else joints
-    return dict(zip(labels, numbers, strict=True)) if len(labels) == len(numbers) else numbers
+def _listen(feed: StateFeed, recording: FileRecording, take: Callable[[Event], None]) -> None:
+    feed.listeners.append(take)
+    recording.on_close.callback(feed.listeners.remove, take)

@@ -59,8 +59,7 @@ def _subscribe(
             schema, message_class = message_schema(kinds[0]), _message_class(kinds[0])
         except (ConfigError, ImportError):
             continue  # a type that isn't installed here can't be subscribed to
-        encodings = {"schema_encoding": "ros2msg", "message_encoding": "cdr"}
-        channel = recording.channel(topic, kinds[0], schema, **encodings)
+        channel = recording.channel(topic, kinds[0], schema)
         publishers = node.get_publishers_info_by_topic(topic)
         put = partial(_put, recording, channel, heard if topic == f"{controller}/state" else None)
         taken = entities.subscription(message_class, topic, put, _quality(publishers), raw=True)

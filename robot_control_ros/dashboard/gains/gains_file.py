@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
-from ...core.errors import ConfigError, refused
-from ...robot.files import by_full_name
+from ...core.errors import ConfigError, refused, unknown
+from ...laws import law_names
+from ...robot.ros_parameter_file import ParameterFile
+from ...robot.yaml_files import misspelt, yaml_text
 from ..link import SETTINGS, Parameter, Value, split
 from .saved_view import NODE, SECTION, check_view
 
-SECTIONS = ("/**", "controller", "/controller")  # a later one has priority
+CONTROLLER = "controller"
+WHERE = "the file"
 
 
 def write(law: str, parameters: Mapping[str, Parameter], view: Mapping[str, Any] | None = None) -> str:
@@ -26,19 +27,20 @@ def write(law: str, parameters: Mapping[str, Parameter], view: Mapping[str, Any]
     file: dict[str, Any] = {"/**": {"ros__parameters": content}}
     if view:
         file[NODE] = {"ros__parameters": {SECTION: dict(view)}}
-    return head + yaml.safe_dump(file, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return head + yaml_text(file, flow=None)
 
 
-def read(text: str, law: str) -> dict[str, Value]:
-    """The gains of a law, and the settings of wrench and workspace, in the text of a file.
+def read(content: bytes, law: str) -> dict[str, Value]:
+    """The gains of a law, and the settings of wrench and workspace, in the content of a file.
 
     Raises:
-        ConfigError: not a ROS parameter file, or no gains of the law; names the laws that it has.
+        ConfigError: not a ROS parameter file, nothing for the controller, or no gains of the law; names the laws that
+            it has.
     """
-    content = _parse(text)
-    given: dict[str, Any] = {}
-    for section in SECTIONS:
-        given |= by_full_name(_parameters(content, section))
+    given = ParameterFile.parse(content, WHERE).of(CONTROLLER)
+    for group in dict.fromkeys(name.partition(".")[0] for name in given):
+        if group not in law_names() and misspelt(group, (law,)) not in ("", group):
+            raise unknown("law", group, (law,), hint=f"; did you mean {law}?")
     gains = {name.removeprefix(f"{law}."): value for name, value in given.items() if name.startswith(f"{law}.")}
     if not gains:
         others = sorted({name.rpartition(".")[0] or name for name in given if not name.startswith(SETTINGS)})
@@ -48,29 +50,14 @@ def read(text: str, law: str) -> dict[str, Value]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in gains.items()}
 
 
-def read_view(text: str) -> Mapping[str, Any]:
-    """The view in the text of a file; empty if there is none.
+def read_view(content: bytes) -> Mapping[str, Any]:
+    """The view in the content of a file; empty if there is none.
 
     Raises:
         ConfigError: not a ROS parameter file, or no camera can have the view.
     """
-    view = _parameters(_parse(text), NODE).get(SECTION)
-    return check_view(_mapping(view, SECTION)) if view is not None else {}
-
-
-def _parse(text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {error}", name="file") from error
-
-
-def _parameters(content: Any, node: str) -> dict[str, Any]:
-    section = _mapping(_mapping(content, "the file").get(node, {}), node)
-    return _mapping(section.get("ros__parameters", {}), "ros__parameters")
-
-
-def _mapping(value: Any, name: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise refused(name, value, "must be a mapping: node, then ros__parameters, then law")
-    return value
+    parameters, prefix = ParameterFile.parse(content, WHERE).section(NODE), f"{SECTION}."
+    if SECTION in parameters:
+        raise refused(SECTION, parameters[SECTION], "must be a mapping")
+    view = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
+    return check_view(view) if view else {}

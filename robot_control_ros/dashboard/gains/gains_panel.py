@@ -150,7 +150,6 @@ class GainsPanel:
 
     def _load(self, name: str, content: bytes, camera: Any) -> None:
         """Take over a whole file, or nothing of it."""
-        text = content.decode("utf-8", "replace")
 
         def settle(result: RequestResult) -> None:
             if result.accepted:
@@ -164,7 +163,7 @@ class GainsPanel:
         try:
             if self._waiting:
                 raise ConfigError("another change is not finished: load it again", name="file")
-            values, view = gains_file.read(text, self._link.law()), gains_file.read_view(text)
+            values, view = gains_file.read(content, self._link.law()), gains_file.read_view(content)
         except ConfigError as error:
             self._thread.refuse(str(error))
             self._refuse_file(name, str(error))

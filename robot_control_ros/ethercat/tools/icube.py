@@ -15,6 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...core.errors import ConfigError
+from ...core.output_files import write_text
 from ...robot.configuration import RobotConfig
 from ..driver import pdo
 from ..driver.drives import DriveConfig, SdoWrite, interpolation_writes
@@ -72,7 +73,7 @@ def write_icube(robot: RobotConfig, topology: Topology, folder: Path) -> list[Pa
     files = icube_files(robot, topology)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text, ".yaml")
     return [folder / name for name in files]
 
 

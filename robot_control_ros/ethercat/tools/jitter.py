@@ -15,7 +15,7 @@ from ...core.errors import ConfigError, HardwareFault, StaleStateError
 from ...core.types import Array
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
-from ...simulation.log import figure_class
+from ...simulation.log import figure_class, save_picture
 from ..driver.supervisor import Action
 from ..driver.topology import load_topology
 from ..process.bus_monitor import REPORT_PERIOD
@@ -95,8 +95,7 @@ class Jitter:
         axes.grid(True, color="0.92")
         axes.legend(frameon=False)
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
-        return path
+        return save_picture(figure, path, dpi=110)
 
 
 _LINES = ((":", "0.0"), ("--", "0.0"), ("-", "0.55"), ("-", "0.0"))

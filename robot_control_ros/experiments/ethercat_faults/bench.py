@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import yaml
 
 from ethercat_emulator import inject
 from ethercat_emulator.network.veth import MASTER, SLAVES
 
 from ...core.errors import ConfigError, HardwareFault, RobotControlError
+from ...core.output_files import write_text
 from ...core.types import Array, Command, CommandMode, RobotState
 from ...ethercat.driver.supervisor import Action
 from ...ethercat.driver.topology import load_topology
@@ -31,6 +31,7 @@ from ...ethercat.process.client import BusClient, BusSettings
 from ...ethercat.process.protocol import BusStatus
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
+from ...robot.yaml_files import read_yaml, yaml_text
 
 ROBOT = "ur5"
 FRAME_TIMEOUT = 0.003  # s: a virtual machine stalls, yet K of them must end before the slaves' watchdog of 20 ms
@@ -300,8 +301,8 @@ def _with_aliases(folder: Path) -> str:
     """Path of the robot's topology with an alias per slave, which distinguishes slaves that are alike."""
     path = folder / "topology.yaml"
     if not path.exists():
-        content = yaml.safe_load(load_topology(ROBOT).path.read_text(encoding="utf-8"))
+        content = read_yaml("topology", load_topology(ROBOT).path).data
         for position, slave in enumerate(content["slaves"]):
             slave["alias"] = position + 1
-        path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        write_text(path, yaml_text(content))
     return str(path)

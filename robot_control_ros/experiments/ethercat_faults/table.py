@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ethercat_emulator.network.veth import enter_namespace, make_pair
 
+from ...core.output_files import write_text
 from ...core.output_paths import writable_file
 from ...core.types import CommandMode
 from ...ethercat.driver.supervisor import Action
@@ -184,7 +185,7 @@ def run_arguments(options: argparse.Namespace) -> int:
     for name in options.rows:
         choice("fault", name, (fault.name for fault in FAULTS))
     if options.json:
-        writable_file(options.json)
+        writable_file(options.json, ".json")
     enter_namespace()
     print(table(()))
     records = []
@@ -192,5 +193,5 @@ def run_arguments(options: argparse.Namespace) -> int:
         print(row(record), flush=True)
         records.append(record)
     if options.json:
-        Path(options.json).write_text(json.dumps([asdict(record) for record in records], indent=2), encoding="utf-8")
+        write_text(options.json, json.dumps([asdict(record) for record in records], indent=2), ".json")
     return 0 if all(record.recovered and not record.self_enabled for record in records) else 1

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from ...core.errors import ConfigError, refused
+from ...core.output_files import write_text
 from ...core.output_paths import writable_file
 from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
-from ...simulation.log import figure_class, picture_path
+from ...robot.yaml_files import yaml_text
+from ...simulation.imperfect.imperfections import load_imperfections
+from ...simulation.log import figure_class, picture_path, save_picture
 from ...simulation.mujoco_plant import SERVO_BANDWIDTH
 from .estimate import Identification
 from .estimates import Estimate
@@ -19,6 +22,7 @@ from .recording import ArmRecording
 
 SERVO_LAG = 2.0 / SERVO_BANDWIDTH  # s, of a critically damped servo behind a ramp
 NO_TORQUE = "friction and payload: not found, as no torques are measured"
+ENDINGS = (".yaml", ".yml")
 DIGITS, PLACES = 4, 9  # significant and decimal ones, of the file's numbers
 
 
@@ -29,12 +33,28 @@ def write_file(path: str | Path, robot: RobotConfig, found: Identification) -> P
     gets no friction. Payload and offsets of efforts are left out where they are within their own uncertainty.
 
     Raises:
-        ConfigError: see :func:`~...core.output_paths.writable_file`.
+        ConfigError, HardwareFault: see :func:`~...core.output_files.replaced_file`; or a YAML file of another kind,
+            such as the robot's own, is there.
     """
-    target = writable_file(path)
+    target = imperfections_path(path)
     head = "".join(f"# {line}\n" for line in table(robot, found).splitlines())
-    text = yaml.safe_dump(entries(robot, found), sort_keys=False, allow_unicode=True, width=120)
-    target.write_text(head + text, encoding="utf-8")
+    text = yaml_text(entries(robot, found), flow=None)
+    return write_text(target, head + text, *ENDINGS)
+
+
+def imperfections_path(path: str | Path) -> Path:
+    """The path of a file of imperfections that can be written.
+
+    Raises:
+        ConfigError: see :func:`~...core.output_paths.writable_file`; or a YAML file of another kind is there.
+    """
+    target = writable_file(path, *ENDINGS)
+    if target.is_file() and target.stat().st_size:
+        try:
+            load_imperfections(str(target))
+        except ConfigError as error:
+            rule = f"is there, and no file of imperfections: it isn't overwritten ({error})"
+            raise refused("file", str(path), rule) from error
     return target
 
 
@@ -131,8 +151,7 @@ def plot(path: str | Path, robot: RobotConfig, found: Identification, recording:
     axes[0, int(found.mode is CommandMode.EFFORT)].legend(loc="upper right", frameon=False)
     for axis in axes[-1]:
         axis.set_xlabel("time [s]")
-    figure.savefig(target, dpi=100)
-    return target
+    return save_picture(figure, target, dpi=100)
 
 
 def _plain(values: Array) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from ...core.output_files import write_text
 from ...simulation.log import figure_class
 from .case import Result, Row
 
@@ -51,7 +52,7 @@ def reproduce(names: Sequence[str], output: Path, page: Path | None = None) -> i
         if page is not None:
             sections.append(_section(name, result, page))
     if page is not None:
-        page.write_text("\n".join([_HEAD, *sections]), encoding="utf-8")
+        write_text(page, "\n".join([_HEAD, *sections]), ".md")
         print(page)
     return 1 if failed else 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
@@ -11,9 +10,10 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
+from ...core.output_files import replaced_file, write_rows
 from ...core.types import Array
 from ...robot.configuration import RobotConfig, load_robot
-from ...simulation.log import figure_class
+from ...simulation.log import figure_class, save_picture
 
 REPORTED = float(np.finfo(float).max)  # bound of a row without a threshold
 
@@ -163,14 +163,13 @@ class Result:
         """Write rows and series as CSV and the figures as PNG; returns the files."""
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / f"{name}.csv"]
-        with written[0].open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow((*(item.name for item in fields(Row)), "passed"))
-            writer.writerows((*astuple(row), row.passed) for row in self.rows)
+        header = (*(item.name for item in fields(Row)), "passed")
+        write_rows(written[0], [header, *((*astuple(row), row.passed) for row in self.rows)])
         for series, columns in self.series.items():
             path = folder / f"{name}_{series}.csv"
             values = np.column_stack(list(columns.values()))
-            np.savetxt(path, values, delimiter=",", header=",".join(columns), comments="")
+            with replaced_file(path, ".csv") as file:
+                np.savetxt(file, values, delimiter=",", header=",".join(columns), comments="")
             written.append(path)
         return written + self.draw(folder, name)
 
@@ -180,7 +179,7 @@ class Result:
         paths = []
         for figure, drawing in self.figures.items():
             paths.append(folder / f"{name}_{figure}.png")
-            drawing.savefig(paths[-1], dpi=110)
+            save_picture(drawing, paths[-1], dpi=110)
         return paths
 
 

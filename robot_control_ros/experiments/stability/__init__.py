@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import multiprocessing
 import os
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from ...core.errors import ConfigError
+from ...core.output_files import write_rows, write_text
 from ...robot.configuration import load_robot
 from ...simulation.log import figure_class
 from .cells import DELAYS, QUANTITIES, RATES, Cell, least_contact_damping, measure
@@ -54,12 +54,11 @@ def stability(names: Sequence[str], output: Path, page: Path | None = None) -> i
             print(f"{cell.robot:<8}{cell.rate:>6g}{cell.delay * 1e3:>4g}{values}", flush=True)
     table = output / "stability.csv"
     table.parent.mkdir(parents=True, exist_ok=True)
-    with table.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([[field.name for field in fields(Cell)], *map(astuple, cells)])  # in SI units
+    write_rows(table, [[field.name for field in fields(Cell)], *map(astuple, cells)])  # in SI units
     print(table)
     print(draw(cells, output / FIGURE))
     if page is not None:
         figure = draw(cells, page.with_suffix("") / FIGURE)
-        page.write_text(page_text(cells, figure.relative_to(page.parent)), encoding="utf-8")
+        write_text(page, page_text(cells, figure.relative_to(page.parent)), ".md")
         print(page)
     return 0

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.types import Array
 from ...laws.gain_bounds import stiffness_bound
 from ...robot.configuration import load_robot
-from ...simulation.log import figure_class
+from ...simulation.log import figure_class, save_picture
 from ...simulation.mujoco_plant import PHYSICS_STEP
 from . import cells as search
 from . import trials
@@ -96,8 +96,7 @@ def draw(cells: Sequence[Cell], path: Path) -> Path:
     handles = [line for line in panels[0][0].get_lines() if line.get_label().endswith("Hz")]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    return path
+    return save_picture(figure, path, dpi=110)
 
 
 _MARKS = (("o", "-", "0.0"), ("s", "--", "0.25"), ("^", "-.", "0.45"), ("D", ":", "0.6"))

@@ -6,6 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
@@ -14,7 +17,23 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ...core.errors import ConfigError, RobotControlError, refused
-from ...core.gains import AXES, JOINT, MATRIX, TASK, VECTOR, GainSpec, ParameterSet, check_gain, plain, plain_value
+from ...core.gains import (
+    AXES,
+    JOINT,
+    MATRIX,
+    TASK,
+    VECTOR,
+    GainSpec,
+    ParameterSet,
+    check_gain,
+    gain_specs,
+    plain,
+    plain_value,
+)
+from ...dashboard.link import SETTINGS
+from ...laws import law_class, law_names
+from ...robot.ros_parameter_file import ParameterFile
+from ...robot.yaml_files import misspelt
 
 PREFIX_TEXT = "In front of the names of joints and frames, as a driver's tf_prefix; empty takes the robot's own."
 Number = tuple[float, float, float, str]  # default, lower and upper bound, description
@@ -58,6 +77,71 @@ def _declare_number(node: Node, name: str, default: float, lower: float, upper: 
     return float(value)
 
 
+def check_given_parameters(node: Any, arguments: Sequence[str]) -> None:
+    """Check what the command line and its files give to a node that has just been made.
+
+    Each parameter that nothing takes is named in the log, with the one that it resembles. Those of laws and settings
+    are declared later; they are refused then, where they are unknown.
+
+    Args:
+        node: the node.
+        arguments: of the command line.
+
+    Raises:
+        ConfigError: a file has nearly the name of the node, or of ``ros__parameters``, or a parameter twice.
+    """
+    for word, path in pairwise(arguments):
+        if word == "--params-file":
+            ParameterFile.read(word, Path(path)).of(node.get_name(), node.get_namespace(), needed=False)
+    for name in _unknown(node):
+        meant = misspelt(name, tuple(node.list_parameters([], 0).names))
+        hint = f"; did you mean {meant}?" if meant else ""
+        node.get_logger().warning(f"parameter {name} is unknown, and has no effect{hint}")
+
+
+def _unknown(node: Any) -> list[str]:
+    """The given parameters that are neither declared nor of a group that is declared later."""
+    given = (name for name in node._parameter_overrides if not node.has_parameter(name))
+    # qos_overrides are declared with a publisher; a law that is a class has a colon in its name
+    return [
+        name
+        for name in given
+        if not name.startswith("qos_overrides.") and ":" not in name and name.partition(".")[0] not in _groups()
+    ]
+
+
+def _groups() -> tuple[str, ...]:
+    """The first parts of the names of gains and settings."""
+    return (*law_names(), *(prefix.rstrip(".") for prefix in SETTINGS), "constraints")
+
+
+@cache
+def _gain_names() -> dict[str, str]:
+    """The full name of a gain, by that and by its own name; of several laws the first one."""
+    names: dict[str, str] = {}
+    for law in law_names(plugins=False):
+        for spec in gain_specs(law_class(law).Gains):
+            full_name = f"{law}.{spec.name}"
+            names[full_name] = full_name
+            names.setdefault(spec.name, full_name)
+    return names
+
+
+def _refuse_misspelt_gains(node: Any) -> None:
+    """Refuse what is meant for a gain or a setting, and would leave it at its default.
+
+    Raises:
+        ConfigError: names the parameter, and what it resembles.
+    """
+    for name in _unknown(node):
+        group, dot, rest = name.partition(".")
+        near = misspelt(group, _groups()) if dot else ""
+        meant = f"{near}.{rest}" if near else _gain_names().get(name) or misspelt(name, tuple(_gain_names()))
+        if meant:
+            message = f"unknown parameter {name}; did you mean {_gain_names().get(meant, meant)}?"
+            raise ConfigError(message, name=name, value=node._parameter_overrides[name].value, bound=(meant,))
+
+
 class TunedParameters:
     """The parameters ``<prefix>.<gain>`` of a node, for whatever is tuned on it.
 
@@ -66,9 +150,16 @@ class TunedParameters:
 
     One object serves the whole node: rclpy gives the parameters as they came to each callback that may complete them,
     and sets what all of these return.
+
+    Args:
+        node: that has them; its other parameters are declared.
+
+    Raises:
+        ConfigError: the command line or a file gives a parameter whose name is nearly that of a gain.
     """
 
     def __init__(self, node: Node) -> None:
+        _refuse_misspelt_gains(node)
         self._node = node
         self._tuned: dict[str, tuple[ParameterSet, GainSpec]] = {}  # by the parameter's name
         node.add_pre_set_parameters_callback(lambda parameters: [self._completed(each) for each in parameters])
@@ -99,7 +190,9 @@ class TunedParameters:
         node = self._node
         unknown = [name for name in node._parameter_overrides if name.startswith(f"{prefix}.") and name not in specs]
         if unknown:
-            message = f"unknown parameters {unknown}; gains: {', '.join(specs)}"
+            meant = [found for name in unknown if (found := misspelt(name, tuple(specs)))]
+            hint = f"; did you mean {', '.join(meant)}?" if meant else ""
+            message = f"unknown parameters {unknown}{hint}; gains: {', '.join(specs)}"
             raise ConfigError(message, name=unknown[0], bound=tuple(specs))
         given: dict[str, Any] = {}
         for name, spec in specs.items():

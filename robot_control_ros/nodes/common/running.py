@@ -32,6 +32,7 @@ from ...core.timeout import Timeout
 from .ending import DEAF, FAULT, exit_after, exits_within, leave, signal_bound
 from .hearing import ADVICE, Hearing, say_deaf
 from .periodic import Periodic, complaints
+from .ros_params import check_given_parameters
 from .transport import leave_shared_memory
 
 PRIORITY = 20  # of SCHED_FIFO, where permitted: behind the kernel's interrupts (50), drivers and bus masters
@@ -285,6 +286,7 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
 
     process = _Process(interrupt)
     node = make_node()
+    check_given_parameters(node, sys.argv)
     executor = make_executor()
     executor.add_node(node)
     process.listen(node, lambda: atexit.register(leave, DEAF))
@@ -346,6 +348,7 @@ def run(make_node: Callable[[], Any]) -> None:
     process.supervise()
     try:
         node = make_node()
+        check_given_parameters(node, sys.argv)
     except (RobotControlError, ParameterException) as error:
         rclpy.try_shutdown()
         sys.exit(f"not started: {error}")
