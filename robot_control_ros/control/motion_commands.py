@@ -188,12 +188,17 @@ class MotionCommands:
                 workspace.
         """
         state, _ = self._known()
-        for goal in positions:
-            self._check_joint_goal(goal)
+        limits = self._model.limits
+        within = (positions >= limits.lower) & (positions <= limits.upper) & np.isfinite(positions)
+        if not within.all():
+            self._check_joint_goal(positions[int((~within).any(axis=1).argmax())])
+        if self._workspace.bounded:
+            for goal in positions:
+                self._workspace.check(self._model.at(goal).pose[:3, 3])
         q, v = self._joint_start(state)
         shift = _nearest(self._model, q, positions[0]) - positions[0]  # by whole turns
-        limits = self._model.limits.velocity
-        self.trajectory = JointPath(self._model, q, times, positions + shift, velocities, state.time, limits, v)
+        path = times, positions + shift, velocities
+        self.trajectory = JointPath(self._model, q, *path, state.time, limits.velocity, v)
 
     def follow_tip(self, times: Array, poses: Array) -> None:
         """Follow poses (k, 4, 4) in the base, at times (k,) [s] from now, within the limits of the tip.

@@ -18,7 +18,13 @@ from ..common.entities import Entities
 from ..common.findings import Finding, Level, describe, errors
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.ros_params import TunedParameters
-from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from ..common.system_check import (
+    check_conflicting_publishers,
+    check_controllers,
+    check_system,
+    check_wrench_publishers,
+    how_to_resume,
+)
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
@@ -182,8 +188,12 @@ class ControllerRuntime:
                 self._check_graph(law)
 
     def _check_graph(self, law: RunningLaw) -> None:
-        sensed = self._loop.wrench.settings.target.source == "sensor"
-        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if sensed else None))
+        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if self._is_sensed else None))
+
+    @property
+    def _is_sensed(self) -> bool:
+        """Whether the wrench comes from a topic."""
+        return bool(self._loop.wrench.settings.target.source == "sensor")
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`Controller.switch_law`."""
@@ -277,7 +287,10 @@ class ControllerRuntime:
     def _look(self) -> None:
         """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
         if self.active and self._checked:
-            conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
+            running = self._loop.running
+            conflicting = check_conflicting_publishers(self._node, self._loop.robot, running.mode)
+            if self._is_sensed:
+                conflicting += errors(check_wrench_publishers(self._node, running, "wrench"))
             if conflicting:
                 self._monitor.refuse(ConfigError(describe(conflicting)))
         if self.active:
