@@ -269,7 +269,7 @@ class MotionCommands:
         fraction = self.largest_wrench * (elapsed / WRENCH_RAMP) / np.maximum(size, 1e-12)
         if (fraction >= 1.0).all():
             return wanted
-        return self._exerted + (np.minimum(fraction, 1.0)[:, None] * change).ravel()
+        return np.asarray(self._exerted + (np.minimum(fraction, 1.0)[:, None] * change).ravel())
 
     def _tip_trajectory(self, start: Reference, pose: Array, time: float) -> OnlineTrajectory:
         robot = self._robot

@@ -100,8 +100,8 @@ class HardwareProfile:
         0.0,
         lower=0.0,
         unit="s",
-        doc="A sensor's wrench that stays the same to the last bit for so long, under new stamps, counts as lost. 0 turns "
-        "this check off; wrenches without stamps must always change.",
+        doc="A sensor's wrench that stays the same to the last bit for so long, under new stamps, counts as lost. 0 "
+        "turns this check off. Wrenches without stamps must always change.",
     )
     wrench_frames: Mapping[str, str] = entry(
         {}, doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for."

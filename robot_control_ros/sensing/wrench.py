@@ -104,8 +104,8 @@ class WrenchPipeline:
     With source joint_effort a momentum observer takes the place of 1 to 3, and the tare is taken off at the tip;
     payload and convention don't apply, because the robot description holds what is mounted.
 
-    A sample that can't be used, or is beyond the sensor's range, is refused, and the last good one stays. One that is too old is no wrench: None, never
-    zero. When samples come back, the filter begins with the first.
+    A sample that can't be used, or is beyond the sensor's range, is refused, and the last good one stays. One that is
+    too old is no wrench: None, never zero. When samples come back, the filter begins with the first.
 
     Args:
         settings: what differs from the defaults of WrenchSettings, by name.

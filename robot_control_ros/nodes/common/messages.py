@@ -114,7 +114,7 @@ def bounded_reader(
             refuse(refused("bytes", len(data), rule, longest, where=f"{what}: "))
             return
         try:
-            message = deserialize_message(data, kind)
+            message: Any = deserialize_message(data, kind)
         except Exception as error:  # rclpy raises several kinds, MemoryError and UnicodeDecodeError among them
             refuse(ConfigError(f"{what}: can't be read: {error}", name="bytes", value=len(data)))
             return
@@ -235,8 +235,8 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
         None where nothing is commanded.
 
     Raises:
-        ConfigError: joints are missing, a name stands twice, an array has another length than the names, or NaN for some
-            of the joints.
+        ConfigError: joints are missing, a name stands twice, an array has another length than the names, or NaN for
+            some of the joints.
     """
     check_different("joint command", message.name)
     index = _joint_index("joint command", list(message.name), joints)

@@ -300,7 +300,8 @@ class ControllerRuntime:
                 self._node.get_logger().info(learnt)
 
     def _publish_diagnostics(self) -> None:
-        values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
+        values = {"effort": self._effort_check.text, "wrench sensor": self._input.old_wrench}
+        values |= self._gains.values() | self._contacts.values()
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ class StateInput:
 
     Attributes:
         sent: the last joint state as it was sent, its efforts in the driver's unit; None before the first.
+        old_wrench: why the wrenches that come are no new ones; empty where they are.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
@@ -41,8 +43,9 @@ class StateInput:
         self._lacks_gravity = robot.profile.joint_effort == "torque_without_gravity"
         self.sent: RobotState | None = None
         self._wrench: Wrench | None = None
+        self.old_wrench = ""
         self._wrench_stamp, self._wrench_values = 0.0, b""  # of the last fresh one
-        self._wrench_changed = 0.0  # time of the joint states when its values were new [s]
+        self._wrench_changed = math.inf  # time of the joint states when its values were new [s]
         self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
 
     def read(self, message: bytes, arrived: float, executing: bool) -> RobotState | None:
@@ -92,22 +95,24 @@ class StateInput:
         wrench = read_wrench(message.wrench, frames.get(frame, frame))
         check_wrench(wrench, self._model)
         stamp, last = seconds(message.header.stamp), self._wrench
-        now = 0.0 if self.sent is None else self.sent.time
         values = np.concatenate((wrench.force, wrench.torque)).tobytes()
-        same_values = values == self._wrench_values
-        taken = now if last is None or last.time is None else last.time
-        if last is None or now < taken or not same_values:
+        if last is None or self.sent is None:
+            self._wrench, self._wrench_stamp, self._wrench_values = wrench, stamp, values
+            return
+        now, same_values = self.sent.time, values == self._wrench_values
+        taken = now if last.time is None else last.time
+        if not (same_values and self._wrench_changed <= now):
             self._wrench_values, self._wrench_changed = values, now
-        if last is None or now < taken or not (reason := self._is_old(stamp, same_values, now)):
-            self._wrench, self._wrench_stamp = wrench, stamp
+        if now < taken or not (reason := self._why_old(stamp, same_values, now)):
+            self._wrench, self._wrench_stamp, self.old_wrench = wrench, stamp, ""
             return
         if stamp == self._wrench_stamp:
             self._wrench = replace(wrench, time=last.time)
         if now - taken > REPEATED:
-            text = f"the wrench {reason}; has the sensor's driver stopped?"
-            raise ConfigError(text, name="wrench", value=stamp, bound=self._wrench_stamp)
+            self.old_wrench = f"the wrench {reason}; has the sensor's driver stopped?"
+            raise ConfigError(self.old_wrench, name="wrench", value=stamp, bound=self._wrench_stamp)
 
-    def _is_old(self, stamp: float, same_values: bool, now: float) -> str:
+    def _why_old(self, stamp: float, same_values: bool, now: float) -> str:
         """Why a wrench is no new one; empty where it is."""
         frozen_after, same_for = self._profile.wrench_frozen_after, now - self._wrench_changed
         if 0.0 < frozen_after < same_for:
