@@ -34,6 +34,8 @@ from .transition import BumplessTransition
 
 JOINT_RAMP = 0.5  # s from rest to full speed, of joint moves
 JOG_LASTS = 0.2  # s that a target twist is followed without a newer one
+WRENCH_SHARE = 0.25  # of the effort limits, that a target wrench may take from a joint at home
+WRENCH_RAMP = 0.05  # s from none to the largest target wrench
 FAR, FAR_TIP = 0.05, (0.05, 0.2)  # rad; m and rad: a law that takes over moves to a reference further away than this
 
 
@@ -50,7 +52,9 @@ class MotionCommands:
 
     Attributes:
         trajectory: the reference over time; None where the next tick starts anew.
-        feedforward_wrench: (6,) exerted by the robot, base axes, tip origin [N, N·m]; None for none.
+        feedforward_wrench: (6,) to be exerted by the robot, base axes, tip origin [N, N·m]; None for none. It comes and
+            goes by a ramp: 0.05 s from none to the largest.
+        largest_wrench: (2,) largest force and torque of it [N, N·m]; see `target_wrench` of the robot's file.
         reference: of the last tick.
         governor: the clock by which the trajectory is sampled.
         stream: settings of tip trajectories, see :class:`~..references.TipStream`.
@@ -72,6 +76,8 @@ class MotionCommands:
         self._transition, self._known = transition, known
         self._axes = np.array(robot.axes)
         self._time, self._wrench_until = 0.0, math.inf  # by the samples' clock [s]
+        self.largest_wrench = _largest_wrench(robot, model)
+        self._exerted = np.zeros(6)  # of the feed-forward wrench, in the last tick
 
     # --- what the loop calls ---
 
@@ -79,6 +85,7 @@ class MotionCommands:
         """Hold the robot where it is, without a feed-forward wrench."""
         self.trajectory = trajectory = Hold(kin.pose, state.q.copy())
         self.feedforward_wrench = None
+        self._exerted = np.zeros(6)
         return trajectory
 
     def stop_here(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
@@ -89,12 +96,13 @@ class MotionCommands:
     def sample(self, trajectory: Trajectory, time: float) -> Reference:
         """The reference at a time [s], with the feed-forward wrench."""
         reference = self.governor.sample(trajectory, time)
-        self._time = time
         if time > self._wrench_until:
-            self.set_feedforward_wrench(None)
-        if self.feedforward_wrench is not None:
-            reference = replace(reference, wrench=self.feedforward_wrench)
-        return reference
+            self.feedforward_wrench = None
+        elapsed, self._time = time - self._time, time
+        if self.feedforward_wrench is None and not self._exerted.any():
+            return reference
+        self._exerted = self._ramped(elapsed)
+        return replace(reference, wrench=self._exerted)
 
     def rest(self, state: RobotState, kin: RobotDynamics, reference: Reference) -> None:
         """Let the reference rest where it is; the law begins anew from there when it can."""
@@ -180,12 +188,17 @@ class MotionCommands:
                 workspace.
         """
         state, _ = self._known()
-        for goal in positions:
-            self._check_joint_goal(goal)
+        limits = self._model.limits
+        within = (positions >= limits.lower) & (positions <= limits.upper) & np.isfinite(positions)
+        if not within.all():
+            self._check_joint_goal(positions[int((~within).any(axis=1).argmax())])
+        if self._workspace.bounded:
+            for goal in positions:
+                self._workspace.check(self._model.at(goal).pose[:3, 3])
         q, v = self._joint_start(state)
         shift = _nearest(self._model, q, positions[0]) - positions[0]  # by whole turns
-        limits = self._model.limits.velocity
-        self.trajectory = JointPath(self._model, q, times, positions + shift, velocities, state.time, limits, v)
+        path = times, positions + shift, velocities
+        self.trajectory = JointPath(self._model, q, *path, state.time, limits.velocity, v)
 
     def follow_tip(self, times: Array, poses: Array) -> None:
         """Follow poses (k, 4, 4) in the base, at times (k,) [s] from now, within the limits of the tip.
@@ -229,11 +242,34 @@ class MotionCommands:
         """Feed a wrench (6,) forward, exerted by the robot, base axes, tip origin [N, N·m]; None for none.
 
         It ends after `lasting` seconds without a newer one.
+
+        Raises:
+            ConfigError: larger than `largest_wrench`, or not finite; the one before goes on.
         """
+        if wrench is not None:
+            self._check_wrench(wrench)
         self.feedforward_wrench = wrench
         self._wrench_until = self._time + lasting
 
     # --- helpers ---
+
+    def _check_wrench(self, wrench: Array) -> None:
+        parts = zip(("force", "torque"), wrench.reshape(2, 3), self.largest_wrench.tolist(), ("N", "N·m"), strict=True)
+        for name, values, most, unit in parts:
+            size = float(np.linalg.norm(values))
+            if not size <= most:
+                rule = f"must be at most {most:.3g} {unit} (target_wrench of robot {self._robot.name})"
+                raise refused(name, size, rule, most, where="target wrench: ", unit=unit)
+
+    def _ramped(self, elapsed: float) -> Array:
+        """The feed-forward wrench (6,) to be exerted, `elapsed` seconds after the last one."""
+        wanted = np.zeros(6) if self.feedforward_wrench is None else self.feedforward_wrench
+        change = (wanted - self._exerted).reshape(2, 3)
+        size = np.sqrt((change * change).sum(axis=1))
+        fraction = self.largest_wrench * (elapsed / WRENCH_RAMP) / np.maximum(size, 1e-12)
+        if (fraction >= 1.0).all():
+            return wanted
+        return np.asarray(self._exerted + (np.minimum(fraction, 1.0)[:, None] * change).ravel())
 
     def _tip_trajectory(self, start: Reference, pose: Array, time: float) -> OnlineTrajectory:
         robot = self._robot
@@ -264,6 +300,15 @@ class MotionCommands:
         self._model.limits.check(robot.joints, goal, "joint goal ")
         if self._workspace.bounded:
             self._workspace.check(self._model.at(goal).pose[:3, 3])
+
+
+def _largest_wrench(robot: RobotConfig, model: RobotModel) -> Array:
+    """Largest force and torque (2,) of a target wrench [N, N·m]."""
+    jacobian = model.at(np.array(robot.home)).jacobian.reshape(2, 3, robot.n)
+    levers = np.sqrt((jacobian * jacobian).sum(axis=1))  # (2, n) torque of a joint per unit of force and of torque
+    derived = (WRENCH_SHARE * model.limits.effort / np.maximum(levers, 1e-6)).min(axis=1)
+    given = np.array(robot.target_wrench)
+    return np.where(given > 0.0, given, derived)
 
 
 def _nearest(model: RobotModel, q: Array, goal: Array) -> Array:

@@ -7,6 +7,8 @@ this package still catch what they expect.
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+LONGEST = 500  # characters of a value in a message; a stranger's name may have a million
+
 _E = TypeVar("_E", bound="RobotControlError")
 
 
@@ -62,7 +64,7 @@ def refused(name: str, value: Any, rule: str, bound: Any = None, *, where: str =
 def unknown(kind: str, value: str, valid: Iterable[str], error: type[_E] = ConfigError, hint: str = "") -> _E:  # type: ignore[assignment]
     """The error for a name that isn't there; it lists the valid names, then the hint, and has the names as `bound`."""
     names, plural = tuple(map(str, valid)), f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
-    message = f"unknown {kind} {value!r}; {plural}: {', '.join(names) or 'none'}{hint}"
+    message = f"unknown {kind} {_shown(value)}; {plural}: {', '.join(names) or 'none'}{hint}"
     return error(message, name=kind, value=value, bound=names)
 
 
@@ -77,7 +79,7 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else short(value)
 
 
-def short(value: Any, most: int = 300) -> str:
+def short(value: Any, most: int = LONGEST) -> str:
     """A value for people: its repr, cut off behind `most` characters."""
     text = repr(value)
-    return text if len(text) <= most else f"{text[:most]}…"
+    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"

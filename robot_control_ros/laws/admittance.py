@@ -30,7 +30,8 @@ class Admittance:
         M (V_c - V_ref)' + B (V_c - V_ref) + K (x_c - x_ref) = w_ext + w_ref, integrated implicitly (see VirtualBody),
         with B = 2 ζ √(M K) + B_0, on the axes chosen by `selected_axes`; on the others w_ext + w_ref = 0.
         q̇_c = J⁺(q_c) [V_c + k e(x_c, x(q_c))] + N k_n (q_n - q_c), J⁺ by damped least squares (see
-        DifferentialKinematics), within the joints' velocity and position limits; q_c⁺ = q_c + dt q̇_c.
+        DifferentialKinematics), within the joints' velocity and position limits, and never changing faster than
+        servos can follow; q_c⁺ = q_c + dt q̇_c.
         Output position: q_c, with q̇_c as the velocity that goes with it; output velocity: q̇_c + k_q (q_c - q).
     Closed loop:
         With joints that follow, M ẍ + B ẋ + K x = w_ext about the reference. The virtual body is passive by itself,
@@ -237,7 +238,7 @@ class Admittance:
         posture = self._posture if reference.q is None else reference.q
         lag = error - dt * twist  # the twist makes good the rest in this step
         rate = gains.posture_rate * model.wrap(posture - q)
-        self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt)
+        self._q = self._kinematics.step(there, twist + TRACKING * lag, rate, dt, 0.0, self.path_velocity)
         velocity = (self._q - q) / dt
         moved = gains.axes * there.jacobian.dot(velocity)
         self._body.wait(self._along_body(error - dt * moved), self._along_body(gains.axes * twist - moved), dt)

@@ -19,6 +19,7 @@ from .trajectory import beginning
 ARRIVED = 1e-7  # m and rad, and the same per second
 BEHIND = 0.01, 0.03  # m, rad: a reference further behind is reported
 JOINED = 0.5  # s between two chunks, or two single poses, up to which one motion is made of them
+WAITING = 500  # chunks, or single poses, that may wait for their time
 EARLIER = 1e-6  # s: a chunk that begins earlier than the newest one by more is refused
 
 
@@ -88,7 +89,8 @@ class TipStream(SteppedTrajectory):
             poses: (k, 4, 4) in the base.
 
         Raises:
-            ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before the newest one.
+            ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before the newest one, or too
+                many wait.
         """
         settings = self._settings.current
         chunk = PoseChunk(times + self._time, poses)
@@ -99,6 +101,9 @@ class TipStream(SteppedTrajectory):
         if begin < self._newest - EARLIER:
             rule = f"must not be before the newest chunk's {self._newest:.3f} s"
             raise refused("begin", round(begin, 3), rule, self._newest, where="tip trajectory: ", unit="s")
+        if len(self._chunks) >= WAITING:
+            rule = f"must be at most {WAITING}: they wait for times that are still to come"
+            raise refused("chunks", len(self._chunks), rule, WAITING, where="tip trajectory: ")
         self._newest = begin
         since, (last, _) = chunk.begin, self._chunks[-1]
         if 0.0 < chunk.begin - last.end <= JOINED:

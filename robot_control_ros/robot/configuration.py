@@ -90,6 +90,13 @@ class RobotConfig:
     tip_jerk: tuple[float, float] = entry(
         (100.0, 400.0), size=2, above=0.0, unit="m/s³, rad/s³", doc="Limits of streamed tip trajectories."
     )
+    target_wrench: tuple[float, float] = entry(
+        (0.0, 0.0),
+        size=2,
+        lower=0.0,
+        unit="N, N·m",
+        doc="Largest force and torque that `~/target_wrench` takes; 0 takes a quarter of what the joints hold at home.",
+    )
     joint_speed: float = entry(
         0.3, above=0.0, doc="Fraction of the joints' velocity limits that moves of the joints use."
     )

@@ -21,6 +21,12 @@ POSTURE = 2.0  # 1/s, with which the null space goes to the posture
 OTHER_STARTS = 10  # postures from which a pose is tried to be reached
 NEAR = 1e-3  # m, rad within which a pose counts as reached
 FREE = 1e-4  # m, damping where nothing is singular: makes the solve of an arm with fewer than six joints finite
+# What joint servos can follow, so that they don't catch up above their velocity limits:
+TOP_SPEED = 0.9  # of the velocity limits: a servo overshoots by some percent
+SLOW = 0.25  # of the velocity limits: slower joints may change their speed as they like, as in contact
+FAST = 0.5  # of the velocity limits: from there on the bounds below hold in full
+EFFORT = 0.6  # of the effort limits, that the inertia may take; gravity and friction need the rest
+HASTE = 20.0  # 1/s, with which a joint comes nearer to its top speed
 
 
 class DifferentialKinematics:
@@ -80,7 +86,15 @@ class DifferentialKinematics:
         v = jacobian.T.dot(force)
         return np.asarray(v if posture_rate is None else posture_rate + v)
 
-    def step(self, kin: RobotDynamics, twist: Array, posture_rate: Array, dt: float, error: float = 0.0) -> Array:
+    def step(
+        self,
+        kin: RobotDynamics,
+        twist: Array,
+        posture_rate: Array,
+        dt: float,
+        error: float = 0.0,
+        before: Array | None = None,
+    ) -> Array:
         """Joint angles (n,) [rad] `dt` seconds later, within the joints' velocity and position limits.
 
         A joint that is x away from a position limit moves there with 20/s x at most. Such a joint is held at that
@@ -90,6 +104,10 @@ class DifferentialKinematics:
         An `error` of the pose [m], which `twist` takes back, adds (error - 10 mm)² / 2 to the damping λ², from there
         on. At a pose beyond reach the Jacobian turns singular, with an error left. There the joints would else jump to
         and fro in each step.
+
+        Velocities of the step `before` (n,) [rad/s] bound the change to what servos can follow. Fast joints change
+        their speed with at most 0.6 of their effort limits, and come to 0.9 of their velocity limits smoothly. All
+        joints then go the same fraction of the way from `before`. Without it only the velocity limits hold.
 
         Source: velocity dampers, B. Faverjon, P. Tournassoud, A local based approach for path planning of manipulators
         with a high number of degrees of freedom, ICRA 1987. Held joints: F. Flacco, A. De Luca, O. Khatib, Motion
@@ -105,7 +123,10 @@ class DifferentialKinematics:
             held |= beyond
             posture_rate = np.where(beyond, np.minimum(np.maximum(v, least), most), posture_rate)
             v = self.velocities(kin, twist, posture_rate, held, error)
-        v = v / max(float((np.abs(v) / limits.velocity).max()), 1.0)
+        if before is None:
+            v = v / max(float((np.abs(v) / limits.velocity).max()), 1.0)
+        else:
+            v = np.minimum(np.maximum(_followable(v, before, kin, dt), least), most)
         return np.minimum(np.maximum(kin.q + dt * v, limits.lower), limits.upper)
 
     @staticmethod
@@ -116,6 +137,24 @@ class DifferentialKinematics:
         if smallest >= SMALLEST**2:
             return FREE**2
         return FREE**2 + DAMPING**2 * (1.0 - smallest / SMALLEST**2)
+
+
+def _followable(v: Array, before: Array, kin: RobotDynamics, dt: float) -> Array:
+    """Joint velocities (n,) [rad/s], `dt` seconds after `before` (n,), towards v (n,) as far as servos can follow."""
+    limits = kin.model.limits
+    top = TOP_SPEED * limits.velocity
+    v = v / max(float((np.abs(v) / top).max()), 1.0)
+    fastest = float((np.maximum(np.abs(v), np.abs(before)) / limits.velocity).max())
+    if fastest <= SLOW:
+        return v
+    change = v - before
+    gained = np.where(change * before < 0.0, 0.0, np.abs(change))
+    room = np.maximum(top - np.abs(before), 1e-6 * top)
+    beyond_room = float((gained / room).max()) / -math.expm1(-HASTE * dt)
+    torque = np.abs(kin.mass.dot(change)) / dt
+    beyond_effort = float((torque / limits.effort).max()) / EFFORT
+    weight = min((fastest - SLOW) / (FAST - SLOW), 1.0)
+    return np.asarray(before + change / max(weight * max(beyond_room, beyond_effort), 1.0))
 
 
 def solve_pose(model: RobotModel, pose: Array, q0: Array, axes: Array | None = None, tolerance: float = 1e-10) -> Array:

@@ -103,6 +103,13 @@ class HardwareProfile:
         unit="s",
         doc="Joint states that stay the same to the last bit for so long count as lost. 0 turns this check off.",
     )
+    wrench_frozen_after: float = entry(
+        0.0,
+        lower=0.0,
+        unit="s",
+        doc="A sensor's wrench that stays the same to the last bit for so long, under new stamps, counts as lost. 0 "
+        "turns this check off. Wrenches without stamps must always change.",
+    )
     wrench_frames: Mapping[str, str] = entry(
         {}, doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for."
     )

@@ -36,6 +36,13 @@ class WrenchSettings:
         tuple(SIGNS),
         doc="What the sensor reports: the wrench exerted on the robot by the environment, or by the robot on it.",
     )
+    range_force: float = gain(
+        0.0,
+        unit="N",
+        upper=1e5,
+        doc="Range of the sensor: a larger force is no wrench, and a law that needs one stops; 0 for none.",
+    )
+    range_torque: float = gain(0.0, unit="N·m", upper=1e4, doc="Range of the sensor for torques; 0 for none.")
     payload_mass: float = gain(
         0.0,
         unit="kg",
@@ -97,8 +104,8 @@ class WrenchPipeline:
     With source joint_effort a momentum observer takes the place of 1 to 3, and the tare is taken off at the tip;
     payload and convention don't apply, because the robot description holds what is mounted.
 
-    A sample that can't be used is refused, and the last good one stays. One that is too old is no wrench: None, never
-    zero. When samples come back, the filter begins with the first.
+    A sample that can't be used, or is beyond the sensor's range, is refused, and the last good one stays. One that is
+    too old is no wrench: None, never zero. When samples come back, the filter begins with the first.
 
     Args:
         settings: what differs from the defaults of WrenchSettings, by name.
@@ -210,11 +217,22 @@ class WrenchPipeline:
         try:
             if sample is not self._sample:
                 check_wrench(sample, model)
+                self._check_range(sample)
             self._sample = sample
             self._stamp = state.time if sample.time is None else sample.time
         except RobotControlError as error:
             self.reason = str(error)
         return self._sample if self._is_fresh(state.time - self._stamp) else None
+
+    def _check_range(self, sample: Wrench) -> None:
+        settings = self._adopted
+        for name, values, bound, unit in (
+            ("force", sample.force, settings.range_force, "N"),
+            ("torque", sample.torque, settings.range_torque, "N·m"),
+        ):
+            if (size := float(np.linalg.norm(values))) > bound > 0.0:
+                rule = f"must be at most {bound:g} {unit}, the sensor's range (wrench.range_{name})"
+                raise refused(name, round(size, 3), rule, bound, where="wrench: ", unit=unit)
 
     def _estimated(self, state: RobotState, kin: RobotDynamics) -> Array | None:
         observer, effort = self._observer, state.effort

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
+from geometry_msgs.msg import WrenchStamped
 from mock_hardware import RATE, WRENCH, MockHardware
 from ros_support import Controller
 from sensor_msgs.msg import JointState
@@ -128,6 +129,14 @@ def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     assert rate.startswith(" warn  joint states: ")
     assert float(rate.split()[3]) <= 1.1 * RATE
     assert found.next == "Stop it: only one node may command"
+
+
+def test_two_publishers_of_one_wrench_are_found(ros, visit):
+    MockHardware(ros, load_robot("ur5", "mock")).start()
+    ros.publisher(WrenchStamped, WRENCH)
+    found = visit("--profile", "mock", "--law", "admittance")
+    assert found.level(f"2 publish a wrench on {WRENCH}: ") == "FAIL"
+    assert visit("--profile", "mock", "--law", "joint_pid").level(f"2 publish a wrench on {WRENCH}: ") == "warn"
 
 
 def test_another_robot_s_joints_and_a_missing_wrench_are_found(ros, visit):

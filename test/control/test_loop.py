@@ -10,6 +10,7 @@ from refusals import refuses
 
 from robot_control_ros.control.cycle_times import CycleTimes
 from robot_control_ros.control.loop import ControlLoop
+from robot_control_ros.control.motion_commands import WRENCH_RAMP
 from robot_control_ros.control.sample_order import MAX_GAP
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import gain
@@ -20,7 +21,7 @@ from robot_control_ros.laws.gravity_compensation import GravityCompensation
 from robot_control_ros.laws.impedance import Impedance
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.references import Hold
-from robot_control_ros.robot.configuration import load_robot
+from robot_control_ros.robot.configuration import load_robot, robot_names
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.robot.profile import HardwareProfile
 from robot_control_ros.sensing.wrench import WrenchPipeline
@@ -528,7 +529,61 @@ def test_a_feed_forward_wrench_ends_where_no_newer_one_comes(model):
             loop.motion.set_feedforward_wrench(wrench, lasting=0.2)
         loop.tick(state(k * DT))
         exerted = loop.reference.wrench is not None
-        assert exerted == (10 <= k <= 49 + round(0.2 / DT))  # the clock is that of the samples: 49 was the last
+        last = 49 + round(0.2 / DT)  # the clock is that of the samples: 49 was the last
+        fading = round(WRENCH_RAMP * 5.0 / loop.motion.largest_wrench[0] / DT) + 1
+        assert exerted or not 10 <= k <= last
+        assert not exerted or 10 <= k <= last + fading
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_a_feed_forward_wrench_comes_and_goes_without_a_step_in_torque(name):
+    robot = load_robot(name)
+    loop, home = ControlLoop(robot, "impedance"), np.array(robot.home)
+    rest = np.zeros(robot.n)
+    rate = np.array(robot.effort_rate)
+
+    last = rest
+
+    def torque(k):
+        return loop.tick(RobotState(k * DT, home, rest, last)).values
+
+    last = torque(0)
+    largest = np.repeat(loop.motion.largest_wrench, 3) * np.array([1, 0, 0, 0, 0, 1])
+    moved = 0.0
+    for k in range(1, 400):
+        if k in (10, 80):
+            loop.motion.set_feedforward_wrench(largest if k == 10 else -largest, lasting=0.2)
+        command = torque(k)
+        assert (np.abs(command - last) <= 0.5 * rate * DT).all()
+        moved, last = max(moved, float(np.abs(command - loop.kin.gravity).max())), command
+    assert moved > 0.1 * loop.model.limits.effort.min()
+    assert loop.reference.wrench is None
+
+
+@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("half", [0, 1])
+def test_a_feed_forward_wrench_beyond_the_robots_own_is_refused(name, half):
+    robot = load_robot(name)
+    loop = ControlLoop(robot, "impedance")
+    home, rest = np.array(robot.home), np.zeros(robot.n)
+    loop.tick(RobotState(0.0, home, rest, rest))
+    good = np.repeat(0.5 * loop.motion.largest_wrench, 3) * np.array([1, 0, 0, 1, 0, 0])
+    loop.motion.set_feedforward_wrench(good)
+    for size in (1.01 * loop.motion.largest_wrench[half], 1e6, 1e300, np.inf, np.nan):
+        wrench = np.zeros(6)
+        wrench[3 * half] = size
+        with pytest.raises(ConfigError) as refusal:
+            loop.motion.set_feedforward_wrench(wrench)
+        assert refusal.value.name == ("force", "torque")[half]
+        assert refusal.value.bound == pytest.approx(loop.motion.largest_wrench[half])
+    assert loop.motion.feedforward_wrench is good
+
+
+def test_the_largest_target_wrench_is_an_entry_of_the_robots_file(model):
+    robot = replace(UR5, target_wrench=(12.0, 0.0))
+    loop = ControlLoop(robot, "impedance", model=model)
+    assert loop.motion.largest_wrench[0] == 12.0
+    assert loop.motion.largest_wrench[1] == ControlLoop(UR5, "impedance", model=model).motion.largest_wrench[1]
 
 
 def test_stop_holds_the_last_known_state(model):

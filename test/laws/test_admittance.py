@@ -16,10 +16,11 @@ from robot_control_ros.laws.admittance import FEEDBACK, Admittance, VirtualBody
 from robot_control_ros.laws.spring.bounded_spring import HALVES
 from robot_control_ros.laws.spring.virtual_body import APPROACH, FOLLOWED
 from robot_control_ros.references import Jog
-from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.robot.inverse_kinematics import TRACKING
+from robot_control_ros.robot.configuration import load_robot, robot_names
+from robot_control_ros.robot.inverse_kinematics import FAST, TOP_SPEED, TRACKING
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
 DT = 0.002
 TIGHT = 1e-12
@@ -326,11 +327,93 @@ def test_no_joint_is_faster_than_its_limit_and_the_direction_is_kept(ur5_model, 
     follow = Follower(ur5_model, BENT, max_velocity=5.0, max_rate=20.0, mass=0.01)
     reference, limit = Reference(pose=follow.kin.pose), ur5_model.limits.velocity
     met = 0
-    for _ in range(500):
-        command = follow(rng.normal(size=6) * np.array([100, 100, 100, 10, 10, 10]), reference)
-        assert np.all(np.abs(command.velocity) <= limit * (1 + 1e-9))
-        met += bool(np.any(np.abs(command.velocity) > 0.999 * limit))
+    for cycle in range(500):
+        if cycle % 50 == 0:
+            wrench = rng.normal(size=6) * np.array([100, 100, 100, 10, 10, 10])
+        command = follow(wrench, reference)
+        assert np.all(np.abs(command.velocity) <= TOP_SPEED * limit * (1 + 1e-9))
+        met += bool(np.any(np.abs(command.velocity) > FAST * limit))
     assert met > 10
+
+
+class FalseSensor:
+    """A simulated arm whose sensor reads what the test says."""
+
+    def __init__(self, name, law, gains):
+        self.robot, self.law, self.gains = load_robot(name), law, gains
+        self.plant = MujocoPlant(self.robot, rate=self.robot.profile.rate)
+        self.limits = RobotModel.of(self.robot).limits
+
+    def posture(self, rng):
+        limits = self.limits
+        lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+        return rng.uniform(lower, upper)
+
+    def fastest(self, q, wrench, cycles=300):
+        """Largest joint speeds over their limits, commanded and simulated: pushed, pushed back, and pushed again."""
+        loop, velocity = ControlLoop(self.robot, self.law, self.gains), self.limits.velocity
+        loop.wrench.settings.set({"range_force": 0.0, "range_torque": 0.0})
+        self.plant.reset(q)
+        self.plant.open()
+        commanded, moved, last = 0.0, 0.0, None
+        for cycle in range(cycles):
+            state = self.plant.read()
+            sign = 1.0 if cycle % 150 < 100 else -1.0
+            read = Wrench(sign * wrench[:3], sign * wrench[3:], state.wrench.frame)
+            command = loop.tick(replace(state, wrench=read))
+            self.plant.write(command)
+            if command.mode is CommandMode.VELOCITY:
+                commanded = max(commanded, float((np.abs(command.values) / velocity).max()))
+            elif last is not None and command.mode is CommandMode.POSITION and not loop.fault:
+                speed = np.abs(command.values - last) / self.robot.period
+                commanded = max(commanded, float((speed / velocity).max()))
+            moved = max(moved, float((np.abs(state.v) / velocity).max()))
+            last = command.values
+        return commanded, moved
+
+
+SENSED = [
+    ("admittance", {}),
+    ("admittance", {"stiffness": 0.0}),
+    ("admittance", {"output": "velocity"}),
+    ("force_control", {"output": "position", "force_axes": [0, 0, 1, 0, 0, 0]}),
+]
+
+
+def check_speeds(name, law, gains, rng, count):
+    pytest.importorskip("mujoco")
+    arm = FalseSensor(name, law, gains)
+    for _ in range(count):
+        direction = rng.normal(size=6) * np.array([1.0, 1.0, 1.0, 0.2, 0.2, 0.2])
+        wrench = 10.0 ** rng.uniform(1.0, 6.0) * direction / np.linalg.norm(direction)
+        q = arm.posture(rng)
+        commanded, moved = arm.fastest(q, wrench)
+        assert commanded <= 1.0 + 1e-9, (q, wrench)
+        assert moved <= 1.01, (q, wrench)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(("law", "gains"), SENSED)
+@pytest.mark.parametrize("name", ["ur5", "gen3"])
+def test_no_wrench_drives_a_joint_above_its_limit_speed(name, law, gains, rng):
+    check_speeds(name, law, gains, rng, 3)
+
+
+@pytest.mark.long
+@pytest.mark.sim
+@pytest.mark.parametrize(("law", "gains"), SENSED)
+@pytest.mark.parametrize("name", robot_names())
+def test_no_wrench_at_any_posture_drives_a_joint_above_its_limit_speed(name, law, gains, rng):
+    check_speeds(name, law, gains, rng, 40)
+
+
+@pytest.mark.sim
+def test_a_false_torque_that_turns_the_wrists_moves_none_above_its_limit_speed():
+    pytest.importorskip("mujoco")
+    arm = FalseSensor("gen3", "admittance", {})
+    commanded, moved = arm.fastest(np.array(arm.robot.home), np.array([0.0, 0.0, 0.0, 300.0, 0.0, 0.0]))
+    assert commanded > 0.5
+    assert moved <= 1.0
 
 
 @pytest.fixture

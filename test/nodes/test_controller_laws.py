@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.laws.impedance import Impedance
-from robot_control_ros.nodes.common.messages import fill_pose, fill_wrench, read_blocks
+from robot_control_ros.nodes.common.messages import fill_pose, fill_wrench, read_blocks, to_stamp
 from robot_control_ros.nodes.controller.law_cache import LawCache
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
@@ -63,9 +63,11 @@ class Arm:
         """Whether there is telemetry of the last joint state."""
         return len(self.states) and abs(read_blocks(self.states.last)["time"][0] - self.robot.time) < 1e-6
 
-    def feel(self, wrench=(0.0,) * 6):
+    def feel(self, wrench=(0.0,) * 6, stamp=None):
+        """The sensor's sample; its stamp is that of the last joint state."""
         message = WrenchStamped()
         message.header.frame_id = FRAME
+        message.header.stamp = to_stamp(self.robot.time if stamp is None else stamp)
         fill_wrench(message.wrench, np.array(wrench, dtype=float))
         self.sensor.publish(message)
 
@@ -499,6 +501,46 @@ def test_admittance_holds_while_the_wrench_is_silent_and_goes_on_when_it_comes_b
     arm.controller.diagnostics.messages.clear()
     arm.ros.until(lambda: len(arm.controller.diagnostics), "diagnostics", lambda: arm.cycles(20, np.zeros(6)))
     arm.ros.until(well, "no more complaints")
+
+
+@pytest.mark.parametrize("stamp", [0.0, 1234.5])
+def test_a_wrench_that_is_always_the_same_message_stops_the_law_and_is_told(arm, stamp):
+    push_over(arm, 2.0 * FORCE)
+    arm.controller.diagnostics.messages.clear()
+
+    def cycle():
+        arm.feel(2.0 * FORCE, stamp)
+        return arm.cycle()
+
+    for _ in range(60):  # 0.12 s by the stamps
+        _, held, _ = cycle()
+    for _ in range(20):
+        np.testing.assert_array_equal(cycle()[1], held)
+    arm.controller.says("law admittance: the last wrench is", again=cycle)
+    assert "must" in arm.controller.diagnosis()[2]["wrench sensor"]
+    assert "has the sensor's driver stopped?" in arm.controller.child.err
+
+
+@pytest.mark.parametrize("size", [1001.0, 1e6, 1e100])
+def test_a_force_beyond_the_sensors_range_stops_the_law_with_words(arm, size):
+    push_over(arm, 2.0 * FORCE)
+    beyond = np.array([0.0, 0.0, size, 0.0, 0.0, 0.0])
+    _, held, _ = arm.cycles(60, beyond)
+    for _ in range(20):
+        np.testing.assert_array_equal(arm.cycles(1, beyond)[1], held)
+    arm.controller.says("wrench: force = ", "wrench.range_force", again=lambda: arm.cycles(1, beyond))
+    arm.until(lambda m, command, b: np.abs(command - held).max() > 5e-3, "it gives way again", 2.0 * FORCE)
+
+
+def test_two_publishers_of_a_wrench_are_told_and_a_law_that_needs_it_is_not_begun(arm):
+    push_over(arm, 2.0 * FORCE)
+    other = arm.ros.publisher(WrenchStamped, "/sensor/wrench")
+    arm.controller.says("2 publish a wrench on /sensor/wrench", again=lambda: arm.cycles(20, np.zeros(6)))
+    arm.law("impedance")
+    result = arm.law("admittance")
+    assert not result.successful
+    assert "2 publish a wrench on /sensor/wrench" in result.reason
+    other.destroy()
 
 
 def test_a_wrench_that_came_before_any_joint_state_ages_too(arm):

@@ -596,6 +596,26 @@ REFUSED = {
         wrench_message("base_link", torque=(NAN, 0, 0)),
         ("target wrench", "finite"),
     ),
+    "target wrench beyond the robot's own": (
+        "/controller/target_wrench",
+        wrench_message("tool0", (0.0, 0.0, 1000.0)),
+        ("target wrench: force = 1000 N", "target_wrench of robot ur5"),
+    ),
+    "joint goal with a joint twice": (
+        "/controller/target_joint",
+        joint_message([0.0] * 7, (*ROBOT.joints, ROBOT.joints[0])),
+        ("shoulder_pan_joint", "must stand once"),
+    ),
+    "trajectory of too many points": (
+        "/controller/joint_trajectory",
+        trajectory_message([0.1 * (k + 1) for k in range(1001)], [ROBOT.home] * 1001),
+        ("points = 1001", "must be from 1 to 1000"),
+    ),
+    "trajectory of too many bytes": (
+        "/controller/joint_trajectory",
+        trajectory_message([0.1 * (k + 1) for k in range(10_000)], [ROBOT.home] * 10_000),
+        ("joint trajectory: bytes = ", "must be at most"),
+    ),
     "joint goal beyond a limit": (
         "/controller/target_joint",
         joint_message([0.0, 0.0, 99.0, 0.0, 0.0, 0.0]),

@@ -6,16 +6,26 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Pose, Twist, Vector3, Wrench
+from geometry_msgs.msg import Pose, Transform, Twist, Vector3, Wrench
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import (
+    JointTrajectory,
+    JointTrajectoryPoint,
+    MultiDOFJointTrajectory,
+    MultiDOFJointTrajectoryPoint,
+)
 
-from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.errors import ConfigError, unknown
 from robot_control_ros.core.spatial import make_pose, rotation_exp
 from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.nodes.common.messages import (
+    BYTES_PER_POINT,
+    MAX_POINTS,
+    MAX_POSES,
     JointStateReader,
+    bounded_reader,
     fill_joint_state,
     fill_pose,
     fill_twist,
@@ -28,6 +38,7 @@ from robot_control_ros.nodes.common.messages import (
     read_joint_positions,
     read_joint_trajectory,
     read_pose,
+    read_tip_trajectory,
     read_wrench,
     seconds,
     to_stamp,
@@ -371,3 +382,72 @@ def test_a_command_comes_back_from_its_joint_command(mode, feedforward, velocity
         assert sent is None or np.array_equal(sent, back)
     assert (command.velocity is None) == (found.velocity is None)
     assert command.velocity is None or np.array_equal(command.velocity, found.velocity)
+
+
+# --- what strangers send ---
+
+
+def twice(kind):
+    names = ["a", "b", "c", "a"]
+    if kind == "trajectory":
+        point = JointTrajectoryPoint(positions=[0.0] * 4, time_from_start=Duration(sec=1))
+        return JointTrajectory(joint_names=names, points=[point])
+    return joint_state(names)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (read_joint_positions, twice("state")),
+        (read_joint_command, twice("state")),
+        (read_joint_trajectory, twice("trajectory")),
+    ],
+)
+def test_a_joint_that_is_named_twice_is_refused(read, message):
+    with pytest.raises(ConfigError) as refusal:
+        read(message, JOINTS)
+    assert (refusal.value.name, refusal.value.value) == ("name", "a")
+
+
+def test_a_joint_trajectory_has_a_size():
+    def trajectory(count):
+        points = [JointTrajectoryPoint(positions=[0.0] * 3, time_from_start=Duration(sec=k + 1)) for k in range(count)]
+        return JointTrajectory(joint_names=list(JOINTS), points=points)
+
+    times, _, _ = read_joint_trajectory(trajectory(MAX_POINTS), JOINTS)
+    assert len(times) == MAX_POINTS
+    with pytest.raises(ConfigError) as refusal:
+        read_joint_trajectory(trajectory(MAX_POINTS + 1), JOINTS)
+    assert (refusal.value.name, refusal.value.bound) == ("points", (1, MAX_POINTS))
+
+
+def test_a_tip_trajectory_has_a_size():
+    points = [
+        MultiDOFJointTrajectoryPoint(transforms=[Transform()], time_from_start=Duration(sec=k + 1))
+        for k in range(MAX_POSES + 1)
+    ]
+    with pytest.raises(ConfigError) as refusal:
+        read_tip_trajectory(MultiDOFJointTrajectory(joint_names=["tip"], points=points), "tip")
+    assert (refusal.value.name, refusal.value.bound) == ("points", (1, MAX_POSES))
+    assert len(read_tip_trajectory(MultiDOFJointTrajectory(joint_names=["tip"], points=points[1:]), "tip")[0])
+
+
+def test_a_trajectory_of_too_many_bytes_is_not_read_and_a_damaged_one_is_refused():
+    taken, refusals = [], []
+    reader = bounded_reader("joint trajectory", JointTrajectory, taken.append, refusals.append, 10)
+    reader(serialize_message(JointTrajectory(joint_names=["a"])))
+    assert taken == [JointTrajectory(joint_names=["a"])]
+    reader(bytes(10 * BYTES_PER_POINT + 1))
+    assert refusals[0].bound == 10 * BYTES_PER_POINT
+    reader(b"\x00\x01\x00\x00" + b"\xff" * 60)
+    reader(b"")
+    assert len(refusals) == 3
+    assert len(taken) == 1
+
+
+def test_an_error_does_not_repeat_a_strangers_names_without_end():
+    message = joint_state([f"{k:0>40}" for k in range(10_000)])
+    with pytest.raises(ConfigError) as refusal:
+        read_joint_positions(message, JOINTS)
+    assert len(str(refusal.value)) < 5000
+    assert len(str(unknown("frame", "x" * 1_000_000, ("a", "b")))) < 1000

@@ -487,3 +487,22 @@ def test_joint_torques_are_refused_where_the_robot_has_none():
 
 def test_reversed_joint_torques_are_torques():
     assert ControlLoop(load_robot("gen3", "real"), "admittance").wrench.settings.target.source == "joint_effort"
+
+
+@pytest.mark.parametrize(("part", "setting"), [("force", "range_force"), ("torque", "range_torque")])
+def test_a_sample_beyond_the_sensors_range_is_no_wrench(ur5_model, part, setting):
+    pipeline = WrenchPipeline({setting: 20.0, "max_age": 0.1})
+    q = np.zeros(ur5_model.n)
+    kin = ur5_model.update(q, q)
+
+    def felt(time, size):
+        parts = {"force": np.zeros(3), "torque": np.zeros(3)} | {part: np.array([0.0, size, 0.0])}
+        return pipeline.on_tip(RobotState(time, q, q, q, Wrench(parts["force"], parts["torque"], "tool0")), kin)
+
+    assert felt(0.0, 19.9) is not None
+    np.testing.assert_array_equal(felt(0.05, 20.1), felt(0.05, 1e100))
+    assert setting in pipeline.reason
+    assert felt(0.11, 20.1) is None
+    assert setting in pipeline.reason
+    assert felt(0.12, -19.9) is not None
+    assert pipeline.reason == ""

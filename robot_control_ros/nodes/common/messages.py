@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -20,6 +20,10 @@ from ...core.errors import ConfigError, refused
 from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
 from ...core.types import Array, Command, CommandMode, RobotState, Wrench
 
+SHOWN = 50  # names of a message, in an error
+MAX_POINTS = 1000  # of a trajectory of numbers: more would keep the control loop waiting while they are read
+MAX_POSES = 250  # of a trajectory of poses, whose reading takes longer
+BYTES_PER_POINT = 400  # at most, of a trajectory's message
 ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
 _STATE_SIZES = {"time": 1, "pose": 12, "pose_error": 6, "twist": 6, "wrench": 6, "moving": 1}
 _Message = TypeVar("_Message")
@@ -87,11 +91,69 @@ def arrange(time: float, q: Array, v: Array, effort: Array, index: Array) -> Rob
     return RobotState(time, q[index], v[index], effort[index])
 
 
+def check_different(what: str, names: Sequence[str]) -> None:
+    """Refuse names of which one stands twice.
+
+    Raises:
+        ConfigError: names the first one.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise refused("name", name, "must stand once", where=f"{what}: ")
+        seen.add(name)
+
+
+def check_count(what: str, points: Sequence[object], most: int = MAX_POINTS) -> None:
+    """Refuse a trajectory without points, or with more than are read.
+
+    Raises:
+        ConfigError: the number is out of bounds.
+    """
+    if not 1 <= len(points) <= most:
+        rule = f"must be from 1 to {most}; send longer ones in parts"
+        raise refused("points", len(points), rule, (1, most), where=f"{what}: ")
+
+
+def bounded_reader(
+    what: str,
+    kind: type,
+    callback: Callable[[Any], object],
+    refuse: Callable[[Exception], None],
+    most: int = MAX_POINTS,
+) -> Callable[[bytes], None]:
+    """Makes a callback for serialised trajectories; one that is too long isn't made a message at all.
+
+    Args:
+        what: name of the trajectory, for errors.
+        kind: class of the message.
+        callback: gets the message.
+        refuse: gets the error where it is too long, or damaged.
+        most: points that it may have.
+    """
+    longest = most * BYTES_PER_POINT
+
+    def read(data: bytes) -> None:
+        if len(data) > longest:
+            rule = f"must be at most {longest}, as of {most} points; send longer ones in parts"
+            refuse(refused("bytes", len(data), rule, longest, where=f"{what}: "))
+            return
+        try:
+            message: Any = read_message(data, kind)
+        except ConfigError as error:
+            refuse(error)
+            return
+        callback(message)
+
+    return read
+
+
 def _joint_index(what: str, names: Sequence[str], joints: Sequence[str]) -> list[int]:
     """Where each of the robot's joints is among the names of a message."""
     missing = [name for name in joints if name not in names]
     if missing:
-        message = f"{what}: joints {missing} are missing; it has: {', '.join(names)}"
+        shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        message = f"{what}: joints {missing} are missing; it has: {shown}"
         raise ConfigError(message, name=missing[0], value=tuple(names), bound=tuple(joints))
     repeated = [name for name in joints if names.count(name) > 1]
     if repeated:
@@ -182,8 +244,9 @@ def read_joint_positions(message: JointState, joints: Sequence[str]) -> Array:
     """The positions (n,) [rad] of a JointState, in the robot's order.
 
     Raises:
-        ConfigError: a joint or a position is missing.
+        ConfigError: a joint or a position is missing, or a name stands twice.
     """
+    check_different("target joint", message.name)
     index = _joint_index("target joint", list(message.name), joints)
     _check_length("target joint", "positions", message.position, message.name)
     return np.array(message.position)[index]
@@ -201,8 +264,10 @@ def read_joint_command(message: JointState, joints: Sequence[str]) -> Command | 
         None where nothing is commanded.
 
     Raises:
-        ConfigError: joints are missing, an array has another length than the names, or NaN for some of the joints.
+        ConfigError: joints are missing, a name stands twice, an array has another length than the names, or NaN for
+            some of the joints.
     """
+    check_different("joint command", message.name)
     index = _joint_index("joint command", list(message.name), joints)
 
     def given(kind: str, values: Sequence[float]) -> Array | None:
@@ -250,13 +315,14 @@ def read_joint_trajectory(message: JointTrajectory, joints: Sequence[str]) -> tu
     """Times (k,) [s], positions (k, n) [rad] and, where every point has them, velocities (k, n), in the robot's order.
 
     Raises:
-        ConfigError: joints missing or unknown, no points, a point of the wrong size, times that don't rise.
+        ConfigError: joints missing, unknown or named twice, no points or too many, a point of the wrong size, times
+            that don't rise.
     """
+    check_count("joint trajectory", message.points)
+    check_different("joint trajectory", message.joint_names)
     if sorted(message.joint_names) != sorted(joints):
         names, rule = tuple(message.joint_names), f"must be {', '.join(joints)}"
         raise refused("joint_names", names, rule, tuple(joints), where="joint trajectory: ")
-    if not message.points:
-        raise refused("points", 0, "must be at least one", 1, where="joint trajectory: ")
     index = [list(message.joint_names).index(name) for name in joints]
     for number, point in enumerate(message.points):
         if len(point.positions) != len(joints):
@@ -298,14 +364,13 @@ def read_tip_trajectory(message: MultiDOFJointTrajectory, tip: str) -> tuple[Arr
     """Times (k,) [s] and poses (k, 4, 4) of the tip in the message's frame; velocities in it are not read.
 
     Raises:
-        ConfigError: another name than the tip's, no points, a point without its one transform, or a transform that
-            isn't one.
+        ConfigError: another name than the tip's, no points or too many, a point without its one transform, or a
+            transform that isn't one.
     """
+    check_count("tip trajectory", message.points, MAX_POSES)
     if list(message.joint_names) != [tip]:
         names = tuple(message.joint_names)
         raise refused("joint_names", names, f"must be the tip alone, {tip}", (tip,), where="tip trajectory: ")
-    if not message.points:
-        raise refused("points", 0, "must be at least one", 1, where="tip trajectory: ")
     for number, point in enumerate(message.points):
         if len(point.transforms) != 1:
             where = f"tip trajectory: point {number}: "

@@ -110,6 +110,24 @@ def check_conflicting_publishers(
     return found
 
 
+def check_wrench_publishers(node: Node, law: RunningLaw, topic: str) -> list[Finding]:
+    """Whether several publish the wrench; an error where the law needs it, as it would feel all of them in turns.
+
+    Args:
+        node: that checks.
+        law: that runs, or is to run.
+        topic: of the wrench.
+    """
+    topic = node.resolve_topic_name(topic)
+    senders = [end for end in _others(node, node.get_publishers_info_by_topic(topic)) if end.node_name != UNKNOWN]
+    if len(senders) < 2:
+        return []
+    text = f"{len(senders)} publish a wrench on {topic}: {_names(senders)}"
+    remedy = "Stop all but one; one that was killed is forgotten after some 20 s"
+    command = f"ros2 topic info -v {topic}"
+    return [(error if law.needs_wrench else warning)(text, remedy, command)]
+
+
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:
     """How to have the system in front of the robot, controller and all: one sentence, and what to type."""
     return f"Start {_system(robot)}", robot.profile.start
@@ -152,7 +170,9 @@ def _commands(node: Node, robot: RobotConfig, mode: CommandMode) -> Iterator[Fin
 def _wrench(node: Node, robot: RobotConfig, law: RunningLaw, topic: str) -> Iterator[Finding]:
     topic = node.resolve_topic_name(topic)
     senders = _others(node, node.get_publishers_info_by_topic(topic))
-    if senders:
+    if conflicting := check_wrench_publishers(node, law, topic):
+        yield from conflicting
+    elif senders:
         yield ok(f"wrench on {topic}, from {_names(senders)}")
     elif law.needs_wrench:
         text = f"law {law.name} needs a wrench, and nobody publishes one on {topic}"

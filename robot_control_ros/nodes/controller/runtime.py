@@ -25,7 +25,13 @@ from ..common.own_stop import OwnStop
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.refusals import KEY
 from ..common.ros_params import TunedParameters
-from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from ..common.system_check import (
+    check_conflicting_publishers,
+    check_controllers,
+    check_system,
+    check_wrench_publishers,
+    how_to_resume,
+)
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
@@ -240,8 +246,12 @@ class ControllerRuntime:
                 self._check_graph(law)
 
     def _check_graph(self, law: RunningLaw) -> None:
-        sensed = self._loop.wrench.settings.target.source == "sensor"
-        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if sensed else None))
+        _raise_errors(check_system(self._node, self._loop.robot, law, "wrench" if self._is_sensed else None))
+
+    @property
+    def _is_sensed(self) -> bool:
+        """Whether the wrench comes from a topic."""
+        return bool(self._loop.wrench.settings.target.source == "sensor")
 
     def switch_law(self, law: RunningLaw) -> None:
         """Go on with another law; see :meth:`Controller.switch_law`."""
@@ -397,7 +407,10 @@ class ControllerRuntime:
     def _look(self) -> None:
         """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
         if self.active and self._checked:
-            conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
+            running = self._loop.running
+            conflicting = check_conflicting_publishers(self._node, self._loop.robot, running.mode)
+            if self._is_sensed:
+                conflicting += errors(check_wrench_publishers(self._node, running, "wrench"))
             if conflicting:
                 self._monitor.refuse(ConfigError(describe(conflicting)))
         if self.active:
@@ -407,7 +420,8 @@ class ControllerRuntime:
                 self._node.get_logger().info(learnt)
 
     def _publish_diagnostics(self) -> None:
-        values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
+        values = {"effort": self._effort_check.text, "wrench sensor": self._input.old_wrench}
+        values |= self._gains.values() | self._contacts.values()
         values[KEY] = self._entities.refusals.text
         self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning, self._watchdog.text))
 

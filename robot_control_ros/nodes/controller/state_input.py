@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,10 +14,12 @@ from ...core.types import Array, RobotState, Wrench
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.wrench import check_wrench
-from ..common.messages import JointStateReader, read_wrench
+from ..common.messages import JointStateReader, read_wrench, seconds
 from ..common.wire import WireReader
 
 MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
+REPEATED = 0.1  # s for which a wrench may come again before that is told
+SET_BACK = 0.5  # s; wrench stamps that go back by more are those of a clock that was set back, else of a late copy
 
 
 class StateInput:
@@ -29,6 +32,7 @@ class StateInput:
 
     Attributes:
         sent: the last joint state as it was sent, its efforts in the driver's unit; None before the first.
+        old_wrench: why the wrenches that come are no new ones; empty where they are.
     """
 
     def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
@@ -39,6 +43,9 @@ class StateInput:
         self._lacks_gravity = robot.profile.joint_effort == "torque_without_gravity"
         self.sent: RobotState | None = None
         self._wrench: Wrench | None = None
+        self.old_wrench = ""
+        self._wrench_stamp, self._wrench_values = 0.0, b""  # of the last fresh one
+        self._wrench_changed = math.inf  # time of the joint states when its values were new [s]
         self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
 
     def read(self, message: bytes, arrived: float, executing: bool) -> RobotState | None:
@@ -74,16 +81,47 @@ class StateInput:
         return np.asarray(self._factor * state.effort)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take a wrench over.
+        """Take a wrench over; one that isn't new is as old as the one before.
+
+        It is new where its stamp is another one. Without a stamp its values must be others. Values that stay the same
+        to the last bit under new stamps are old after `wrench_frozen_after` of the profile. Copies that come late, by
+        their stamps, are dropped.
 
         Raises:
-            ConfigError: its numbers aren't finite.
+            ConfigError: its numbers aren't finite; or none was new for 0.1 s.
             ModelError: unknown frame; lists the frames.
         """
         frames, frame = self._profile.wrench_frames, message.header.frame_id
         wrench = read_wrench(message.wrench, frames.get(frame, frame))
         check_wrench(wrench, self._model)
-        self._wrench = wrench
+        stamp, last = seconds(message.header.stamp), self._wrench
+        values = np.concatenate((wrench.force, wrench.torque)).tobytes()
+        if last is None or self.sent is None:
+            self._wrench, self._wrench_stamp, self._wrench_values = wrench, stamp, values
+            return
+        now, same_values = self.sent.time, values == self._wrench_values
+        taken = now if last.time is None else last.time
+        if not (same_values and self._wrench_changed <= now):
+            self._wrench_values, self._wrench_changed = values, now
+        if now < taken or not (reason := self._why_old(stamp, same_values, now)):
+            self._wrench, self._wrench_stamp, self.old_wrench = wrench, stamp, ""
+            return
+        if stamp == self._wrench_stamp:
+            self._wrench = replace(wrench, time=last.time)
+        if now - taken > REPEATED:
+            self.old_wrench = f"the wrench {reason}; has the sensor's driver stopped?"
+            raise ConfigError(self.old_wrench, name="wrench", value=stamp, bound=self._wrench_stamp)
+
+    def _why_old(self, stamp: float, same_values: bool, now: float) -> str:
+        """Why a wrench is no new one; empty where it is."""
+        frozen_after, same_for = self._profile.wrench_frozen_after, now - self._wrench_changed
+        if 0.0 < frozen_after < same_for:
+            return f"is the same to the last bit for {same_for:.3f} s: must change within {frozen_after:g} s"
+        if stamp == 0.0:
+            return "has no stamp, and always the same values: must have a stamp" if same_values else ""
+        if self._wrench_stamp - SET_BACK < stamp <= self._wrench_stamp:
+            return f"has the stamp {stamp:.9g} s after {self._wrench_stamp:.9g} s: must rise"
+        return ""
 
     def allow_rest(self, now: float) -> None:
         """Joint states may have been the same until `now`, by the steady clock [s]."""

@@ -11,6 +11,7 @@ from sensor_msgs.msg import JointState
 
 from ...core.errors import refused, unknown
 from ..common.entities import Entities
+from ..common.messages import check_different
 
 LEAD = 0.2  # rad that a target may be ahead of its joint, so that it doesn't run away from one that is blocked
 
@@ -42,11 +43,13 @@ class JointJogging:
             names, velocities: of the command, each velocity from -1 to 1.
 
         Raises:
-            ConfigError: another number of velocities than names, one that isn't finite, or an unknown joint.
+            ConfigError: another number of velocities than names, one that isn't finite, or a joint that is unknown or
+                named twice.
         """
         if len(velocities) != len(names) or not np.isfinite(velocities).all():
             rule = f"must be a finite number for each of {len(names)} names"
             raise refused("velocities", list(velocities), rule, len(names), where="joint jog: ")
+        check_different("joint jog", names)
         for name in names:
             if name not in measured:
                 raise unknown("joint", name, measured)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 from typing import Any, NamedTuple
 
 from rclpy.parameter import Parameter
@@ -12,8 +12,9 @@ from trajectory_msgs.msg import JointTrajectory
 from ....control.controller import Controller
 from ....core.errors import ConfigError, refused, unknown
 from ...common.entities import Entities
-from ...common.messages import seconds
+from ...common.messages import bounded_reader, check_count, check_different, seconds
 
+WHAT = "target impedance"
 LENGTHS = 1, 6, 36  # numbers of one gain, or one for each joint
 
 
@@ -36,13 +37,20 @@ class ImpedanceTargets:
 
     Args:
         entities, loop: of the controller, whose parameters the gains are.
-        report_errors: see :class:`~.targets.Targets`.
+        report_errors, refuse: see `answered` and `refuse` of :class:`~.target_topics.Targets`.
     """
 
-    def __init__(self, entities: Entities, loop: Controller, report_errors: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        entities: Entities,
+        loop: Controller,
+        report_errors: Callable[[Any], Any],
+        refuse: Callable[[Exception], None],
+    ) -> None:
         self._node, self._loop = entities.node, loop
         self._due: list[DueGains] = []
-        entities.subscription(JointTrajectory, "~/target_impedance", report_errors(self._on_message))
+        bounded = bounded_reader(WHAT, JointTrajectory, report_errors(self._on_message), refuse)
+        entities.subscription(JointTrajectory, "~/target_impedance", bounded, raw=True)
 
     def forget(self) -> None:
         """What isn't due yet never will be."""
@@ -65,6 +73,8 @@ class ImpedanceTargets:
             raise ConfigError(f"target impedance: {result.reason}", name="target_impedance", value=newest.values)
 
     def _on_message(self, message: JointTrajectory) -> None:
+        check_count(WHAT, message.points)
+        check_different(WHAT, message.joint_names)
         state = self._loop.state
         now = 0.0 if state is None else state.time
         start = seconds(message.header.stamp) or now
@@ -76,9 +86,12 @@ class ImpedanceTargets:
             )
             for point in message.points
         ]
-        if not coming:
-            raise refused("points", 0, "must be at least one", 1, where="target impedance: ")
-        self._due = [each for each in self._due if each.time < coming[0].time] + coming
+        times = [each.time for each in coming]
+        if any(later <= earlier for earlier, later in pairwise(times)):
+            raise refused("time_from_start", times, "must rise", where=f"{WHAT}: ", unit="s")
+        due = [each for each in self._due if each.time < times[0]] + coming
+        check_count(f"{WHAT}, what isn't due yet and this", due)
+        self._due = due
 
     def _read(self, names: list[str], numbers: list[float]) -> dict[str, Any]:
         gains = [spec.name for spec in self._loop.running.gains.specs if not (spec.switch or spec.choices)]
@@ -89,7 +102,7 @@ class ImpedanceTargets:
         lengths = tuple(sorted({*LENGTHS, self._loop.robot.n}))
         if each not in lengths or each * len(names) != len(numbers):
             rule = f"must be {', '.join(map(str, lengths))} for each of {', '.join(names)}"
-            raise refused("numbers of a point", len(numbers), rule, lengths, where="target impedance: ")
+            raise refused("numbers of a point", len(numbers), rule, lengths, where=f"{WHAT}: ")
         parts = (numbers[i * each : (i + 1) * each] for i in range(len(names)))
         return {name: part[0] if each == 1 else part for name, part in zip(names, parts, strict=True)}
 
@@ -103,5 +116,5 @@ class ImpedanceTargets:
             return {"frame": named}
         if named != "base":
             rule = f"must be {robot.base}: law {self._loop.running.name} has no gain `frame`"
-            raise refused("frame_id", link, rule, robot.base, where="target impedance: ")
+            raise refused("frame_id", link, rule, robot.base, where=f"{WHAT}: ")
         return {}

@@ -17,6 +17,9 @@ from ....core.spatial import wrench_at
 from ....core.types import Array, is_finite
 from ...common.entities import Entities
 from ...common.messages import (
+    MAX_POINTS,
+    MAX_POSES,
+    bounded_reader,
     from_stamp,
     read_joint_positions,
     read_joint_trajectory,
@@ -47,16 +50,20 @@ class Targets:
         refuse: Callable[[Exception], None],
     ) -> None:
         self._loop = loop
-        self._impedance, self._refuse = ImpedanceTargets(entities, loop, answered), refuse
+        self._impedance, self._refuse = ImpedanceTargets(entities, loop, answered, refuse), refuse
         for kind, topic, callback in (
             (PoseStamped, "~/target_pose", self._pose),
             (TwistStamped, "~/target_twist", self._twist),
             (WrenchStamped, "~/target_wrench", self._wrench),
             (JointState, "~/target_joint", self._joint),
-            (JointTrajectory, "~/joint_trajectory", self._joint_trajectory),
-            (MultiDOFJointTrajectory, "~/tip_trajectory", self._tip_trajectory),
         ):
             entities.subscription(kind, topic, answered(callback))
+        for what, kind, topic, callback, most in (
+            ("joint trajectory", JointTrajectory, "~/joint_trajectory", self._joint_trajectory, MAX_POINTS),
+            ("tip trajectory", MultiDOFJointTrajectory, "~/tip_trajectory", self._tip_trajectory, MAX_POSES),
+        ):
+            bounded = bounded_reader(what, kind, answered(callback), refuse, most)
+            entities.subscription(kind, topic, bounded, raw=True)
 
     def cycle(self, time: float) -> None:
         """After a cycle, at a time [s] of the joint states: gains that are due are set."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....control.controller import Controller
-from ....core.errors import ConfigError
+from ....core.errors import ConfigError, refused
 from ....core.gains import JOINT, gain
 from ....core.spatial import wrap
 from ....core.types import Array
@@ -84,11 +84,15 @@ def bounds_of(joints: Sequence[str], given: Iterable[Any], position: Array, velo
         position, velocity: (n,) the defaults.
 
     Raises:
-        ConfigError: an unknown joint, or a tolerance that is neither positive, 0 nor -1.
+        ConfigError: an unknown joint, one that is named twice, or a tolerance that is neither positive, 0 nor -1.
     """
     defaults = {"position": position, "velocity": velocity}
     both = {kind: np.where(values > 0.0, values, math.inf) for kind, values in defaults.items()}
+    named: set[str] = set()
     for tolerance in given:
+        if tolerance.name in named:
+            raise refused("name", tolerance.name, "must stand once", where="tolerances: ")
+        named.add(tolerance.name)
         if tolerance.name not in joints:
             message = f"tolerance for unknown joint {tolerance.name!r}; joints: {', '.join(joints)}"
             raise ConfigError(message, name=tolerance.name, bound=tuple(joints))
