@@ -76,15 +76,20 @@ class LoopMonitor:
             self._restart, self._restarted_at = loop.restart_reason, time.monotonic()
             self._log.warning(loop.restart_reason, throttle_duration_sec=1.0)
 
-    def rests(self, reason: str, active: bool) -> None:
-        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`."""
+    def rests(self, reason: str, active: bool, begun: bool) -> None:
+        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`.
+
+        A law that had `begun` is a warning. At a start the forward controller is activated last.
+        """
         self._rest_reason = reason
         if not active or reason == self._logged_rest:
             return
         self._logged_rest = reason
         law = f"law {self._loop.running.name}"
-        if reason:
+        if reason and begun:
             self._log.warning(f"{law} rests: {reason}")
+        elif reason:  # rclpy takes one severity from one call
+            self._log.info(f"{law} rests: {reason}")
         else:
             self._log.info(f"{law} begins where the robot is: its commands are executed")
 

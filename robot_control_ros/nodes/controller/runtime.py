@@ -129,7 +129,7 @@ class ControllerRuntime:
         self._monitor.restart()
         self._state_at, self._stale = None, False
         self.active = True
-        self._monitor.rests(self._execution.reason, True)
+        self._monitor.rests(self._execution.reason, True, begun=False)
 
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
@@ -224,7 +224,7 @@ class ControllerRuntime:
     def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
         self._input.allow_rest(time.monotonic())
-        self._monitor.rests(reason, self.active)
+        self._monitor.rests(reason, self.active, self._execution.executed)
         if reason and self.active:
             self._goals.abort(reason, PATH_TOLERANCE_VIOLATED)
 
