@@ -610,6 +610,22 @@ def test_gains_describe_themselves(arm):
     assert json.loads(switch.additional_constraints)["default"] is False
 
 
+@pytest.mark.parametrize(("copies", "per_period", "words"), [(2, 1, "50% of them"), (1, 10, "at 5000 Hz where 500 Hz")])
+def test_joint_states_that_come_too_often_are_told_as_that_and_not_as_late(arm, copies, per_period, words):
+    count = round(1.5 * per_period / PERIOD)
+    arm.controller.diagnostics.messages.clear()
+    for _ in range(count):
+        arm.robot.time += PERIOD / per_period - PERIOD  # the message adds a whole one
+        message = arm.robot.message()
+        for _ in range(copies):
+            arm.robot.send(message)
+        arm.ros.wait(PERIOD / per_period)
+    level, text, _ = arm.controller.diagnosis()
+    assert level == 1
+    assert words in text
+    assert "late" not in text
+
+
 @pytest.mark.parametrize("executable", ["controller", "watchdog", "teleop"])
 def test_the_range_of_every_parameter_is_what_its_declaration_bounds(ros, executable):
     ros.start(executable)

@@ -14,11 +14,18 @@ from ...control.controller import Controller, settings_of, zero_wrench
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...laws.running_law import RunningLaw
-from ..common.entities import Entities
+from ..common.entities import Entities, in_namespace
 from ..common.findings import Finding, Level, describe, errors
 from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.ros_params import TunedParameters
-from ..common.system_check import check_conflicting_publishers, check_controllers, check_system, how_to_resume
+from ..common.system_check import (
+    check_claim,
+    check_conflicting_publishers,
+    check_controllers,
+    check_system,
+    commanding_nodes,
+    how_to_resume,
+)
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
 from .command_execution import CommandExecution
@@ -35,6 +42,7 @@ from .targets.target_topics import Targets
 from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
 
+CLAIM, CLAIM_LOOK = 0.25, 0.025  # s for which others may object to a claim of the robot, and s between two looks
 SHUTDOWN_COMMANDS, SHUTDOWN_GAP = 3, 0.02  # safe outputs at the end, and s between them
 DIAGNOSTICS_PERIOD = 1.0  # s
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs
@@ -79,6 +87,8 @@ class ControllerRuntime:
         self._gains = GainMonitor(loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = self._looked = False
+        self._inactive, self._rivals = INACTIVE, ""  # why it commands nothing; who commands beside it
+        self._leading: list[str] = []  # full names of the nodes that command the robot
         self._entities = Entities(node)
         try:
             self._make_entities(parameters, telemetry_rate)
@@ -121,6 +131,27 @@ class ControllerRuntime:
         entities.timer(0.5 * DIAGNOSTICS_PERIOD, self._diagnose)
         entities.timer(FRESHNESS_PERIOD, self._check_freshness)
 
+    def claim(self) -> None:
+        """Begin to lead the robot: its publishers of commands are there from now on, and nobody else's are.
+
+        Of two controllers that claim it at once each sees the other's, and at most one goes on: no command is sent yet.
+
+        Raises:
+            ConfigError: another node publishes commands; its publishers are gone again.
+        """
+        self._commands.open()
+        if not self._checked:
+            return
+        robot, mode, end = self._loop.robot, self._loop.running.mode, time.monotonic() + CLAIM
+        try:
+            while time.monotonic() < end:
+                time.sleep(CLAIM_LOOK)
+                _raise_errors(check_conflicting_publishers(self._node, robot, mode))
+            _raise_errors(check_claim(self._node, robot, mode))
+        except ConfigError:
+            self._commands.close()
+            raise
+
     def activate(self) -> None:
         """Answer joint states from the next one on, beginning with a command that holds the robot."""
         self._loop.reset()
@@ -128,6 +159,7 @@ class ControllerRuntime:
         self._payload.reset()
         self._monitor.restart()
         self._state_at, self._stale = None, False
+        self._inactive = self._rivals = ""
         self.active = True
         self._monitor.rests(self._execution.reason, True, begun=False)
 
@@ -137,7 +169,8 @@ class ControllerRuntime:
             self._goals.abort("the controller was deactivated")
             self.leave()
             self._commands.wait(ACKNOWLEDGED_WITHIN)
-        self._answers.fault(INACTIVE)
+        self._commands.close()
+        self._inactive = self._answers.inactive(())
 
     def leave(self) -> None:
         """Send the safe output, and stop answering."""
@@ -213,7 +246,7 @@ class ControllerRuntime:
             return
         self._commands.send(command, state.time)
         self._state_at, self._stale = arrived, False
-        self._answers.fault(self._execution.rest or self._loop.fault or self._contacts.message)
+        self._answers.fault(self._execution.rest or self._loop.fault or self._contacts.message or self._rivals)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -275,20 +308,33 @@ class ControllerRuntime:
             self._publish_diagnostics()
 
     def _look(self) -> None:
-        """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
-        if self.active and self._checked:
-            conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
-            if conflicting:
-                self._monitor.refuse(ConfigError(describe(conflicting)))
+        """See who leads the robot: others that command it, too, may come later. Then look at effort and gains."""
+        self._leading = commanding_nodes(self._node, self._loop.robot, self._loop.running.mode)
+        if not self.active:
+            self._inactive = self._answers.inactive(self._leading)
+        elif self._checked:
+            self._look_for_rivals()
         if self.active:
             for warning in filter(None, (self._effort_check.look(self._input.sent), self._gains.look())):
                 self._node.get_logger().warning(warning)
             if learnt := self._contacts.look():
                 self._node.get_logger().info(learnt)
 
+    def _look_for_rivals(self) -> None:
+        """Report who commands the robot beside this active controller. The law goes on."""
+        others = self._leading.copy()
+        own_name = in_namespace(self._node, self._node.get_name())
+        if own_name in others:
+            others.remove(own_name)
+        self._rivals = f"{', '.join(others)} commands the robot, too: only one node may" if others else ""
+        conflicting = check_conflicting_publishers(self._node, self._loop.robot, self._loop.running.mode)
+        if conflicting:
+            self._monitor.refuse(ConfigError(describe(conflicting)))
+
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text} | self._gains.values() | self._contacts.values()
-        self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning))
+        values["commanded by"] = ", ".join(self._leading)
+        self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning, self._inactive))
 
 
 def _raise_errors(findings: list[Finding]) -> None:
