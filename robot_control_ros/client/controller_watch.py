@@ -35,6 +35,7 @@ class ControllerWatch:
 
     Attributes:
         lost: whether it is gone.
+        fault: why the robot doesn't follow its targets, in the controller's words; empty where it does.
     """
 
     def __init__(
@@ -46,9 +47,9 @@ class ControllerWatch:
         lost_after: float,
         hears: Callable[[], bool],
     ) -> None:
-        self.lost, self._hears = False, hears
+        self.lost, self.fault, self._hears = False, "", hears
         self._controller, self._name, self._feed, self._lost_after = controller, name, feed, lost_after
-        self._fault, self._states = "", 0  # states since it was lost
+        self._states = 0  # since it was lost
         self._looked_at = self._stalled_at = time.monotonic()
         entities.subscription(Float64MultiArray, f"{name}/state", self._on_state)
         entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED)
@@ -62,7 +63,7 @@ class ControllerWatch:
         self._feed.put(snapshot)
 
     def _on_fault(self, message: String) -> None:
-        self._fault = message.data
+        self.fault = message.data
         if not self.lost:
             self._report_fault()
 
@@ -83,9 +84,9 @@ class ControllerWatch:
             self.lost, self._states = True, 0
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
             self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
-        elif silence < self._lost_after and self.lost and self._controller.known and (self._fault or self._states):
+        elif silence < self._lost_after and self.lost and self._controller.known and (self.fault or self._states):
             self.lost = False  # and what is known of it isn't of the process before it
             self._report_fault()
 
     def _report_fault(self) -> None:
-        self._feed.fail(HardwareFault(self._fault) if self._fault else None)
+        self._feed.fail(HardwareFault(self.fault) if self.fault else None)

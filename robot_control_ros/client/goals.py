@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..core.errors import NotReached, refused
+from ..core.errors import ConfigError, NotReached, refused
 from ..core.spatial import make_pose, pose_error, wrap
 from ..core.types import Array
+from ..references.governor import BLOCKED, ONSET
+from ..robot.inverse_kinematics import check_reach
 from .backend import RobotBackend
 from .snapshot import Snapshot
 
 AT_GOAL = 1e-5  # m and rad, between a reference and the goal that it has reached
 AT_REST = 0.002  # rad/s, of each joint
 SETTLE = 2.0  # s after which an arm counts as settled that doesn't come to rest at its goal
+NEAR_TIP = 0.005, 0.02  # m and rad: a tip that rests further from its target may have one that is beyond reach
+FAR_TIP = 0.05, 0.2  # m and rad: a tip that rests further from its target isn't there, whatever holds it
+STANDS = 0.005, 0.02  # m/s and rad/s of a tip that doesn't follow a reference
+WAITS = 1.0  # s of that, while its spring is near the bound, after which its way counts as blocked
 
 
 class MotionGoal:
@@ -24,27 +31,98 @@ class MotionGoal:
     Args:
         since: states later than that are under it [s].
         error: its distance from a state's reference, (m,) [m, rad].
+        backend: the robot, whose axes of the tip count.
+        pose: (4, 4) where it is one of the tip; None where it is one of the joints.
+
+    Attributes:
+        arrived: stamp of the first state whose reference rests at it [s]; None before.
     """
 
-    def __init__(self, since: float, error: Callable[[Snapshot], Array]) -> None:
-        self._since, self._error = since, error
-        self._arrived: float | None = None
+    def __init__(
+        self, since: float, error: Callable[[Snapshot], Array], backend: RobotBackend, pose: Array | None = None
+    ) -> None:
+        self.arrived: float | None = None
+        self._since, self._error, self._backend, self._pose = since, error, backend, pose
+        self._axes = np.array(backend.config.axes)
+        self._stands_since: float | None = None  # stamp [s]; None while the tip follows
 
     def reached(self, state: Snapshot) -> bool:
         """Whether the reference rests at it, and the arm too, or long enough.
 
         Raises:
-            NotReached: the reference rests elsewhere.
+            NotReached: the reference rests elsewhere, or waits for an arm whose way is blocked. Or the arm rests too
+                far away, as from a pose that is beyond reach.
         """
-        if self._arrived is None:
-            if state.time <= self._since or state.moving:
+        if self.arrived is None:
+            if state.time <= self._since:
+                return False
+            if state.moving:
+                self._check_way(state)
                 return False
             left = float(np.abs(self._error(state)).max())
             if not left < AT_GOAL:
                 text = f"the motion ended {left:.3g} (m or rad) before its goal: by a hold, or another target"
                 raise NotReached(text, name="the goal", value=left, bound=AT_GOAL)
-            self._arrived = state.time
-        return bool(np.abs(state.v).max() < AT_REST) or state.time - self._arrived > SETTLE
+            self.arrived = state.time
+        rests = bool(np.abs(state.v).max() < AT_REST) or state.time - self.arrived > SETTLE
+        if rests:
+            self._check_place(state)
+        return rests
+
+    def _check_way(self, state: Snapshot) -> None:
+        """Raise NotReached where the tip stands while the reference waits for it, or moves joints without the tip."""
+        speed, turning = np.linalg.norm(state.twist.reshape(2, 3), axis=1)
+        waits = state.blocks["spring_load"][0] >= ONSET
+        joints_only = self._pose is not None and float(np.abs(self._error(state)).max()) < AT_GOAL
+        if speed > STANDS[0] or turning > STANDS[1] or not (waits or joints_only):
+            self._stands_since = None
+            return
+        if self._stands_since is None:
+            self._stands_since = state.time
+        if state.time - self._stands_since < WAITS:
+            return
+        if waits:
+            raise self._not_reached(state, BLOCKED)
+        self._check_place(state)
+
+    def _check_place(self, state: Snapshot) -> None:
+        """Raise NotReached where the arm rests too far away.
+
+        A soft arm gives way to a load. So only what is beyond reach counts near the target.
+        """
+        if self._is_beyond(state, FAR_TIP):
+            raise self._not_reached(state, "something holds it, or its law lets go")
+        if self._is_beyond(state, NEAR_TIP) and self._beyond_reach:
+            raise self._not_reached(state, "")
+
+    def _is_beyond(self, state: Snapshot, bounds: tuple[float, float]) -> bool:
+        """Whether the tip is further from its target than bounds [m, rad]."""
+        distance, angle = self._left(state)
+        return distance > bounds[0] or angle > bounds[1]
+
+    def _left(self, state: Snapshot) -> tuple[float, float]:
+        """Distance [m] and angle [rad] of the tip from its target, along the axes that count."""
+        error = state.pose_error if self._pose is None else pose_error(self._pose, state.pose)
+        counted = self._axes * error
+        return float(np.linalg.norm(counted[:3])), float(np.linalg.norm(counted[3:]))
+
+    @cached_property
+    def _beyond_reach(self) -> str:
+        """That no posture reaches the pose; empty where one does."""
+        if self._pose is None:
+            return ""
+        backend = self._backend
+        assert backend.feed.newest is not None
+        try:
+            check_reach("the goal", backend.model, self._pose, backend.feed.newest.q, self._axes)
+        except ConfigError as error:
+            return f"it can't move towards it; {error}"
+        return ""
+
+    def _not_reached(self, state: Snapshot, why: str) -> NotReached:
+        distance, angle = self._left(state)
+        text = f"the tip stands {distance:.3f} m and {angle:.2f} rad before its goal: {self._beyond_reach or why}"
+        return NotReached(text, name="the goal", value=distance, bound=FAR_TIP[0])
 
 
 def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
@@ -62,14 +140,14 @@ def tip_goal(backend: RobotBackend, pose: Any) -> MotionGoal:
         if not np.allclose(rotation @ rotation.T, np.eye(3), rtol=0.0, atol=1e-6) or np.linalg.det(rotation) < 0.0:
             raise refused("pose", pose, "its upper left (3, 3) must be a rotation")
     since = backend.move_to(target)
-    return MotionGoal(since, lambda state: pose_error(target, state.reference_pose))
+    return MotionGoal(since, lambda state: pose_error(target, state.reference_pose), backend, target)
 
 
 def joint_goal(backend: RobotBackend, q: Any) -> MotionGoal:
     """Send joint angles (n,) [rad]; ConfigError where they are refused."""
     goal, cyclic = finite("q", q, (backend.config.n,)), backend.model.cyclic
     since = backend.move_joints_to(goal)
-    return MotionGoal(since, lambda state: wrap(goal - state.blocks["reference_position"], cyclic))
+    return MotionGoal(since, lambda state: wrap(goal - state.blocks["reference_position"], cyclic), backend)
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...]) -> Array:

@@ -121,6 +121,8 @@ class Robot(RobotReadings):
         """Move to a pose or to joint angles, within the robot's limits; returns the state there.
 
         It waits until the reference is at the goal and the arm rests; for 2 s at most where the arm doesn't rest.
+        An arm that can't get there ends the wait early, and is held: its way is blocked for 1 s, or it rests more than
+        50 mm or 0.2 rad away, or more than 5 mm or 0.02 rad from a pose that is beyond reach.
 
         Args:
             pose: (4, 4), or (3,) a position, to which the rotation of the reference is kept.
@@ -130,7 +132,7 @@ class Robot(RobotReadings):
 
         Raises:
             ConfigError: the controller refuses the target.
-            NotReached: in time, or because another target or a hold took its place.
+            NotReached: in time, or because the arm can't get there, or another target or a hold took its place.
         """
         if (pose is None) == (q is None):
             raise refused("pose, q", None if pose is None else "both", "exactly one must be given")
@@ -143,7 +145,7 @@ class Robot(RobotReadings):
             try:
                 return wait_for(backend, goal.reached, timeout, faults, "the goal")
             except NotReached:
-                if self.state.moving:
+                if self.state.moving or goal.arrived is not None:
                     backend.interrupt()
                 raise
 

@@ -217,7 +217,7 @@ class RosBackend:
 
         while not ready():
             if time.monotonic() > end:
-                raise _not_connected(self._controller, self._name, self._ros.node, timeout)
+                raise _not_connected(self._controller, self._watch.fault, self._name, self._ros.node, timeout)
             time.sleep(CONNECT_POLL)
 
 
@@ -230,10 +230,13 @@ def _checked(name: str) -> str:
     return name
 
 
-def _not_connected(controller: ControllerClient, name: str, node: Node, timeout: float) -> RobotControlError:
-    """Why there is no controller of a name; names the others."""
+def _not_connected(
+    controller: ControllerClient, fault: str, name: str, node: Node, timeout: float
+) -> RobotControlError:
+    """Why there is no controller of a name, with what it says itself; names the others."""
     if controller.answers and controller.lifecycle != "active":
-        return ConfigError(f"controller {name} is {controller.lifecycle}: activate it first", name=name)
+        reason = fault or "activate it first"
+        return ConfigError(f"controller {name} is {controller.lifecycle}: {reason}", name=name)
     if controller.answers:
         return StaleStateError(f"controller {name} sends no state: see robot_control doctor", name=name)
     topics = (topic for topic, _ in node.get_topic_names_and_types())

@@ -36,7 +36,7 @@ class LoopReport:
         fault: why the safe output was sent; empty where it wasn't.
         wrench_reason: why there is no wrench, or why the last sample was refused; empty where all is well.
         restarts, restart_reason, warning: see :class:`Controller`.
-        spring_load: force of the spring without its bound, over the bound; 0 where there is none.
+        spring_load: how near the spring is to its bound, 0 to 1; 0 where there is none.
         contact: see :class:`~.reactions.contact_monitor.ContactReport`.
         ringing_margin: 1 far from an alarm of ringing, 0 at one; see :class:`~..sensing.ringing.RingingDetector`.
         ringing_scale: of the stiffness, what ringing has left; see `scale` of RingingReaction.

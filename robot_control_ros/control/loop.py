@@ -321,7 +321,7 @@ class ControlLoop:
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
-        gains = self.ringing.soften(running, running.gains.advance(dt), state, safety, dt)
+        gains = self.ringing.soften(running, running.gains.advance(dt), state, self._sent, safety, dt)
         gains = self._late_samples.soften(running, gains, state, kin, dt)
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault:
             sent = safety.stop(running.mode, state, kin, fault, dt)

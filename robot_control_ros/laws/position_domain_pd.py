@@ -192,6 +192,7 @@ class PositionDomainPD:
         self._forget(kin.model.n)
 
     def _forget(self, n: int) -> None:
+        self.path_velocity: Array | None = None  # see ControlLaw
         self._domain = ""
         self._lag = np.zeros(n)
         self._shift = np.zeros((2, n))  # of the reference's position and velocity, as last used
@@ -217,6 +218,8 @@ class PositionDomainPD:
             "gravity": gravity_torque(gains, kin),
         }
         limit = np.minimum(gains.torque_limit, model.limits.effort)
+        # The slaves' positions repeat each step of the measured master; the law itself can only shake its reference.
+        self.path_velocity = v_ref if gains.output == "position" else None
         if gains.output == "position":
             return Command(CommandMode.POSITION, q, feedforward=limited(terms, total(terms), limit), velocity=v)
         terms["stiffness"] = gains.stiffness * model.wrap(q - state.q)

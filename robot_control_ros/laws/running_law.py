@@ -75,8 +75,8 @@ class RunningLaw:
 
     @property
     def spring_load(self) -> float:
-        """See :class:`ControlLaw`; 0 of a law without a bound."""
-        return self.law.spring_load if self.governed else 0.0  # type: ignore[attr-defined]
+        """How near the law's spring is to its bound in the last command, 0 to 1; 0 of a law without a bound."""
+        return min(self.law.spring_load, 1.0) if self.governed else 0.0  # type: ignore[attr-defined]
 
     @property
     def path_velocity(self) -> Array | None:

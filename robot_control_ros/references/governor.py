@@ -13,6 +13,7 @@ from .trajectory import Trajectory
 ONSET = 0.6  # fraction of the spring's bound from which on the reference is slowed down
 RECOVERY = 4.0  # 1/s, with which the clock comes back to its full rate
 WAITS = 0.1  # of the clock's rate: below it a person would say that the reference waits
+BLOCKED = "the arm is blocked: its spring is at the bound, and the reference waits"
 LEAST = 1e-9  # of an error times what is headed for; below it is rounding
 
 
@@ -56,7 +57,7 @@ class Governor:
     @property
     def message(self) -> str:
         """That the reference waits; empty where it goes on."""
-        return "" if self.rate > WAITS else "the arm is blocked: its spring is at the bound, and the reference waits"
+        return "" if self.rate > WAITS else BLOCKED
 
     def observe(self, load: float, reference: Reference, pose: Array, dt: float) -> None:
         """Choose the clock's rate by the load that the law had at a reference and a pose (4, 4); dt [s] is a period."""

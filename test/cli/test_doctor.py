@@ -123,7 +123,7 @@ def test_wrong_rate_wrong_frame_and_a_rival_are_found(ros, visit):
     found = visit("--profile", "mock", "--law", "admittance")
     assert found.status == 1
     assert found.level("position commands on /forward_position_controller/commands are taken by contr") == "ok"
-    assert found.level("test publishes commands on /forward_position_controller/commands, too") == "FAIL"
+    assert found.level("/test publishes commands on /forward_position_controller/commands, too") == "FAIL"
     assert found.level("wrench: unknown frame 'sensor_link'") == "FAIL"
     (rate,) = [line for line in found.lines if "the profile says 500 Hz" in line]
     assert rate.startswith(" warn  joint states: ")

@@ -154,6 +154,57 @@ def test_a_move_that_takes_too_long_is_held(robot):
     robot.wait_until(lambda state: not state.moving, timeout=2.0)
 
 
+BEYOND = (0.85, 0.3, 0.4)  # m, within the workspace of ur5, and beyond its reach
+BOUND = {"max_force": 20.0, "max_torque": 10.0}  # of a spring
+
+
+@pytest.mark.parametrize(
+    ("law", "gains"),
+    [
+        ("impedance", {}),
+        ("impedance", BOUND),
+        ("task_space_pd", BOUND),
+        ("joint_impedance", {}),
+        ("position_domain_pd", {}),
+        ("admittance", {}),
+    ],
+)
+def test_a_pose_beyond_reach_ends_the_call_when_the_arm_stands_and_holds_it(law, gains):
+    with Robot.simulated("ur5", law, gains) as robot:
+        with pytest.raises(NotReached, match="reach") as ended:
+            robot.move_to(BEYOND)
+        assert robot.time < 10.0
+        assert ended.value.name == "the goal"
+        assert 0.03 < ended.value.value < 0.2
+        held = robot.wait(2.0)
+        assert not held.moving
+        assert np.linalg.norm(held.reference_pose[:3, 3] - BEYOND) > 0.01
+
+
+def test_a_redundant_arm_whose_joints_creep_at_a_pose_beyond_reach_ends_the_call_too():
+    with Robot.simulated("gen3", "joint_impedance") as robot:
+        with pytest.raises(NotReached, match="reach"):
+            robot.move_to(BEYOND)
+        assert robot.time < 10.0
+
+
+@pytest.mark.parametrize("gains", [{}, BOUND])
+def test_a_move_into_a_wall_ends_when_the_arm_stands_there(gains):
+    with Robot.simulated("ur5", "impedance", gains, scene="wall") as robot:
+        goal = robot.state.reference_pose[:3, 3] + (0.2, 0.0, 0.0)
+        with pytest.raises(NotReached) as ended:
+            robot.move_to(goal)
+        assert robot.time < 10.0
+        assert ended.value.value > 0.05
+        assert "reach:" not in str(ended.value)
+
+
+def test_a_soft_arm_that_a_load_pulls_down_a_little_is_there():
+    with Robot.simulated("ur5", push=Push((0.0, 0.0, -15.0))) as robot:
+        state = robot.move_to(above(robot, 0.05))
+        assert 0.005 < np.linalg.norm(state.pose_error[:3]) < 0.05
+
+
 def test_a_move_that_a_hold_on_contact_ends_is_not_reached():
     with Robot.simulated("ur5", push=Push((0.0, 15.0, 0.0), start=0.5, duration=0.5)) as robot:
         robot.on_contact(lambda state: robot.hold(), force=10.0)

@@ -11,7 +11,7 @@ pytest.importorskip("mujoco")
 
 from lockstep import LockstepRos
 
-from robot_control_ros import ConfigError, Robot, StaleStateError
+from robot_control_ros import ConfigError, NotReached, Robot, StaleStateError
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
@@ -70,6 +70,16 @@ def test_refusals_have_the_words_and_fields_of_the_simulation(robot):
             assert errors[0].name in (errors[1].name, "law", "frame")
             assert errors[0].value == errors[1].value
     np.testing.assert_array_equal(robot.gains["damping_ratio"], np.ones(6))
+
+
+def test_a_pose_beyond_reach_ends_the_call_when_the_arm_stands_and_holds_it(robot):
+    began = robot.time
+    with pytest.raises(NotReached, match="within reach"):
+        robot.move_to((0.85, 0.3, 0.4), timeout=SLOW)
+    assert robot.time - began < 10.0
+    state = robot.wait_until(lambda state: np.linalg.norm(state.pose_error[:3]) < 0.01, timeout=SLOW)
+    assert not state.moving
+    assert robot.fault == ""
 
 
 def test_the_rest_of_its_commands(robot):

@@ -1,5 +1,6 @@
 """Joint states that come late or seldom: the law softens by what stability needs, and never throws the arm about."""
 
+import re
 from collections import deque
 from dataclasses import replace
 
@@ -76,6 +77,15 @@ def test_the_stiffness_is_what_the_delay_allows_for_the_weakest_axis(kin, age):
     assert gains.stiffness.diagonal() == pytest.approx(stiffness * fraction, rel=1e-3)
     assert late.fault == ""
     assert f"{fraction:.0%}" in late.message
+
+
+def test_a_single_gap_is_not_told_as_the_rate(kin):
+    running = RunningLaw(UR5, "impedance")
+    late, _ = settled(running, kin, 0.002, age=0.06)
+    state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.06)
+    late.soften(running, running.gains.current, state, kin, 0.024)
+    rate = float(re.search(r"\((\d+) Hz", late.message).group(1))
+    assert 100.0 < rate < 500.0  # 42 Hz by the last gap alone
 
 
 def test_what_no_stiffness_bears_is_a_fault(kin):

@@ -10,7 +10,7 @@ from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.reactions.ringing_reaction import AGAIN, STEP, ringing_settings
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.gains import gain_specs
-from robot_control_ros.core.types import CommandMode, RobotState
+from robot_control_ros.core.types import CommandMode, RobotState, Wrench
 from robot_control_ros.experiments.contact import ringing_trials
 from robot_control_ros.experiments.contact.ringing_trials import CELLS, CONTACTS, PRESS, PULL, PUSHED, START
 from robot_control_ros.laws import law_names
@@ -196,6 +196,64 @@ def test_an_unknown_reaction_is_refused():
         ringing_settings().set({"reaction": "panic"})
     assert caught.value.name == "reaction"
     assert caught.value.bound == ("warn", "soften", "stop")
+
+
+# --- positions and velocities ---
+
+MOVE = np.array([0.5, -0.4, 0.6, 0.3, 0.2, 0.5])  # rad, of the joints
+
+
+def moved(law, gains, taken, rate=500.0, duration=2.0):
+    """The faults, and whether it was warned of ringing, in one move of an arm that is where it is commanded.
+
+    Args:
+        law, gains: see ControlLoop.
+        taken: the number of commands that the arm takes in a cycle; they wait for it in their order.
+        rate: of the cycles [Hz].
+        duration: [s].
+    """
+    robot = load_robot("ur5", "mock").at_rate(rate)
+    loop = ControlLoop(robot, law, gains)
+    q, v, waiting, faults, rang = np.array(robot.home), np.zeros(6), [], set(), False
+    command = None
+    for cycle in range(round(duration * rate)):
+        wrench = Wrench(np.zeros(3), np.zeros(3), robot.tip)
+        waiting.append(loop.tick(RobotState(100.0 + cycle / rate, q, v, np.zeros(6), wrench)))
+        faults |= {loop.fault} - {""}
+        rang = rang or "rings at" in loop.warning
+        for _ in range(min(taken(cycle), len(waiting))):
+            command = waiting.pop(0)
+        waiting = waiting[-6:]
+        if cycle == 50:
+            loop.motion.move_joints_to(np.array(robot.home) + MOVE)
+        if command is not None:
+            before = q
+            q = command.values if command.mode is CommandMode.POSITION else q + command.values / rate
+            v = (q - before) * rate
+    return faults, rang
+
+
+@pytest.mark.parametrize("rate", [125.0, 500.0])
+@pytest.mark.parametrize(
+    ("law", "gains"),
+    [
+        ("position_domain_pd", {}),
+        ("position_domain_pd", {"domain": "position"}),
+        ("position_domain_pd", {"domain": "time"}),
+        ("force_control", {"output": "position"}),
+        ("force_control", {"output": "velocity"}),
+        ("admittance", {"output": "velocity"}),
+        ("joint_pid", {}),
+    ],
+)
+def test_an_arm_that_takes_no_command_one_or_two_in_a_cycle_does_not_ring(rng, law, gains, rate):
+    assert moved(law, gains, lambda cycle: rng.integers(0, 3), rate) == (set(), False)
+
+
+def test_velocity_commands_that_oscillate_with_the_arm_ring():
+    """Commands act six cycles late: P / T_u is 200/s, and 130/s is stable."""
+    _, rang = moved("joint_pid", {"p": 1.0}, lambda cycle: 1 if cycle > 5 else 0)
+    assert rang
 
 
 # --- in simulation ---

@@ -6,6 +6,7 @@ from arms import gradient, random_arm
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
+from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.core.gains import interpolate, make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, pose_error_and_map, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
@@ -133,6 +134,16 @@ def test_the_spring_s_torque_is_the_gradient_by_the_joints(rng, law):
         np.testing.assert_allclose(made.terms["stiffness"], expected, rtol=0, atol=1e-6 * np.abs(expected).max())
         spring.gradient(pose_error(reference, kin.pose))
         assert made.spring_load == spring.load > 1.0
+
+
+def test_the_load_that_is_told_ends_at_the_bound():
+    robot = load_robot("ur5")
+    loop = ControlLoop(robot, "impedance", {"max_force": 1.0})
+    q = np.array(robot.home)
+    for time, away in ((0.0, 0.0), (0.002, 0.2)):
+        loop.tick(RobotState(time, q + away, np.zeros(6), np.zeros(6)))
+    assert loop.running.law.spring_load > 30.0
+    assert loop.report().spring_load == 1.0
 
 
 @pytest.mark.parametrize("law", LAWS)

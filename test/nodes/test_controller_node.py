@@ -764,9 +764,49 @@ def test_gains_describe_themselves(arm):
         "choices": [],
     }
     (bounds,) = stiffness.floating_point_range
-    assert (bounds.from_value, bounds.to_value) == (-10000.0, 10000.0)  # a full matrix has more than its diagonal
+    assert (bounds.from_value, bounds.to_value) == (0.0, 10000.0)
     assert switch.description
     assert json.loads(switch.additional_constraints)["default"] is False
+
+
+@pytest.mark.parametrize(("copies", "per_period", "words"), [(2, 1, "50% of them"), (1, 10, "at 5000 Hz where 500 Hz")])
+def test_joint_states_that_come_too_often_are_told_as_that_and_not_as_late(arm, copies, per_period, words):
+    count = round(1.5 * per_period / PERIOD)
+    arm.controller.diagnostics.messages.clear()
+    for _ in range(count):
+        arm.robot.time += PERIOD / per_period - PERIOD  # the message adds a whole one
+        message = arm.robot.message()
+        for _ in range(copies):
+            arm.robot.send(message)
+        arm.ros.wait(PERIOD / per_period)
+    level, text, _ = arm.controller.diagnosis()
+    assert level == 1
+    assert words in text
+    assert "late" not in text
+
+
+@pytest.mark.parametrize("executable", ["controller", "watchdog", "teleop"])
+def test_the_range_of_every_parameter_is_what_its_declaration_bounds(ros, executable):
+    ros.start(executable)
+    depth = ListParameters.Request.DEPTH_RECURSIVE
+    names = ros.call(ListParameters, f"/{executable}/list_parameters", depth=depth).result.names
+    described = ros.describe(executable, *names)
+    ranged = [each for each in described if each.floating_point_range]
+    for each in ranged:
+        (bounds,), data = each.floating_point_range, json.loads(each.additional_constraints)
+        assert (each.name, bounds.from_value, bounds.to_value) == (each.name, data["lower"], data["upper"])
+    constrained = [json.loads(each.additional_constraints) for each in described if each.additional_constraints]
+    bounded = [data for data in constrained if data["upper"] and not data.get("choices")]
+    switches = [data for data in bounded if isinstance(data.get("default"), bool)]
+    assert len(ranged) == len(bounded) - len(switches) > 0
+
+
+def test_a_full_matrix_may_have_couplings_below_the_range_of_its_diagonal(arm, default_gains):
+    matrix = np.diag(STIFFNESS)
+    matrix[0, 1] = matrix[1, 0] = -100.0
+    (result,) = arm.ros.set("controller", impedance__stiffness=matrix.ravel().tolist())
+    assert result.successful, result.reason
+    assert arm.ros.get("controller", "impedance.stiffness")[1] == -100.0
 
 
 def test_a_change_of_gains_makes_no_step_in_the_torques(arm, default_gains):

@@ -13,6 +13,7 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from lockstep import LockstepRos
 from managed_robot import FORWARD, TRAJECTORY, ManagedRobot, managed_robot, use_stand_in
+from rclpy.logging import LoggingSeverity
 from ros_support import Controller
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -126,6 +127,23 @@ def test_the_joints_never_jump(setup, target, hold, strict, restart):
     else:
         assert np.abs(setup.arm.q[-1] - place).max() < 0.01
     setup.check(begin)
+
+
+def severities(ros, words):
+    """Of the controller's lines in the log with these words, in their order."""
+    return [severity for name, severity, text in ros.graph.lines if name == "controller" and words in text]
+
+
+def test_a_law_that_waits_for_its_forward_controller_at_the_start_is_no_warning_and_one_that_lost_it_is(setup):
+    rests = f"rests: {setup.forward}"
+    setup.ros.until(lambda: severities(setup.ros, rests), "the word at the start")
+    assert severities(setup.ros, rests)[0] == LoggingSeverity.INFO
+    setup.give_to(setup.forward)
+    setup.passed(1.0)
+    count = len(severities(setup.ros, rests))
+    setup.give_to(TRAJECTORY)
+    setup.ros.until(lambda: len(severities(setup.ros, rests)) > count, "the word that it was lost")
+    assert severities(setup.ros, rests)[-1] == LoggingSeverity.WARN
 
 
 def test_targets_are_refused_while_another_controller_has_the_joints(setup):

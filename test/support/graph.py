@@ -84,6 +84,23 @@ class Graph(SteppedTime):
         self.use()
         return super().step(end)
 
+    def sleep(self, seconds: float) -> None:
+        """``time.sleep``: all of the process that sleeps waits, and the others go on."""
+        process = self.process
+        if process is None:
+            super().sleep(seconds)
+            return
+        waiting = [handle for handle in process.handles if not handle.held]
+        for handle in waiting:
+            handle.hold()
+        self.process = None
+        try:
+            self.run_for(round(seconds * 1e9))
+        finally:
+            self.process = process
+        for handle in waiting:
+            self.after(0, handle.go_on)
+
     def _next_thing(self) -> tuple[int | None, Callable[[], None]]:
         due, action = super()._next_thing()
         timer = min((each for each in self.timers if each.runs), key=lambda each: each.due, default=None)
@@ -266,7 +283,8 @@ class Node(Entity):
         self.held = False
         waiting, self.waiting = self.waiting, []
         for action in waiting:
-            action()
+            if self.alive:
+                action()
 
     def vanish(self) -> None:
         """As the end of its process: nothing of it is left."""

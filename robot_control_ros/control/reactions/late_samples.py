@@ -45,7 +45,7 @@ class LateSamples:
     """
 
     def __init__(self, robot: RobotConfig) -> None:
-        self._usual, self.delay = USUAL * robot.period, 0.0
+        self._usual, self.delay, self._interval = USUAL * robot.period, 0.0, robot.period
         self.message = self.fault = ""
         self._rates, self._rates_of = (0.0, 0.0), None  # and the gains that they are of
         self._looked = 0.0  # time of the last look [s]
@@ -53,15 +53,18 @@ class LateSamples:
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
         """The gains that a law may have at a sample, `interval` [s] after the last one."""
         delay = min(state.age + interval / 2.0, MAX_DELAY)
-        self.delay += (delay - self.delay) * min(interval / SMOOTHING, MAX_WEIGHT)
+        weight = min(interval / SMOOTHING, MAX_WEIGHT)
+        self.delay += (delay - self.delay) * weight
+        self._interval += (interval - self._interval) * weight  # [s], smoothed as the delay
         self.message = self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
             return gains
         fraction = self._fraction(gains, kin, state.time)
         if fraction >= 1.0:
             return gains
+        age = max(self.delay - self._interval / 2.0, 0.0)
         text = (
-            f"joint states act {self.delay * 1e3:.0f} ms late ({1.0 / interval:.0f} Hz, {state.age * 1e3:.0f} ms old "
+            f"joint states act {self.delay * 1e3:.0f} ms late ({1.0 / self._interval:.0f} Hz, {age * 1e3:.0f} ms old "
             f"by their stamps): the gains of {running.name} bear {self.delay * fraction**0.5 * 1e3:.0f} ms"
         )
         if fraction < SOFTEST:

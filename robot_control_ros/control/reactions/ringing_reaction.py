@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.gains import ParameterSet, choice, gain
-from ...core.types import CommandMode, RobotState
+from ...core.types import Array, Command, CommandMode, RobotState
 from ...laws.running_law import RunningLaw
 from ...laws.softening import describe_softening, softened
 from ...robot.configuration import RobotConfig
@@ -21,7 +21,7 @@ STEP = 0.25  # of the stiffness, that is left at an alarm
 SOFTEST = STEP**2  # of the stiffness; an arm that still rings gets the safe output
 AGAIN = 0.5  # s between two alarms, within which softening doesn't help
 SHOWN = 1.0  # s for which a warning stays
-QUIET = 0.5  # of the margin, that a law's own path has left at least where the law doesn't ring
+QUIET = 0.5  # of the margin, that the commanded path has left at least where the law doesn't ring
 RESTORED = 0.999  # of the gains, from where on they are the whole
 REACTIONS = WARN, SOFTEN, STOP = "warn", "soften", "stop"
 
@@ -59,7 +59,9 @@ class RingingReaction:
     stiffness and damping takes energy out at once. So softening is passive. Giving the stiffness back isn't: a person
     does it.
 
-    Under a law with a ``path_velocity`` an alarm counts only where that path oscillates, too.
+    Where positions or velocities are commanded, an alarm counts only where the commanded path oscillates, too: a drive
+    whose commands come irregularly goes in steps, and no gain of the law changes that. The path is the law's
+    ``path_velocity``, or else that of the commands that were sent.
 
     Args:
         robot: its configuration.
@@ -77,6 +79,7 @@ class RingingReaction:
         self._joints, self._time_constant = robot.joints, time_constant
         inertia = model.mass(np.array(robot.home)).diagonal()
         self._detector, self._path_detector = RingingDetector(inertia), RingingDetector(inertia)
+        self._path = _CommandedPath()
         self._last: Ringing | None = None
         self.scale, self.fault, self._message = 1.0, "", ""
         self._returns = False
@@ -95,21 +98,28 @@ class RingingReaction:
         self.scale, self._returns = 1.0, False
 
     def margin(self, time: float) -> float:
-        """See :class:`RingingDetector`; that of a law's own path, where this is quiet."""
+        """See :class:`RingingDetector`; that of the commanded path, where this is quiet."""
         margin = self._detector.margin(time)
         return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
 
-    def soften(self, running: RunningLaw, gains: Any, state: RobotState, safety: Safety, dt: float) -> Any:
+    def soften(
+        self, running: RunningLaw, gains: Any, state: RobotState, sent: Command | None, safety: Safety, dt: float
+    ) -> Any:
         """The gains that the law may have at a sample; `gains` themselves where nothing is softened.
 
-        `safety` knows the limits of the last command, `dt` [s] before.
+        Args:
+            running, gains: the law, and the gains that it would have.
+            state: of the sample.
+            sent: the command of the last sample, `dt` [s] before; None where the law starts anew.
+            safety: knows the limits that the last command met.
+            dt: see `sent`.
         """
         if running is not self._running:
             self._running = running
             self.restart()
         self._detector.floor = self.settings.current.floor
         found = self._detector.update(state.time, state.v)
-        path = running.path_velocity
+        path = self._path.velocity(sent, dt) if running.path_velocity is None else running.path_velocity
         if path is not None:
             self._path_detector.floor = self._detector.floor
             self._path_detector.update(state.time, path)
@@ -130,9 +140,11 @@ class RingingReaction:
         return self._message if lasts else ""
 
     def _path_is_quiet(self, time: float) -> bool:
-        """Whether the law makes a path of its own, and that doesn't oscillate."""
-        makes_path = self._running is not None and self._running.path_velocity is not None
-        return makes_path and self._path_detector.margin(time) > QUIET
+        """Whether positions or velocities are commanded, and their path doesn't oscillate."""
+        running = self._running
+        if running is None or (running.mode is CommandMode.EFFORT and running.path_velocity is None):
+            return False
+        return self._path_detector.margin(time) > QUIET
 
     def _react(self, found: Ringing, running: RunningLaw, safety: Safety) -> None:
         last, self._last = self._last, found
@@ -169,3 +181,25 @@ class RingingReaction:
         self.scale = 1.0 - left * (1.0 - self.scale)
         if self.scale > RESTORED:
             self.scale, self._returns = 1.0, False
+
+
+class _CommandedPath:
+    """The velocities of the path that position or velocity commands make."""
+
+    def __init__(self) -> None:
+        self._positions: Array | None = None  # the last ones, where positions are commanded
+        self._interval = 0.0  # s, from the command before to these
+
+    def velocity(self, sent: Command | None, dt: float) -> Array | None:
+        """Velocities (n,) [rad/s] with which the last command was approached; None where that isn't known.
+
+        Args:
+            sent: the last command; None where there is none.
+            dt: since it was sent [s].
+        """
+        if sent is None or sent.mode is not CommandMode.POSITION:
+            self._positions = None
+            return sent.values if sent is not None and sent.mode is CommandMode.VELOCITY else None
+        before, interval = self._positions, self._interval
+        self._positions, self._interval = sent.values, dt
+        return None if before is None else (sent.values - before) / interval

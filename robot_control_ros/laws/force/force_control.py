@@ -213,6 +213,12 @@ class ForceControl:
         """See :class:`~.law.ControlLaw`."""
         return self._impedance.spring_load  # 0 of an impedance that hasn't run
 
+    @property
+    def path_velocity(self) -> Array | None:
+        """See :class:`~.law.ControlLaw`; None where torques are commanded."""
+        follows_path = self._adopted is not None and self._adopted.law is self._admittance
+        return self._admittance.path_velocity if follows_path else None
+
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
         """See :class:`~.law.ControlLaw`."""

@@ -52,7 +52,7 @@ def declare(
     Args:
         node: that has them.
         parameters: default and description, in which `known` is filled in.
-        numbers: those with bounds; an integer will do. They are read-only.
+        numbers: those with bounds, which are also their ranges; an integer will do. They are read-only.
         known: what the descriptions list, such as the robots.
         read_only: whether those without bounds are chosen at start, too.
 
@@ -69,11 +69,13 @@ def declare(
 
 
 def _declare_number(node: Node, name: str, default: float, lower: float, upper: float, text: str) -> float:
-    descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
-    descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
-    value: Any = node.declare_parameter(name, default, descriptor).value
+    value: Any = node.declare_parameter(name, default, ParameterDescriptor(dynamic_typing=True)).value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not lower <= value <= upper:
         raise refused(name, value, f"must be a number within [{lower:g}, {upper:g}]", (lower, upper))
+    descriptor = ParameterDescriptor(description=text, dynamic_typing=True, read_only=True)
+    descriptor.additional_constraints = json.dumps({"lower": lower, "upper": upper})
+    descriptor.floating_point_range = [FloatingPointRange(from_value=float(lower), to_value=float(upper))]
+    node.set_descriptor(name, descriptor)  # only now: rclpy's refusal of a value doesn't name the bounds
     return float(value)
 
 
@@ -259,8 +261,8 @@ def gain_descriptor(
     descriptor = ParameterDescriptor(description=spec.doc, dynamic_typing=True)
     descriptor.additional_constraints = json.dumps(data, ensure_ascii=False)
     if not (spec.switch or spec.choices):
-        lowest = -spec.upper if spec.size == MATRIX else spec.lower  # a matrix has more than its diagonal
-        descriptor.floating_point_range = [FloatingPointRange(from_value=lowest, to_value=spec.upper)]
+        # Of a matrix it is the range of the diagonal. ROS checks single numbers only, and they stand for a diagonal.
+        descriptor.floating_point_range = [FloatingPointRange(from_value=spec.lower, to_value=spec.upper)]
     return descriptor
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -38,7 +39,8 @@ def check_system(
         law: that is to run.
         wrench: topic of the wrench; None where the law's wrench doesn't come from a topic.
         joint_states: topic.
-        commanding: names of nodes of which one each may publish commands, besides this one and the watchdog.
+        commanding: names of nodes in the namespace of this one, of which one each may publish commands. This one and
+            its watchdog may, too.
     """
     return [
         *_joint_states(node, robot, joint_states),
@@ -91,22 +93,23 @@ def check_controllers(node: Node, robot: RobotConfig, mode: CommandMode, follows
 def check_conflicting_publishers(
     node: Node, robot: RobotConfig, mode: CommandMode, commanding: Sequence[str] = ()
 ) -> list[Finding]:
-    """Who else publishes commands; see :func:`check_system`."""
-    topic = node.resolve_topic_name(robot.profile.command_topic(mode))
-    allowed = {node.get_name(), WATCHDOG, *commanding}
-    senders = [end.node_name for end in node.get_publishers_info_by_topic(topic) if end.node_name != UNKNOWN]
-    found = [
-        error(
-            f"{count} nodes called {name} publish commands on {topic}",
-            "Stop one of them; one that was killed is forgotten after some 20 s",
-        )
-        for name in sorted(allowed)
-        if (count := senders.count(name)) > 1
-    ]
-    if others := sorted(set(senders) - allowed):
-        found.append(
-            error(f"{', '.join(others)} publishes commands on {topic}, too", "Stop it: only one node may command")
-        )
+    """Who else publishes commands; see :func:`check_system`. A node whose name isn't known yet doesn't count."""
+    topic, senders = _commanders(node, robot, mode)
+    own_name = in_namespace(node, node.get_name())
+    allowed = Counter(in_namespace(node, name) for name in (WATCHDOG, *commanding))
+    allowed[own_name] = sum(publisher.topic_name == topic for publisher in node.publishers)
+    found, others = [], []
+    for name, count in sorted(senders.items()):
+        if count <= allowed[name] or name == UNKNOWN:
+            continue
+        if count > 1:
+            remedy = "Stop one of them; one that was killed is forgotten after some 20 s"
+            found.append(error(f"{count} nodes called {name} publish commands on {topic}", remedy))
+        else:
+            others.append(f"another {name}" if name == own_name else name)
+    if others:
+        remedy = "Stop it, or deactivate it where it is a controller: only one node may command"
+        found.append(error(f"{', '.join(others)} publishes commands on {topic}, too", remedy))
     return found
 
 
@@ -128,6 +131,24 @@ def check_wrench_publishers(node: Node, law: RunningLaw, topic: str) -> list[Fin
     return [(error if law.needs_wrench else warning)(text, remedy, command)]
 
 
+def check_claim(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Finding]:
+    """As :func:`check_conflicting_publishers`; a node whose name isn't known yet counts, too."""
+    topic, senders = _commanders(node, robot, mode)
+    unnamed = [error(f"a node without a name publishes commands on {topic}, too", "Try again in a second")]
+    return check_conflicting_publishers(node, robot, mode) or (unnamed if senders[UNKNOWN] else [])
+
+
+def commanding_nodes(node: Node, robot: RobotConfig, mode: CommandMode) -> list[str]:
+    """Who leads the robot: full names of the nodes that publish commands, without the watchdog beside this node.
+
+    A name stands as often as it has publishers.
+    """
+    _, senders = _commanders(node, robot, mode)
+    for name in (UNKNOWN, in_namespace(node, WATCHDOG)):
+        del senders[name]
+    return sorted(senders.elements())
+
+
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:
     """How to have the system in front of the robot, controller and all: one sentence, and what to type."""
     return f"Start {_system(robot)}", robot.profile.start
@@ -139,6 +160,19 @@ def how_to_resume(robot: RobotConfig) -> str:
     if profile.simulated_time and profile.controller_manager:
         advice += " A reset of its world ends its controllers: end it and start it again"
     return advice + (f": {profile.start}" if profile.start else "")
+
+
+def _commanders(node: Node, robot: RobotConfig, mode: CommandMode) -> tuple[str, Counter[str]]:
+    """The topic of commands, and the full names of its publishers' nodes, each with the number of its publishers."""
+    topic = node.resolve_topic_name(robot.profile.command_topic(mode))
+    return topic, Counter(_full_name(end) for end in node.get_publishers_info_by_topic(topic))
+
+
+def _full_name(end: Any) -> str:
+    """Of the node of a publisher or subscription; UNKNOWN where its node isn't known yet."""
+    if end.node_name == UNKNOWN:
+        return UNKNOWN
+    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
 def _system(robot: RobotConfig) -> str:

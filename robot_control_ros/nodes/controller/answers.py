@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
@@ -33,6 +34,14 @@ class Answers:
         if text != self._fault:
             self._fault = text
             self._faults.publish(String(data=text))
+
+    def inactive(self, leading: Sequence[str]) -> str:
+        """Publish that the controller isn't active, and who leads the robot in its place; returns the text."""
+        text = INACTIVE
+        if leading:
+            text = f"the controller is not active: {', '.join(leading)} commands the robot. Deactivate that first"
+        self.fault(text)
+        return text
 
     def reply(self, target: Any, error: RobotControlError | None) -> None:
         """Answer a target (message) with a stamp, which tells the answers apart; `error` says why it was refused."""

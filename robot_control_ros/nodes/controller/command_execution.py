@@ -47,6 +47,11 @@ class ForwardController:
             entities.subscription(activity, f"{manager}/activity", self._on_activity, LATCHED_QOS)
         entities.timer(PERIOD, self._ask)
 
+    @property
+    def known(self) -> bool:
+        """Whether the states of the controllers are known."""
+        return self._states is not None
+
     def inactive(self, mode: CommandMode) -> str:
         """Why commands of a mode reach no joint; empty where they do, or where nothing is known."""
         name = self._profile.controllers[mode]
@@ -84,11 +89,13 @@ class CommandExecution:
 
     Attributes:
         reason: empty where commands are executed, or where nothing is known.
+        executed: whether it is known that commands have been executed. A law that rests before hasn't begun yet.
     """
 
     def __init__(self, entities: Entities, loop: Controller, on_change: Callable[[str], None]) -> None:
-        self.reason = ""
-        self._loop, self._on_change, self._program_runs = loop, on_change, True
+        self.reason, self.executed = "", False
+        self._loop, self._on_change = loop, on_change
+        self._program_runs: bool | None = None  # until the robot says whether it does
         profile = loop.robot.profile
         if profile.running_topic:
             self._running_topic = entities.node.resolve_topic_name(profile.running_topic)
@@ -103,8 +110,10 @@ class CommandExecution:
     def update(self) -> None:
         """Judge anew, as after another law has taken over."""
         reason = self._forward.inactive(self._loop.running.mode)
-        if not self._program_runs:
+        if self._program_runs is False:
             reason = f"the robot executes no commands, as {self._running_topic} says"
+        elif not reason and (self._program_runs or self._forward.known):
+            self.executed = True
         if reason != self.reason:
             self.reason = reason
             self._on_change(reason)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ...control.controller import Controller
-from ...core.types import Command
+from ...core.types import Command, CommandMode
 from ..common.entities import Entities
 from ..common.messages import fill_joint_state, joint_command_parts, numbers
 
 
 class CommandPublishers:
     """Publishers of commands, as the robot's profile has them; none where the loop's commands are sent where it runs.
+
+    They are there from :meth:`open` to :meth:`close`. So the graph shows who leads the robot, and a controller that is
+    inactive isn't among them.
 
     Either one topic per mode, as ros2_control's forward controllers take commands: feed-forwards are not sent then. Or
     all modes with their feed-forwards on one topic, as ros2_control's topic-based hardware interface sends commands.
@@ -24,17 +29,29 @@ class CommandPublishers:
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
         self.last: Command | None = None
-        robot, self._publishers = loop.robot, {}
-        profile = robot.profile
-        self._values, self._joint_state = Float64MultiArray(), JointState(name=list(robot.joints))
-        self._on_one_topic = bool(profile.joint_commands)
-        if not loop.publishes_commands:
+        self._loop, self._profile = loop, loop.robot.profile
+        self._publishers: dict[CommandMode, Any] = {}
+        self._values, self._joint_state = Float64MultiArray(), JointState(name=list(loop.robot.joints))
+        self._on_one_topic = bool(self._profile.joint_commands)
+        self._entities = Entities(entities.node)  # of the publishers, while they are there
+        entities.on_close(self.close)
+
+    def open(self) -> None:
+        """Make the publishers."""
+        profile, entities = self._profile, Entities(self._entities.node)
+        self._entities = entities
+        if not self._loop.publishes_commands:
             return
         if self._on_one_topic:
             self._publishers = dict.fromkeys(profile.commands, entities.publisher(JointState, profile.joint_commands))
         else:
             for mode in profile.commands:
                 self._publishers[mode] = entities.publisher(Float64MultiArray, profile.command_topic(mode))
+
+    def close(self) -> None:
+        """Take them back."""
+        self._publishers = {}
+        self._entities.close()
 
     def send(self, command: Command, time: float) -> None:
         """Publish one; `time` is the stamp of the state that it answers [s]."""

@@ -18,6 +18,7 @@ from .state_input import MAX_AGE
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
 RECENT = 2.0  # s during which a refusal or a restart shows
 RING_SIZE = 2000  # cycles whose latencies are kept
+TOO_OFTEN = 1.5  # times the nominal rate, from which on joint states come too often
 _COUNTERS = {"cycles": "cycles", "repeated": "repeated stamps", "missed": "missed deadlines"}
 
 
@@ -41,7 +42,7 @@ class LoopMonitor:
     def restart(self) -> None:
         """Begin counting anew."""
         self._latencies = TimeRing(2, RING_SIZE)  # response, and age of the state
-        self._counted = 0
+        self._counted = self._repeated = 0  # joint states until the last diagnosis, and those since that repeat a stamp
         self._since = time.monotonic()
         self._stamp: float | None = None
         self._stamp_since: float | None = None
@@ -63,6 +64,7 @@ class LoopMonitor:
         self._latencies.add(time.monotonic() - arrived, time.time() - stamp)
         self._stamp = stamp
         loop = self._loop
+        self._repeated += loop.repeats > 0
         if loop.fault:
             self._refused(loop.fault)
             if arrived - self._fault_at > FAULT_PERIOD:
@@ -76,31 +78,38 @@ class LoopMonitor:
             self._restart, self._restarted_at = loop.restart_reason, time.monotonic()
             self._log.warning(loop.restart_reason, throttle_duration_sec=1.0)
 
-    def rests(self, reason: str, active: bool) -> None:
-        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`."""
+    def rests(self, reason: str, active: bool, begun: bool) -> None:
+        """Report why the law rests, empty where it doesn't; to the log while the controller is `active`.
+
+        A law that had `begun` is a warning. At a start the forward controller is activated last.
+        """
         self._rest_reason = reason
         if not active or reason == self._logged_rest:
             return
         self._logged_rest = reason
         law = f"law {self._loop.running.name}"
-        if reason:
+        if reason and begun:
             self._log.warning(f"{law} rests: {reason}")
+        elif reason:  # rclpy takes one severity from one call
+            self._log.info(f"{law} rests: {reason}")
         else:
             self._log.info(f"{law} begins where the robot is: its commands are executed")
 
-    def message(self, more: Mapping[str, str], warning: str, watchdog: str = "") -> DiagnosticArray:
+    def message(self, more: Mapping[str, str], warning: str, inactive: str, watchdog: str = "") -> DiagnosticArray:
         """The present diagnosis; rates are those since the last call.
 
         Args:
             more: further values, where not empty.
             warning: of the gains, told where nothing is worse; or empty.
+            inactive: why the controller commands nothing, where it isn't active; or empty.
             watchdog: why the watchdog isn't there; or empty.
         """
         now = time.monotonic()
         passed, speed = self._passed(now)
-        rate = (self._latencies.count - self._counted) / passed
+        rate, repeated = (self._latencies.count - self._counted) / passed, self._repeated / passed
+        self._repeated = 0
         self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
-        level, text = self._judge(rate, now, warning, watchdog)
+        level, text = self._judge(rate, self._too_often(rate, repeated), now, warning, inactive, watchdog)
         status = DiagnosticStatus(level=level, name=f"{full_name(self._node)}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
         values = self._values(rate, speed) | {key: value for key, value in more.items() if value}
@@ -121,18 +130,39 @@ class LoopMonitor:
         simulated = self._stamp - self._stamp_since
         return (simulated, simulated / wall) if simulated > 0.0 else (wall, 0.0)
 
-    def _judge(self, rate: float, now: float, warning: str, watchdog: str) -> tuple[bytes, str]:
+    def _too_often(self, rate: float, repeated: float) -> str:
+        """That joint states come too often, at a rate of which some repeat a stamp [Hz]; empty where they don't.
+
+        In simulated time ros2_control repeats stamps wherever the simulation is slow.
+        """
+        nominal = self._loop.robot.profile.rate
+        if self._simulated:
+            rate, repeated = rate - repeated, 0.0
+        if rate <= TOO_OFTEN * nominal:
+            return ""
+        text = f"joint states come at {rate:.0f} Hz where {nominal:.0f} Hz are nominal"
+        if repeated > 0.25 * rate:
+            return f"{text}, {repeated / rate:.0%} of them with the stamp of the one before: do two nodes publish them?"
+        return f"{text}: set the parameter rate, or let the driver publish them less often"
+
+    def _judge(
+        self, rate: float, too_often: str, now: float, warning: str, inactive: str, watchdog: str
+    ) -> tuple[bytes, str]:
         nominal = self._loop.robot.profile.rate
         if now - self._refused_at < RECENT:
-            return DiagnosticStatus.ERROR, self._refusal
+            return DiagnosticStatus.ERROR, "; ".join(filter(None, (too_often, self._refusal)))
         if watchdog:
             return DiagnosticStatus.ERROR, watchdog
         if now - self._restarted_at < RECENT:
             return DiagnosticStatus.WARN, self._restart
+        if inactive:
+            return DiagnosticStatus.WARN, inactive
         if rate == 0.0:
             return DiagnosticStatus.WARN, "no joint states"
         if self._rest_reason:
             return DiagnosticStatus.WARN, f"the law rests: {self._rest_reason}"
+        if too_often:  # a controller that can't keep up sees them late
+            return DiagnosticStatus.WARN, too_often
         if warning := self._loop.warning or warning:
             return DiagnosticStatus.WARN, warning
         if rate < 0.9 * nominal:

@@ -6,6 +6,7 @@ Topics, services and parameters: docs/controller.md.
 from __future__ import annotations
 
 import difflib
+import random
 import time
 from dataclasses import replace
 from typing import Any
@@ -33,6 +34,7 @@ from .runtime import ControllerRuntime
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
 QUIET_WAIT = 3.0  # s of waiting for the system without a line in the log
 START_PERIOD = 0.2  # s between two looks for what is needed to start
+MAX_LOOKS_TO_WAIT = 7  # of two that claimed the robot at once, each waits for so many looks at most, by chance
 
 # What a controller is made of: changes need a clean-up first, but for the law, which may be switched at any time.
 _STRUCTURE = {
@@ -82,6 +84,7 @@ class ControllerNode(LifecycleNode):
     def __init__(self) -> None:
         super().__init__("controller")
         self.failed, self._born = False, time.monotonic()
+        self._looks_to_wait = 0  # after another has claimed the robot at the same time
         self._declare_parameters()
         self._tuned = TunedParameters(self)
         self._runtime: ControllerRuntime | None = None
@@ -112,12 +115,19 @@ class ControllerNode(LifecycleNode):
         except ConfigError as error:
             self.get_logger().error(f"not activated: {error}")
             return TransitionCallbackReturn.FAILURE
+        try:
+            self._runtime.claim()
+        except ConfigError as error:
+            self.get_logger().error(f"not activated: {error}")
+            self._looks_to_wait = random.randint(0, MAX_LOOKS_TO_WAIT)
+            return TransitionCallbackReturn.FAILURE
         for line in self._runtime.notes():
             self.get_logger().info(line)
         take_priority(self, self._chosen["realtime_priority"])
         try:
             self._runtime.activate()
         except RobotControlError as error:  # rclpy would go to unconfigured without a word
+            self._runtime.deactivate()
             self.get_logger().error(f"not activated: {error}")
             return TransitionCallbackReturn.FAILURE
         return super().on_activate(state)
@@ -174,6 +184,9 @@ class ControllerNode(LifecycleNode):
         assert self._runtime is not None
         age = time.monotonic() - self._born
         if age < DISCOVERY:
+            return
+        if self._looks_to_wait > 0:
+            self._looks_to_wait -= 1
             return
         try:
             self._runtime.check_system()

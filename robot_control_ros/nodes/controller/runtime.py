@@ -18,7 +18,7 @@ from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, RobotState
 from ...laws.running_law import RunningLaw
-from ..common.entities import Entities, newest_waiting
+from ..common.entities import Entities, in_namespace, newest_waiting
 from ..common.fallback import Fallback
 from ..common.findings import Finding, Level, describe, errors
 from ..common.own_stop import OwnStop
@@ -26,10 +26,12 @@ from ..common.qos import ACKNOWLEDGED_WITHIN, STATE_QOS
 from ..common.refusals import KEY
 from ..common.ros_params import TunedParameters
 from ..common.system_check import (
+    check_claim,
     check_conflicting_publishers,
     check_controllers,
     check_system,
     check_wrench_publishers,
+    commanding_nodes,
     how_to_resume,
 )
 from ..identify.identification_services import IdentificationServices
@@ -50,6 +52,7 @@ from .targets.trajectory_goal import PATH_TOLERANCE_VIOLATED
 from .telemetry import Telemetry
 from .watchdog_presence import WatchdogPresence
 
+CLAIM, CLAIM_LOOK = 0.25, 0.025  # s for which others may object to a claim of the robot, and s between two looks
 LAST_COMMANDS = 3  # of the same values at the end: best-effort readers may miss one
 BRAKED_WITHIN = 0.6  # s in which a robot comes to rest when the controller is deactivated
 AT_REST = 0.02  # rad/s (m/s)
@@ -106,6 +109,8 @@ class ControllerRuntime:
         self._gains = GainMonitor(loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = self._looked = False
+        self._inactive, self._rivals = INACTIVE, ""  # why it commands nothing; who commands beside it
+        self._leading: list[str] = []  # full names of the nodes that command the robot
         self._entities = Entities(node)
         try:
             simulated = loop.robot.profile.simulated_time
@@ -156,6 +161,27 @@ class ControllerRuntime:
         self._stopping = entities.timer(self._period, self._send_safe)
         self._stopping.cancel()
 
+    def claim(self) -> None:
+        """Begin to lead the robot: its publishers of commands are there from now on, and nobody else's are.
+
+        Of two controllers that claim it at once each sees the other's, and at most one goes on: no command is sent yet.
+
+        Raises:
+            ConfigError: another node publishes commands; its publishers are gone again.
+        """
+        self._commands.open()
+        if not self._checked:
+            return
+        robot, mode, end = self._loop.robot, self._loop.running.mode, time.monotonic() + CLAIM
+        try:
+            while time.monotonic() < end:
+                time.sleep(CLAIM_LOOK)
+                _raise_errors(check_conflicting_publishers(self._node, robot, mode))
+            _raise_errors(check_claim(self._node, robot, mode))
+        except ConfigError:
+            self._commands.close()
+            raise
+
     def activate(self) -> None:
         """Answer joint states from the next one on, beginning with a command that holds the robot."""
         self._loop.reset()
@@ -165,8 +191,10 @@ class ControllerRuntime:
         self._state_at = None
         self._stale = False
         self._sent_at = -math.inf
+        self._inactive = ""
+        self._rivals = ""
         self.active = True
-        self._monitor.rests(self._execution.reason, True)
+        self._monitor.rests(self._execution.reason, True, begun=False)
 
     def deactivate(self) -> None:
         """Send the safe output, see that it arrives, and stop answering."""
@@ -174,7 +202,8 @@ class ControllerRuntime:
             self._goals.abort("the controller was deactivated")
             self.leave()
             self._commands.wait(ACKNOWLEDGED_WITHIN)
-        self._answers.fault(INACTIVE)
+        self._commands.close()
+        self._inactive = self._answers.inactive(())
 
     def leave(self) -> None:
         """Bring the robot to rest, and stop answering."""
@@ -286,7 +315,7 @@ class ControllerRuntime:
         if self._stale:
             self._stale = False
             self._stopping.cancel()
-        self._answers.fault(self._rest() or self._loop.fault or self._contacts.message)
+        self._answers.fault(self._rest() or self._loop.fault or self._contacts.message or self._rivals)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -322,7 +351,7 @@ class ControllerRuntime:
     def _on_execution(self, reason: str) -> None:
         """While nobody executes its commands the law rests; then it begins where the robot is."""
         self._input.allow_rest(time.monotonic())
-        self._monitor.rests(reason, self.active)
+        self._monitor.rests(reason, self.active, self._execution.executed)
         if reason and self.active:
             self._goals.abort(reason, PATH_TOLERANCE_VIOLATED)
 
@@ -405,25 +434,40 @@ class ControllerRuntime:
             self._publish_diagnostics()
 
     def _look(self) -> None:
-        """Others that command the robot, too, may have come later, or may not have been seen at activation yet."""
-        if self.active and self._checked:
-            running = self._loop.running
-            conflicting = check_conflicting_publishers(self._node, self._loop.robot, running.mode)
-            if self._is_sensed:
-                conflicting += errors(check_wrench_publishers(self._node, running, "wrench"))
-            if conflicting:
-                self._monitor.refuse(ConfigError(describe(conflicting)))
+        """See who leads the robot: others that command it, too, may come later. Then look at effort and gains."""
+        self._leading = commanding_nodes(self._node, self._loop.robot, self._loop.running.mode)
+        if not self.active:
+            self._inactive = self._answers.inactive(self._leading)
+        elif self._checked:
+            self._look_for_rivals()
         if self.active:
             for warning in filter(None, (self._effort_check.look(self._input.sent), self._gains.look())):
                 self._node.get_logger().warning(warning)
             if learnt := self._contacts.look():
                 self._node.get_logger().info(learnt)
 
+    def _look_for_rivals(self) -> None:
+        """Report who commands the robot beside this active controller. The law goes on."""
+        others = self._leading.copy()
+        own_name = in_namespace(self._node, self._node.get_name())
+        if own_name in others:
+            others.remove(own_name)
+        self._rivals = f"{', '.join(others)} commands the robot, too: only one node may" if others else ""
+        running = self._loop.running
+        conflicting = check_conflicting_publishers(self._node, self._loop.robot, running.mode)
+        if self._is_sensed:
+            conflicting += errors(check_wrench_publishers(self._node, running, "wrench"))
+        if conflicting:
+            self._monitor.refuse(ConfigError(describe(conflicting)))
+
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text, "wrench sensor": self._input.old_wrench}
         values |= self._gains.values() | self._contacts.values()
+        values["commanded by"] = ", ".join(self._leading)
         values[KEY] = self._entities.refusals.text
-        self._diagnostics.publish(self._monitor.message(values, self._gains.report.warning, self._watchdog.text))
+        self._diagnostics.publish(
+            self._monitor.message(values, self._gains.report.warning, self._inactive, self._watchdog.text)
+        )
 
 
 def _raise_errors(findings: list[Finding]) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
+from std_msgs.msg import String
 
 from ...core.errors import ConfigError, refused, unknown
 from ...core.spatial import rotation_from_rpy
 from ...core.types import Array
 from ...laws.spring.bounded_spring import BoundedSpring
 from ..common.entities import Entities
+from ..common.qos import LATCHED_QOS
 from ..common.ros_params import declare
 from ..common.running import run
 from .coupling import ArmCoupling
@@ -64,6 +66,14 @@ class TeleopNode(Node):
         forces = chosen["full_force"], chosen["force_scale"]
         self._feedback = Feedback(self._entities, chosen["controller"], *forces, _hand_axes(chosen))
         self._input = INPUTS[chosen["input"]](self._entities, chosen)
+        self._entities.subscription(String, f"{chosen['controller']}/fault", self._on_fault, LATCHED_QOS)
+
+    def _on_fault(self, message: String) -> None:
+        """Say why the arm isn't led by this input, such as who leads it in its place."""
+        if message.data:
+            self.get_logger().warning(f"the arm doesn't follow: {message.data}")
+        else:
+            self.get_logger().info("the arm follows")
 
     def close(self) -> None:
         """Stop the tip, or let the arms go, and take the topics back."""
