@@ -286,7 +286,13 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
 
     process = _Process(interrupt)
     node = make_node()
-    check_given_parameters(node, sys.argv)
+    try:
+        check_given_parameters(node, sys.argv)
+    except RobotControlError:
+        process.stop()
+        node.destroy_node()
+        rclpy.try_shutdown()
+        raise
     executor = make_executor()
     executor.add_node(node)
     process.listen(node, lambda: atexit.register(leave, DEAF))
