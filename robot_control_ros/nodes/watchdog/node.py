@@ -22,14 +22,14 @@ from ...robot.configuration import load_robot, robot_names
 from ...robot.model import RobotModel
 from ..common.entities import Entities, full_name
 from ..common.hearing import Hearing
-from ..common.messages import JointStateReader, numbers, read_message
+from ..common.messages import numbers, read_message
 from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
 from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS
 from ..common.refusals import KEY
+from ..common.robot_states import RobotStateReader
 from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
-from ..common.wire import WireReader
 from .fallback import Fallback
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
@@ -77,7 +77,7 @@ class WatchdogNode(Node):
         self._takeover = CommandWatchdog(
             robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
-        self._robot, self._reader = robot, WireReader(JointStateReader(robot.joints))
+        self._robot, self._reader = robot, RobotStateReader(robot)
         label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
         self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
         self._acting, self._takeovers, self._reason = False, 0, ""
