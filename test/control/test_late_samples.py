@@ -151,3 +151,16 @@ def test_a_starved_law_moves_the_arm_little_more_than_the_push_does(name, gains,
 
 def test_a_law_that_does_not_know_it_would_throw_the_arm_about():
     assert starved("impedance", {}, 1.0 / 75.0, 0.08, aware=False)[1] > 2.0
+
+
+def test_the_delay_of_derived_velocities_counts(kin):
+    filtered = replace(UR5, profile=replace(UR5.profile, velocity_filter=0.02))
+    running = RunningLaw(UR5, "impedance")
+    delays = []
+    for robot in (UR5, filtered):
+        late = LateSamples(robot)
+        state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.001)
+        for _ in range(500):
+            late.soften(running, running.gains.current, state, kin, 0.002)
+        delays.append(late.delay)
+    assert delays[1] - delays[0] == pytest.approx(filtered.profile.velocity_delay, rel=1e-3)

@@ -22,9 +22,10 @@ from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
 from ..common.entities import Entities, in_namespace
-from ..common.messages import JointStateReader, read_message, read_pose, read_state, vector
+from ..common.messages import read_message, read_pose, read_state, vector
 from ..common.polled import PolledSubscriptions
 from ..common.qos import LATCHED_QOS
+from ..common.robot_states import RobotStateReader
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
@@ -62,7 +63,7 @@ class RobotTopics:
         self._take_joint_states = polled.add_newest(JointState, self._joint_states_topic)
         self._take_contacts = polled.add_newest(WrenchStamped, "simulator/contact_wrench")
         self._take_objects = polled.add_newest(MarkerArray, _OBJECTS)
-        self._joint_states = JointStateReader(robot.joints)
+        self._joint_states = RobotStateReader(robot)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         if robot.profile.running_topic:
             entities.subscription(Bool, robot.profile.running_topic, self._on_running, LATCHED_QOS)
@@ -114,7 +115,7 @@ class RobotTopics:
             self._robot_at = time.monotonic()
         if message is not None and self._controller.lifecycle != "active":
             with refusals.told(self._joint_states_topic):
-                state = self._joint_states.read(message)
+                state = self._joint_states.read_message(message)
                 if state is not None:
                     new |= {"q": state.q, "wrench": None, "contact": None}
         if (message := self._take_references()) is not None:

@@ -23,16 +23,16 @@ from ...robot.model import RobotModel
 from ..common.entities import Entities, full_name
 from ..common.fallback import Fallback
 from ..common.hearing import Hearing
-from ..common.messages import JointStateReader, numbers, read_message
+from ..common.messages import numbers, read_message
 from ..common.own_stop import OwnStop
 from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
 from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS, STATE_QOS
 from ..common.refusals import KEY
+from ..common.robot_states import RobotStateReader
 from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.system_check import WATCHDOG_ALIVE
-from ..common.wire import WireReader
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_LIMIT = 1.0  # s that a look may take; a watchdog that hangs longer ends with an exit status of its own
@@ -80,7 +80,7 @@ class WatchdogNode(Node):
         self._takeover = CommandWatchdog(
             robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
-        self._robot, self._reader = robot, WireReader(JointStateReader(robot.joints))
+        self._robot, self._reader = robot, RobotStateReader(robot)
         label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
         self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
         self._acting, self._takeovers, self._reason = False, 0, ""
