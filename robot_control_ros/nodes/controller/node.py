@@ -28,6 +28,7 @@ from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
+from .stop_latch import StopLatch
 
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
 QUIET_WAIT = 3.0  # s of waiting for the system without a line in the log
@@ -82,6 +83,7 @@ class ControllerNode(LifecycleNode):
         self._runtime: ControllerRuntime | None = None
         self._laws: LawCache | None = None
         self._description: str | None = None
+        self._latch = StopLatch(self, self._deactivate)
         self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.add_on_set_parameters_callback(self._check_structure)
         self.add_post_set_parameters_callback(self._switch_law)
@@ -100,6 +102,7 @@ class ControllerNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._runtime is not None
         try:
+            self._latch.check()
             for warning in self._runtime.check_system(bool(self._value("forward_follows"))):
                 self.get_logger().warning(warning)
         except ConfigError as error:
@@ -147,6 +150,13 @@ class ControllerNode(LifecycleNode):
         """Leave the robot safe where nothing is heard any more, so that nothing can be waited for."""
         if self._runtime is not None:
             self._runtime.leave()
+
+    def _deactivate(self) -> None:
+        """Deactivate where it is active; one that starts by itself does so no more."""
+        if self._chosen["autostart"]:
+            self._starter.cancel()
+        if self._runtime is not None and self._runtime.active:
+            self.trigger_deactivate()
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
