@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import Marker, MarkerArray
 
+from ...core.errors import RobotControlError
 from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
@@ -30,6 +33,8 @@ from ..common.qos import LATCHED_QOS
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
 LOOP, BUS = "controller: control loop", "ethercat: "  # names in diagnostics, and the begin of one
+# What malformed messages raise.
+UNREADABLE = (RobotControlError, NameValidationException, RuntimeError, ValueError, LookupError, TypeError)
 _SHAPES = {Marker.SPHERE: "sphere", Marker.CUBE: "box", Marker.CYLINDER: "cylinder"}
 
 
@@ -40,15 +45,18 @@ class RobotTopics:
         telemetry: the newest of everything; replaced, never changed.
         diagnosis: the control loop's values, by name.
         problem: of the control loop, as it says; empty for none.
+        alarm: whether the problem is an error.
         executing: whether the robot executes commands; None where nobody says so.
     """
 
     def __init__(self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient) -> None:
         self._node, self._entities, self._controller = node, entities, controller
+        self._robot = robot
         self.telemetry = RobotTelemetry()
         self.diagnosis: dict[str, str] = {}
-        self.problem = ""
+        self.problem, self.alarm = "", False
         self.executing: bool | None = None
+        self._recent_lock = threading.Lock()  # the page's threads read what the executor's thread adds
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
         self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets
         self._bus = ""
@@ -77,7 +85,9 @@ class RobotTopics:
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
         """The states that came after a number of them."""
-        new = takewhile(lambda numbered: numbered[0] > after, reversed(tuple(self._recent)))
+        with self._recent_lock:
+            kept = tuple(self._recent)
+        new = takewhile(lambda numbered: numbered[0] > after, reversed(kept))
         return [blocks for _, blocks in new][::-1]
 
     def describe_bus(self) -> str:
@@ -97,10 +107,11 @@ class RobotTopics:
     def _poll(self) -> None:
         """What has come of the states, and the newest of everything else."""
         new: dict[str, Any] = {}
-        if taken := self._take_states():
-            states = (read_blocks(deserialize_message(each, Float64MultiArray)) for each in taken)
-            self._recent.extend(enumerate(states, self.telemetry.samples + 1))
-            samples, blocks = self._recent[-1]
+        if states := self._read(self._take_states(), Float64MultiArray, self._blocks):
+            numbered = list(enumerate(states, self.telemetry.samples + 1))
+            with self._recent_lock:
+                self._recent.extend(numbered)
+            samples, blocks = numbered[-1]
             new = {"blocks": blocks, "q": blocks["position"], "samples": samples}
             new["wrench"] = None if np.isnan(blocks["wrench"]).any() else blocks["wrench"]
             self._controller.on_telemetry()
@@ -108,17 +119,40 @@ class RobotTopics:
         if taken or "q" in new:
             self._robot_at = time.monotonic()
         if taken and self._controller.lifecycle != "active":
-            state = self._joint_states.read(deserialize_message(taken[-1], JointState))
-            if state is not None:
-                new |= {"q": state.q.copy(), "wrench": None, "contact": None}
-        if taken := self._take_references():
-            new["reference"] = read_pose(deserialize_message(taken[-1], PoseStamped).pose)
-        if taken := self._take_contacts():
-            new["contact"] = self._in_base(deserialize_message(taken[-1], WrenchStamped))
-        if taken := self._take_objects():
-            new["objects"] = self._scene(deserialize_message(taken[-1], MarkerArray))
+            for state in self._read(taken[-1:], JointState, self._joint_states.read):
+                if state is not None:
+                    new |= {"q": state.q.copy(), "wrench": None, "contact": None}
+        for reference in self._read(self._take_references()[-1:], PoseStamped, _finite_pose):
+            new["reference"] = reference
+        for contact in self._read(self._take_contacts()[-1:], WrenchStamped, self._in_base):
+            new["contact"] = contact
+        for objects in self._read(self._take_objects()[-1:], MarkerArray, self._scene):
+            new["objects"] = objects
         if new:
             self.telemetry = replace(self.telemetry, **new)
+
+    def _read(self, taken: Sequence[bytes], kind: type, convert: Callable[[Any], Any]) -> list[Any]:
+        """What can be read of serialised messages, which anybody may have published; the rest is told now and then."""
+        found = []
+        for each in taken:
+            try:
+                found.append(convert(deserialize_message(each, kind)))
+            except UNREADABLE as error:
+                self._node.get_logger().warning(
+                    f"a {kind.__name__} can't be read, and is left out: {error}", throttle_duration_sec=10.0
+                )
+        return found
+
+    def _blocks(self, message: Float64MultiArray) -> dict[str, Array]:
+        """The blocks of the controller's state.
+
+        Raises:
+            KeyError, ValueError: the message is another one.
+        """
+        blocks = read_blocks(message)
+        if (len(blocks["position"]), len(blocks["wrench"]), len(blocks["time"])) != (self._robot.n, 6, 1):
+            raise ValueError("another number of joints")
+        return blocks
 
     def _in_base(self, message: WrenchStamped) -> Array | None:
         """A wrench in the tip's axes about its origin, in those of the base."""
@@ -158,10 +192,23 @@ class RobotTopics:
             if status.name == self._loop:
                 self.diagnosis = {item.key: item.value for item in status.values}
                 self.problem = "" if status.level == DiagnosticStatus.OK else status.message
+                self.alarm = status.level == DiagnosticStatus.ERROR
             elif status.name == f"{self._bus_name}bus":
                 self._bus = status.message
             elif status.name.startswith(self._bus_name):
-                self._drives[status.name.removeprefix(self._bus_name)] = status.message
+                self._drives = {**self._drives, status.name.removeprefix(self._bus_name): status.message}
 
     def _on_running(self, message: Bool) -> None:
         self.executing = message.data
+
+
+def _finite_pose(message: PoseStamped) -> Array:
+    """The pose (4, 4) of a message.
+
+    Raises:
+        ValueError: it isn't finite.
+    """
+    pose = read_pose(message.pose)
+    if not np.isfinite(pose).all():
+        raise ValueError("the pose isn't finite")
+    return pose
