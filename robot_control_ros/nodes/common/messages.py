@@ -412,16 +412,16 @@ def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
     return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}
 
 
-def read_state(message: Float64MultiArray) -> dict[str, Array]:
-    """The blocks of a controller's ``~/state``.
+def read_state(message: Float64MultiArray, joints: int | None = None) -> dict[str, Array]:
+    """The blocks of the ``~/state`` of a controller whose robot has so many joints; None for any number.
 
     Raises:
         ConfigError: a block that each state has is missing, or has another size.
     """
     blocks = read_blocks(message)
     sizes = {name: len(values) for name, values in blocks.items()}
-    joints = sizes.get("position", 0)
-    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), max(joints, 1))).items():
+    joints = max(sizes.get("position", 0), 1) if joints is None else joints
+    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), joints)).items():
         if sizes.get(name) != size:
             raise refused(name, sizes.get(name, 0), f"must be {size} numbers", size, where="controller's state: ")
     return blocks
