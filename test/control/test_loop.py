@@ -152,7 +152,7 @@ def test_restarts_that_repeat_are_a_fault_until_samples_come_steadily(model):
         loop.tick(state(time))
         faults.append(bool(loop.fault))
     assert faults == [False, False, True, True]
-    for _ in range(300):
+    for _ in range(600):
         time += DT
         loop.tick(state(time))
     assert loop.fault == ""

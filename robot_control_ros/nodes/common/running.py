@@ -98,9 +98,10 @@ def raise_later(node: Node, error: Exception) -> None:
     """Let an error leave the executor at its next turn: where it was raised, rclpy would hide it."""
 
     def again() -> None:
+        timer.cancel()
         raise error
 
-    node.create_timer(0.0, again, clock=steady_clock())
+    timer = node.create_timer(0.0, again, clock=steady_clock())
 
 
 def told(callback: _Callback) -> _Callback:
