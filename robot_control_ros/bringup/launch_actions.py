@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -84,7 +85,7 @@ def _actions(stages: Sequence[Sequence[Part]]) -> list[Any]:
     actions = [action for _, action in started]
     for spec, action in started:
         if not isinstance(spec, LaunchFile):
-            on_exit = partial(_ended, spec)
+            on_exit = partial(_ended, spec, time.monotonic())
             if isinstance(spec, NodeSpec) and spec.once:
                 on_exit = partial(_done, spec, later if spec is last else [])
             actions.append(RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit)))
@@ -135,10 +136,27 @@ def _done(spec: NodeSpec, later: list[Any], event: Any, context: LaunchContext) 
     return [LogInfo(msg=f"{reason}: everything else ends"), Shutdown(reason=reason)]
 
 
-def _ended(spec: NodeSpec | Program, event: Any, context: LaunchContext) -> list[Any]:
-    """What follows the end of what doesn't end by itself."""
+def _started_again(spec: NodeSpec) -> list[Any]:
+    """Another process of a node, and what follows its end."""
+    action = _action(spec)
+    on_exit = partial(_ended, spec, time.monotonic())
+    return [action, RegisterEventHandler(OnProcessExit(target_action=action, on_exit=on_exit))]
+
+
+def _ended(spec: NodeSpec | Program, started: float, event: Any, context: LaunchContext) -> list[Any]:
+    """What follows the end of what doesn't end by itself.
+
+    Args:
+        spec: that has ended.
+        started: when, by the steady clock [s].
+        event: of launch; has the exit status.
+        context: of launch.
+    """
     if context.is_shutdown:
         return []
+    if isinstance(spec, NodeSpec) and spec.respawns(event.returncode, time.monotonic() - started):
+        again = f"{_label(spec)} has ended with exit status {event.returncode}: it is started again"
+        return [LogInfo(msg=again), *_started_again(spec)]
     if event.returncode != 0:
         _fail(context)
     if isinstance(spec, NodeSpec) and not spec.vital:

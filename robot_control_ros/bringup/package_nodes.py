@@ -98,9 +98,9 @@ def active(*, vital: bool = True) -> NodeSpec:
 
 
 def page(robot: str, profile: str, **parameters: Value) -> NodeSpec:
-    """The page in the browser, with more of its parameters; the others go on without it."""
+    """The page in the browser, with more of its parameters; the others go on without it until it is started again."""
     values: dict[str, Value] = {"robot": portable(robot), "profile": profile, **parameters}
-    return NodeSpec("dashboard", "dashboard", values, vital=False)
+    return NodeSpec("dashboard", "dashboard", values, vital=False, respawn=True)
 
 
 def simulation(given: Given) -> System:

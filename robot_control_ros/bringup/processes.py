@@ -20,6 +20,7 @@ class Processes:
     def __init__(self, specs: Iterable[NodeSpec]) -> None:
         self._specs = list(specs)
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: dict[str, tuple[NodeSpec, float]] = {}  # what runs, and since when by the steady clock [s]
 
     def __enter__(self) -> Processes:
         for spec in self._specs:
@@ -34,17 +35,28 @@ class Processes:
         command = [sys.executable, "-m", "robot_control_ros.nodes", spec.executable, *spec.ros_arguments()]
         process = subprocess.Popen(command, env=environment(), start_new_session=True, preexec_fn=die_with_parent)
         self._running[spec.full_name] = process
+        self._started[spec.full_name] = spec, time.monotonic()
         return process
 
     def check(self) -> None:
-        """See that all still run.
+        """See that all still run; what may be started again is, and that is said.
 
         Raises:
-            HardwareFault: one has ended; names it and its exit status.
+            HardwareFault: another one has ended; names it and its exit status.
         """
-        for name, process in self._running.items():
-            if process.poll() is not None:
-                raise HardwareFault(f"the {name} ended with exit status {process.returncode}; see its messages above")
+        for name, process in list(self._running.items()):
+            if process.poll() is None:
+                continue
+            ended = f"the {name} ended with exit status {process.returncode}"
+            spec, since = self._started[name]
+            if not spec.respawn:
+                raise HardwareFault(f"{ended}; see its messages above")
+            if spec.respawns(process.returncode, time.monotonic() - since):
+                print(f"{ended}: it is started again", file=sys.stderr, flush=True)
+                self.start(spec)
+            else:
+                print(f"{ended}; the others go on", file=sys.stderr, flush=True)
+                del self._running[name]
 
     def begin_stop(self) -> None:
         """Tell all to end, controllers first (last started); :meth:`stop` waits for them."""

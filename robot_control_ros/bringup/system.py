@@ -12,6 +12,7 @@ from ..core.errors import ConfigError, refused, unknown
 from ..robot.description import place_description
 
 PACKAGE = "robot_control_ros"
+LONG_ENOUGH = 5.0  # s that a node has run, so that it is worth another start after a failure
 
 Value = bool | int | float | str | list[float]
 Given = Mapping[str, str]  # values of a setup's arguments by name
@@ -84,6 +85,7 @@ class NodeSpec:
         once: it ends by itself, with status 0 where all went well; the next stage waits for that.
         vital: its end, or failure where it is `once`, is the end of all; else the others go on.
         optional: where it is `once` and not vital, the next stage starts after a failure, too.
+        respawn: where it is not vital and fails, it is started again, if it had run for :data:`LONG_ENOUGH`.
     """
 
     executable: str
@@ -97,11 +99,21 @@ class NodeSpec:
     once: bool = False
     vital: bool = True
     optional: bool = False
+    respawn: bool = False
 
     @property
     def full_name(self) -> str:
         """The name behind its namespace."""
         return "/".join(filter(None, (self.namespace, self.name)))
+
+    def respawns(self, status: int, lifetime: float) -> bool:
+        """Whether it is started again.
+
+        Args:
+            status: its exit status.
+            lifetime: of its process [s].
+        """
+        return self.respawn and status != 0 and lifetime >= LONG_ENOUGH
 
     def ros_arguments(self) -> list[str]:
         """The command line after the executable."""

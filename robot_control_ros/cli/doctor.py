@@ -70,7 +70,7 @@ def _print_profile(profile: HardwareProfile, namespace: str) -> None:
     for note in (
         f"It takes {commands}.",
         f"It compensates {' and '.join(profile.compensated_by_robot) or 'neither gravity nor friction'} itself.",
-        *profile.notes,
+        *profile.all_notes,
     ):
         _print_wrapped("  -", note)
 

@@ -81,6 +81,10 @@ class BlindStop:
         q, v, _ = self._motion(silence)
         return replace(self._state, q=q, v=v), self._model.update(q, v)
 
+    def ended(self, silence: float) -> bool:
+        """Whether the joints have come to rest by the prediction, `silence` seconds after the last sample."""
+        return silence - self._begin >= self._duration
+
     def torque(self, silence: float) -> Array:
         """Torque (n,) [N·m] for the period that begins `silence` seconds after the last sample."""
         q, v, a = self._motion(silence + self._half_period)

@@ -147,7 +147,10 @@ class CommandWatchdog:
             state = self._on_turn_of(self._last, self._state)
             age = self._state_age(state, now)
             self._blind_stop = BlindStop(self._robot, self._model, state, acceleration, age)
-        return self._command(self._last, now)
+        command = self._command(self._last, now)
+        rested = self._state_at - self._moved_at >= REST_TIME
+        self.at_rest = rested or self._blind_stop.ended(self._state_age(self._state, now) - REST_TIME)
+        return command
 
     def disarm(self) -> None:
         """Do nothing until the next command comes."""

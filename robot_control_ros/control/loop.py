@@ -303,7 +303,8 @@ class ControlLoop:
             self.restart_reason = arrival.restart + "; the arm holds where it is"
             if self.motion.is_moving() or self.motion.feedforward_wrench is not None:
                 self.restart_reason += ", and its motion has ended"
-        return self._start(state, kin), self.robot.period
+        dt = min(arrival.gap, self.robot.period) if arrival.gap > 0.0 else self.robot.period
+        return self._start(state, kin), dt
 
     def _start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         self.running.gains.finish()

@@ -8,7 +8,7 @@ MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew 
 SET_BACK = 0.05  # s of older samples alone, each newer than the one before: the clock was set back
 STORM = 3  # restarts in a row that are a fault
 FAR_BACK, FAR_SAMPLES = 0.5, 3  # s; samples so much older were not held up: so many in a row show the same
-CALM = 250  # samples with new time, after which a restart is no longer in a row with the one before
+CALM = 1.0  # s between two restarts, by the stamps, after which they are no longer in a row
 
 
 class Arrival(NamedTuple):
@@ -49,7 +49,7 @@ class SampleOrder:
         self._last_late = 0.0
         self._late_in_a_row = 0
         self._restarts_in_a_row = 0
-        self._calm = 0
+        self._calm = 0.0  # s since the last restart
         self.unchanged = 0
         self.late = 0
         self.fault = ""
@@ -90,7 +90,7 @@ class SampleOrder:
         self._first_late = None
         self._interrupted = False
         self.unchanged = 0
-        self._count(restart)
+        self._count(max(gap, 0.0), restart)
         return Arrival(True, gap, restart)
 
     def _is_set_back(self, time: float) -> bool:
@@ -106,15 +106,15 @@ class SampleOrder:
             return True
         return time - self._first_late >= SET_BACK
 
-    def _count(self, restart: str) -> None:
-        """A sample with new time came; `restart` says why the loop starts anew, if it does."""
+    def _count(self, gap: float, restart: str) -> None:
+        """A sample with new time came, `gap` seconds after the last; `restart` says why the loop starts anew, if so."""
+        self._calm += gap
+        if self._calm >= CALM:
+            self._restarts_in_a_row = 0
+            self.fault = ""
         if not restart:
-            self._calm += 1
-            if self._calm >= CALM:
-                self._restarts_in_a_row = 0
-                self.fault = ""
             return
-        self._calm = 0
+        self._calm = 0.0
         self._restarts_in_a_row += 1
         if self._restarts_in_a_row >= STORM:
             self.fault = f"the loop has started anew {self._restarts_in_a_row} times: {restart}"

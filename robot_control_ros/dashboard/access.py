@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import html
 import ipaddress
 import os
 import secrets
@@ -16,12 +17,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from ..core.errors import ConfigError, refused
 from ..core.output_paths import state_folder
 
 TOKEN = "token"  # its name in the address
+REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={0}"><title>robot_control</title><a href="{0}">Open the page</a>
+"""
 
 
 class Right(IntEnum):
@@ -52,9 +57,10 @@ class Access:
 
     def right(self, token: str) -> Right:
         """What a token permits."""
-        if not self.control or hmac.compare_digest(token.encode(), self.control.encode()):
+        given = token.encode("utf-8", "surrogateescape")  # a header may have any bytes
+        if not self.control or hmac.compare_digest(given, self.control.encode()):
             return Right.CONTROL
-        return Right.LOOK if hmac.compare_digest(token.encode(), self.look.encode()) else Right.NONE
+        return Right.LOOK if hmac.compare_digest(given, self.look.encode()) else Right.NONE
 
     def address(self, host: str, port: int, right: Right = Right.CONTROL) -> str:
         """Of the page, with the token of a right."""
@@ -113,6 +119,24 @@ def token_of(path: str, headers: Mapping[str, str], cookie: str) -> str:
     except CookieError:
         return ""
     return "" if found is None else found.value
+
+
+def write_redirect(address: str, port: int) -> Path:
+    """Write a file that leads a browser to an address, and that only the user can read.
+
+    A browser gets its address on a command line, which every user of the machine sees. The name of this file tells
+    them nothing.
+
+    Raises:
+        OSError, RuntimeError: the file can't be written, or the user has no home.
+    """
+    folder = state_folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"open_{port}.html"
+    path.unlink(missing_ok=True)  # also a link that somebody put there
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(REDIRECT.format(html.escape(address)))
+    return path
 
 
 def is_address(name: str) -> bool:

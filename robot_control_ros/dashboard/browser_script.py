@@ -21,7 +21,7 @@ this.style.outline = '2px solid #2b8a3e'; setTimeout(() => this.style.outline = 
 COLOURS = """<style>:root, [data-mantine-color-scheme] {
   --mantine-primary-color-filled: light-dark(#1864ab, #216ebe) !important }
 .mantine-Slider-markLabel, .mantine-Notification-description { color: light-dark(#5c636a, #adb5bd) !important }
-[data-variant=outline] > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""
+[data-variant=outline]:not([data-disabled]) > .mantine-Button-inner { color: light-dark(#1864ab, #74c0fc) }</style>"""
 PICTURE = """const link = document.createElement('a');
 const views = [...document.querySelectorAll('canvas')].sort((a, b) => b.width * b.height - a.width * a.height);
 link.href = views[0].toDataURL('image/png');

@@ -7,6 +7,7 @@ from typing import Any
 from ..core.errors import RobotControlError
 from ..robot.fingers import FingerModel
 from ..robot.gripper import Fingers, describe_grip
+from .availability import Availability
 from .markup import AMBER, note
 from .page_thread import PageThread
 from .view.robot_view import RobotView
@@ -30,6 +31,7 @@ class GripperPanel:
             hint = "Of each finger, at most; it goes with the next command."
             self._force = gui.add_slider("Force [N]", least, most, STEP, config.default_force, hint=hint)
             self._text = gui.add_html("")
+        self._available = Availability(buttons, self._width)
         places = dict(zip((OPEN, CLOSE), config.positions, strict=True))
         thread.connect(buttons, lambda label: self._press(places[label]))
         thread.connect(self._width, lambda width: self._command(config.position(min(1e-3 * width, config.widths[0]))))
@@ -48,7 +50,8 @@ class GripperPanel:
     def draw(self) -> None:
         """Show what the fingers do."""
         fingers = self._fingers
-        lost = "" if fingers.ready else f"Nobody takes commands of {fingers.config.controller}."
+        lost = "" if fingers.ready else f"nobody takes commands of {fingers.config.controller}"
+        self._available.draw(lost)
         refusal = self._refusal or fingers.refusal or lost
         text = note(refusal, AMBER) if refusal else note(describe_grip(fingers.grip))
         if text != self._shown:

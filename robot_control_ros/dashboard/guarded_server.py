@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import viser
 from viser.infra import Message
 from websockets.asyncio import server as asyncio_server
 from websockets.datastructures import Headers, MultipleValuesError
@@ -21,12 +22,16 @@ from websockets.http11 import Request, Response
 
 from .access import Access, Right, check_origin, token_of
 from .bar.status_bar import PATH as BAR
-from .bar.status_bar import StatusBar
+from .bar.status_bar import STOP, STOP_ALL, StatusBar
 from .browser_values import is_number, is_rotation, is_value_of
 
 MAX_MESSAGE = 2**20  # bytes
 MAX_RATE, BURST = 400.0, 800.0  # messages of one browser: per second, and at once
-MAX_CONNECTIONS = 64  # of viser, and as many of the bar
+MAX_CONNECTIONS = 64  # of viser, and as many of the bar; who looks on never takes a place of who controls
+MAX_ARRIVING = 128  # connections that haven't asked for anything yet
+MAX_DETAIL = 100  # characters of what a browser sent, in the log
+PROTOCOL = f"viser-v{viser.__version__}"  # of viser's websocket
+READ_ONCE = ("Host", "Origin", "Cookie", "Upgrade", "Accept-Encoding")  # headers that a request may have once
 NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # w, x, y, z
 BEAT, STALL = 0.1, 0.7  # s between two beats, and after which what browsers have sent is old
 
@@ -45,24 +50,68 @@ TOUCHING = (
 )
 
 
+class Tally:
+    """Counts what any browser can cause at will. The log has one line at the first, the tenth, the hundredth, …
+
+    Args:
+        what: was counted, after the number.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._count = what, 0
+        self._log = logging.getLogger(__name__)
+
+    def add(self, detail: str = "") -> None:
+        """Count one more.
+
+        Args:
+            detail: of this one; it may have come from a stranger, so only its begin is shown, without line feeds.
+        """
+        self._count += 1
+        if str(self._count).rstrip("0") == "1":
+            shown = f"; the last: {ascii(detail)[1:-1][:MAX_DETAIL]}" if detail else ""
+            self._log.warning("%d %s%s", self._count, self._what, shown)
+
+
+class _QuietLog(logging.Filter):
+    """Counts what websockets would log with a traceback of 15 to 20 lines for each malformed request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failures = Tally("connections of browsers failed, as their requests were malformed or ended early")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            return True
+        cause = error.__cause__ or error
+        self._failures.add(f"{type(cause).__name__}: {cause}")
+        logging.getLogger(__name__).debug("%s", record.getMessage(), exc_info=error)
+        return False
+
+
 class Guard:
     """Checks what browsers send to one server.
 
     Attributes:
         bar: in each page.
-        dropped: messages that weren't passed on.
         controls: viser's handles of the page's controls, by their identifier.
     """
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self.bar = StatusBar()
-        self.dropped = 0
         self.controls: Mapping[str, Any] = {}
+        self._dropped = Tally("messages of browsers were dropped: malformed, too many, or without the right")
+        self._outdated = Tally("browsers have a page of another version: reload it there")
         self._kinds = {kind.__name__: kind for kind in Message.get_subclasses()}
+        self._arriving: dict[_Connection, None] = {}  # the oldest first
         self._open: set[_Connection] = set()
         self._beaten_at: float | None = None  # None: the server answers nobody yet
         self._log = logging.getLogger(__name__)
+        self._connection_log = logging.Logger(f"{__name__}.connections")  # of its own: viser adds a filter to it
+        self._connection_log.parent = self._log
+        self._connection_log.addFilter(_QuietLog())
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -75,10 +124,17 @@ class Guard:
                 return self._check_request(connection, request, process_request)
 
             async def route(connection: Any) -> None:
-                await (self.bar.serve if connection.of_bar else handler)(connection)
+                if connection.of_bar:
+                    await self.bar.serve(connection)
+                elif connection.subprotocol == PROTOCOL:
+                    await handler(connection)
+                else:  # viser would print two lines for each
+                    self._outdated.add()
+                    await connection.close(1002, f"Version mismatch. Server: {viser.__version__}. Reload the page.")
 
+            asyncio.get_running_loop().set_exception_handler(self._on_exception)
             options |= {"max_size": MAX_MESSAGE, "create_connection": lambda *a, **k: _Connection(self, *a, **k)}
-            return serve(route, host, port, process_request=check, **options)
+            return serve(route, host, port, process_request=check, logger=self._connection_log, **options)
 
         module.serve = guarded
         try:
@@ -87,11 +143,8 @@ class Guard:
             module.serve = serve
 
     def drop(self) -> None:
-        """Count a message that wasn't passed on; the log has a line at 1, 10, 100, …"""
-        self.dropped += 1
-        if str(self.dropped).rstrip("0") == "1":
-            text = "%d messages of browsers were dropped: malformed, too many, or without the right"
-            self._log.warning(text, self.dropped)
+        """Count a message that wasn't passed on."""
+        self._dropped.add()
 
     def message_of(self, raw: str | bytes) -> Message | None:
         """What a browser sent, None where no page's client sends it."""
@@ -126,21 +179,23 @@ class Guard:
     ) -> Response | None:
         """The answer to a request, None for a websocket that is accepted."""
         if self._beaten_at is None:
-            asyncio.get_running_loop().set_exception_handler(self._on_exception)
             self._beat()
         cookie = f"robot_control_{connection.local_address[1]}"
         try:
-            headers = {name: request.headers[name] for name in ("Host", "Origin", "Cookie") if name in request.headers}
+            headers = {name: request.headers[name] for name in READ_ONCE if name in request.headers}
+            of_bar = urlsplit(request.path).path == BAR
         except MultipleValuesError as error:
             return _refuse(f"twice: {error}")
+        except ValueError as error:
+            return _refuse(f"Address {request.path!r:.100}: {error}")
         if reason := check_origin(headers):
             return _refuse(reason)
         token = token_of(request.path, headers, cookie)
         right = self._access.right(token)
         if right is Right.NONE:
             return _refuse("The token is missing or wrong: open the whole address that the program printed")
-        if request.headers.get("Upgrade", "").lower() != "websocket":
-            if "Accept-Encoding" in request.headers:
+        if headers.get("Upgrade", "").lower() != "websocket":
+            if "Accept-Encoding" in headers:
                 del request.headers["Accept-Encoding"]  # so that the bar can be added
             response = answer(connection, request)
             if response is not None:  # the cookie has the token for what the page asks for later
@@ -149,15 +204,25 @@ class Guard:
                 if response.headers.get("Content-Type", "").startswith("text/html"):
                     self.bar.add_to(response)
             return response
-        of_bar = urlsplit(request.path).path == BAR
-        if sum(each.of_bar == of_bar for each in self._open) >= MAX_CONNECTIONS:
-            return _refuse(f"{MAX_CONNECTIONS} browsers have the page: must be at most {MAX_CONNECTIONS}")
+        if sum((each.of_bar, each.right) == (of_bar, right) for each in self._open) >= MAX_CONNECTIONS:
+            kind = "control the robot" if right is Right.CONTROL else "look on"
+            return _refuse(f"{MAX_CONNECTIONS} browsers {kind}: must be at most {MAX_CONNECTIONS}")
         connection.right, connection.of_bar = right, of_bar
+        self._arriving.pop(connection, None)
         self._open.add(connection)
         return answer(connection, request)
 
+    def opened(self, connection: _Connection) -> None:
+        """A connection has come, of whomever; of too many that ask for nothing, the oldest ends."""
+        self._arriving[connection] = None
+        if len(self._arriving) > MAX_ARRIVING:
+            oldest = next(iter(self._arriving))
+            del self._arriving[oldest]
+            oldest.transport.abort()
+
     def closed(self, connection: _Connection) -> None:
         """A connection has ended."""
+        self._arriving.pop(connection, None)
         self._open.discard(connection)
 
     def _beat(self) -> None:
@@ -188,7 +253,10 @@ class _Connection(asyncio_server.ServerConnection):
         while True:
             raw: Any = await super().recv(decode)
             if self.of_bar:
-                return raw
+                if raw in (STOP, STOP_ALL) or self._in_time():
+                    return raw
+                self._guard.drop()
+                continue
             message = None if self._old else self._guard.message_of(raw)
             if message is not None and self._guard.permits(self.right, message) and self._in_time():
                 return raw
@@ -199,6 +267,10 @@ class _Connection(asyncio_server.ServerConnection):
         if not self.of_bar:
             self._old = True
             self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._guard.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.closed(self)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .availability import Availability
 from .link import RobotLink
 from .markup import AMBER, GREY, RED, block, note
 from .page_thread import PageThread
@@ -28,7 +29,11 @@ INTRODUCTION = (
 
 
 class IdentificationPanel:
-    """A folder with the buttons, and what the controller says of the identification."""
+    """A folder with the buttons, and what the controller says of the identification.
+
+    Attributes:
+        available: whether the buttons that plan and move act.
+    """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread) -> None:
         self._link, self._thread = link, thread
@@ -39,6 +44,7 @@ class IdentificationPanel:
             self._buttons = {label: gui.add_button(label, visible=label == PLAN) for label in REQUESTS}
             self._progress = gui.add_progress_bar(0.0, visible=False)
             self._text = gui.add_html("")
+        self.available = Availability(*(self._buttons[label] for label in (PLAN, MOVE)))
         for label, handle in self._buttons.items():
             thread.connect(handle, partial(self._request, PREFIX + REQUESTS[label]))
 

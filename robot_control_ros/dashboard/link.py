@@ -85,14 +85,18 @@ class Health:
     executing: bool | None = None  # whether the robot executes commands; None if unknown
     diagnosis: Mapping[str, str] = field(default_factory=dict)  # the controller's values in /diagnostics, by name
     problem: str = ""  # message of an error or warning in /diagnostics
+    alarm: bool = False  # whether the problem is an error, as somebody else who commands the robot is
     drives: str = ""  # state of the EtherCAT drives; empty if there are none
     robot_silence: float = 0.0  # since the last joint states [s]
+    stopped: str = ""  # by whom STOP was pressed, where it holds the controller; empty where it doesn't
 
     @property
     def obstacle(self) -> str:
         """Why the robot doesn't follow commands; empty if it does."""
         if not self.answers:
             return "the controller doesn't answer" + (f" for {self.silence:.0f} s" if self.silence >= 1.0 else "")
+        if self.stopped and self.lifecycle != "active":
+            return f"{self.stopped}: the robot isn't commanded"
         if self.lifecycle != "active":
             return f"controller {self.lifecycle or 'found'}: the robot isn't commanded"
         return "active, but the robot executes no commands" if self.executing is False else ""
@@ -116,10 +120,15 @@ class RobotLink(Protocol):
     Attributes:
         robot: its configuration.
         urdf: text of its description.
+        arm: its name among several: the namespace; empty where it is the only one.
     """
 
     robot: RobotConfig
     urdf: str
+    arm: str
+
+    def others(self) -> tuple[str, ...]:
+        """Names of the other arms in this ROS domain, which :meth:`stop_all` stops, too."""
 
     @property
     def gripper(self) -> Fingers | None:
@@ -159,10 +168,13 @@ class RobotLink(Protocol):
         """Pause the simulation, or continue."""
 
     def change_state(self, transition: str, reply: Reply) -> None:
-        """A lifecycle transition of the controller: configure, activate, deactivate, cleanup."""
+        """A lifecycle transition of the controller: configure, activate, deactivate, cleanup; activate ends STOP."""
 
     def stop(self, reply: Reply) -> None:
-        """Safe output, then no commands; EtherCAT drives are braked."""
+        """Safe output, then no commands until STOP is released; EtherCAT drives are braked."""
+
+    def stop_all(self, reply: Reply) -> None:
+        """Stop this arm and all others, each as :meth:`stop` does; a reply for each."""
 
     def set_target_pose(self, pose: Array) -> None:
         """Make (4, 4), in the base, the target of the tip."""

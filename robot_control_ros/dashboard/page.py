@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.types import Array
 from ..robot.model import RobotModel
+from .availability import Availability
 from .bar.jog_panel import JogPanel
 from .browser_script import BrowserTab, picture_button
 from .gains.gains_panel import GainsPanel
@@ -23,7 +24,7 @@ from .numbers.goal_panel import GoalPanel
 from .numbers.numbers_panel import NumbersPanel
 from .plots.plots_panel import PlotsPanel
 from .response.response_panel import ResponsePanel
-from .state_panel import StatePanel, summarize
+from .state_panel import SILENT, StatePanel, summarize
 from .view.arrows import ArrowScale, ForceArrow
 from .view.handle_choice import TIP, HandleChoice
 from .view.named_axes import NamedAxes
@@ -73,7 +74,8 @@ class Page(WebPage):
     def __init__(self, link: RobotLink, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
         self._link, robot = link, link.robot
         self._model = RobotModel.of(robot, link.urdf)
-        super().__init__(robot.description or robot.name, host, port, token)
+        self._name = " · ".join(filter(None, (link.arm, robot.name)))
+        super().__init__(" · ".join(filter(None, (link.arm, robot.description or robot.name))), host, port, token)
         self.description = Description(link.urdf, robot.urdf_path.parent)
         self._model.update(np.array(robot.home), np.zeros(robot.n))
         self._shoulder = self._model.frame_pose(self.description.joints[robot.joints[0]].link)[:3, 3]
@@ -92,11 +94,16 @@ class Page(WebPage):
         """Show a refusal in the bar, and in the state's window."""
         self._state.refuse(message)
 
-    def _stop(self) -> None:
+    def _stop(self, everything: bool) -> None:
         """Runs in the server's thread, so that a page that is busy still stops."""
-        self._link.stop(self.thread.reply())
+        stop = self._link.stop_all if everything else self._link.stop
+        stop(self.thread.reply())
         self._jog.stop()
         self.thread.post(self.target.stop)
+
+    def _activate(self) -> None:
+        """The bar's Activate; it runs in the server's thread."""
+        self.thread.post(lambda: self._link.change_state("activate", self.thread.reply()))
 
     # --- the view ---
 
@@ -145,14 +152,16 @@ class Page(WebPage):
 
     def _make_panels(self) -> None:
         gui, thread, link = self.server.gui, self.thread, self._link
-        self._tab = BrowserTab(gui, link.robot.name)
-        self._state = StatePanel(gui, link, thread, link.robot.name)
+        self._tab = BrowserTab(gui, self._name)
+        self._state = StatePanel(gui, link, thread, self._name)
         self.bar.on_stop = self._stop
+        self.bar.on_activate = self._activate
         gui.add_html(note(HINT))
         self._handle = HandleChoice(gui, thread)
         self._actions = self._add_requests(
             "Robot", ACTIONS, "Set the target to the present pose; move home; tare; end a reaction."
         )
+        self._movable = Availability(self._actions)
         with gui.add_folder("Move with keys", expand_by_default=False):
             self._jog = JogPanel(gui, link)
             self.bar.on_jog = self._jog.take
@@ -232,13 +241,16 @@ class Page(WebPage):
         if self._jog.draw(health.commands and not lost):
             self.target.release()
         state = summarize(health, self._link.law(), lost, self._state.refusal)
-        self.bar.show(replace(state, jogs=self._jog.on))
+        self.bar.show(replace(state, jogs=self._jog.on, arm=self._name, others=self._link.others()))
         with self.server.atomic():
             self._state.draw(health, self.robot.near)
             if self._gripper is not None:
                 self._gripper.draw()
-            self._gains.draw(health.answers)
-            self._tab.show(f"{self._link.robot.name}: {self._link.law() or 'no law'}")
+            self._gains.draw("" if health.answers else SILENT)
+            self._tab.show(f"{self._name}: {self._link.law() or 'no law'}")
+            for available in (self._movable, self._jog.available, self._goals.available, self.response.available):
+                available.draw(health.obstacle)
+            self._identification.available.draw(health.obstacle)
             self._numbers.draw(health)
             self._goals.draw(health)
             self._box.draw(self._link.parameters())

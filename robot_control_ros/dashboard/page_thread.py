@@ -7,6 +7,7 @@ import logging
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,10 @@ class PageThread:
 
     def __init__(self, draw: Callable[[], None], refuse: Callable[[str], None]) -> None:
         self._draw, self.refuse = draw, refuse
+        # By id of the handle. An action lives as long as its handle, which is why this must not keep it.
+        self._actions: weakref.WeakValueDictionary[int, Callable[[Any], Any]] = weakref.WeakValueDictionary()
         self._waiting: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._last_error = ""
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="page", daemon=True)
 
@@ -57,7 +61,15 @@ class PageThread:
                 self.post(lambda: action(value))
 
         next(getattr(handle, name) for name in EVENTS if hasattr(handle, name))(on_event)
+        self._actions[id(handle)] = action
         return handle
+
+    def enter(self, handle: Any, value: Any) -> None:
+        """Set the value of a handle as a browser does, in the page's thread: its action is run."""
+        handle.value = value
+        action = self._actions.get(id(handle))
+        if action is not None:
+            action(handle.value)
 
     def take_file(self, button: Any, action: Callable[[str, bytes, Any], Any]) -> None:
         """Run `action(name, content, camera)` in the page's thread with each file that a browser sends."""
@@ -80,7 +92,8 @@ class PageThread:
             try:
                 name, content = await asyncio.to_thread(make, event.target.value, event.client.camera)
             except ConfigError as error:
-                self.refuse(str(error))
+                reason = str(error)
+                self.post(lambda: self.refuse(reason))
             else:
                 event.client.send_file_download(name, content, save_immediately=True)
 
@@ -106,7 +119,7 @@ class PageThread:
 
     def draw(self) -> None:
         """Draw once."""
-        _report_errors(self._draw)
+        self._report_errors(self._draw)
 
     def run_next(self, timeout: float) -> bool:
         """Run the next action that waits, or that comes within a time [s]; returns whether there was one."""
@@ -114,17 +127,19 @@ class PageThread:
             action = self._waiting.get(timeout=timeout)
         except queue.Empty:
             return False
-        _report_errors(action)
+        self._report_errors(action)
         return True
 
     def _run(self) -> None:
         while not self._ending.is_set():
             self.turn()
 
-
-def _report_errors(action: Callable[[], Any]) -> None:
-    """Log an error, so that the page goes on."""
-    try:
-        action()
-    except Exception:
-        logging.getLogger(__name__).exception("the page")
+    def _report_errors(self, action: Callable[[], Any]) -> None:
+        """Log an error, so that the page goes on; the same one again and again only once."""
+        try:
+            action()
+        except Exception as error:
+            text = repr(error)
+            if text != self._last_error:
+                self._last_error = text
+                logging.getLogger(__name__).exception("the page")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from .availability import Availability
 from .bar.status_bar import BarState
+from .last_refusal import LastRefusal
 from .link import Health, RobotLink
 from .markup import AMBER, GREEN, GREY, RED, block, span
 from .page_thread import PageThread
 
-REFUSAL_SHOWN = 12.0  # s
 FRESH = "fresh"  # the controller's word for a wrench that is there
 QUIET = "100%"  # the controller's margin where nothing rings
 FULL_SPEED = 0.95  # times real time, from which on a simulation is not called slow
@@ -20,7 +21,8 @@ TRANSITIONS = {  # of the lifecycle, by state
     "inactive": ("Activate", "Clean up"),
     "active": ("Deactivate",),
 }
-NONE = ("…",)  # a group of buttons can be neither empty nor disabled
+NONE = ("…",)  # a group of buttons can't be empty
+SILENT = "the controller doesn't answer"
 WIDTH = 330  # px
 HEIGHT = 6.2  # em, of the text: the buttons never move
 
@@ -30,7 +32,7 @@ class StatePanel:
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, title: str) -> None:
         self._link, self._thread = link, thread
-        self._refusal, self._refused_at = "", -REFUSAL_SHOWN
+        self._refusal = LastRefusal()
         panel = gui.add_panel()
         with panel.add_tab(title):
             self._text = gui.add_html("")
@@ -38,16 +40,17 @@ class StatePanel:
                 "Controller", NONE, hint="Lifecycle: an active controller commands the robot."
             )
             thread.connect(self._lifecycle, self._change_state)
+            self._available = Availability(self._lifecycle)
         panel.float(x=15, y=-15, width=WIDTH)  # viser's own notes come at the top left
 
     @property
     def refusal(self) -> str:
         """The last one, for some seconds; then empty."""
-        return self._refusal if time.monotonic() - self._refused_at < REFUSAL_SHOWN else ""
+        return self._refusal.message
 
     def refuse(self, message: str) -> None:
         """Show a refusal for some seconds."""
-        self._refusal, self._refused_at = message, time.monotonic()
+        self._refusal.show(message)
 
     def draw(self, health: Health, warnings: Sequence[str]) -> None:
         """Show the state and the warnings; the most important first, as only four lines are visible."""
@@ -63,6 +66,7 @@ class StatePanel:
         lines += [span(detail, GREY) for detail in details(health)]
         self._text.content = block("<br>".join(lines), f"height:{HEIGHT}em;overflow-y:auto")
         self._lifecycle.options = TRANSITIONS.get(health.lifecycle, NONE) if health.answers else NONE
+        self._available.draw("" if health.answers else SILENT)
 
     def _change_state(self, label: str) -> None:
         if label not in NONE:
@@ -72,12 +76,13 @@ class StatePanel:
 def details(health: Health) -> list[str]:
     """Rate, response, refusals and drives, in lines."""
     values, lines = health.diagnosis, []
-    if health.commands and "rate [Hz]" in values:
-        parts = [f"{float(values['rate [Hz]']):.0f} Hz"]
-        if (speed := float(values.get("real time factor", 1.0))) < FULL_SPEED:
+    rate, speed, response = (_number(values, name) for name in ("rate [Hz]", "real time factor", "response p99 [us]"))
+    if health.commands and rate is not None:
+        parts = [f"{rate:.0f} Hz"]
+        if speed is not None and speed < FULL_SPEED:
             parts.append(f"simulation at {speed:.2f} times real time")
-        if "response p99 [us]" in values:
-            parts.append(f"response p99 {float(values['response p99 [us]']) / 1e3:.2f} ms")
+        if response is not None:
+            parts.append(f"response p99 {response / 1e3:.2f} ms")
         lines.append(" · ".join([*parts, f"{values.get('refusals', '0')} refusals"]))
     if "spring load" in values:
         lines.append(f"spring at {values['spring load']} of its bound")
@@ -97,8 +102,24 @@ def details(health: Health) -> list[str]:
 
 
 def summarize(health: Health, law: str, lost: str, refusal: str) -> BarState:
-    """The state of a robot under a law; `lost` is a sentence, `refusal` the message of a recent one."""
-    state = f"refused: {refusal}" if refusal else health.obstacle or "active"
-    rate = health.diagnosis.get("rate [Hz]", "") if health.commands and not lost else ""
-    level = "error" if refusal or not health.answers else "warning" if health.obstacle else "good"
-    return BarState(state, law, rate and f"{float(rate):.0f} Hz", level, lost)
+    """The state of a robot under a law, for the bar.
+
+    Args:
+        health: of the controller.
+        law: that runs.
+        lost: what sends nothing any more, in a sentence; empty if all do.
+        refusal: message of a recent one; empty for none.
+    """
+    alarm = health.problem if health.alarm and health.commands else ""
+    state = f"refused: {refusal}" if refusal else health.obstacle or (f"active, but: {alarm}" if alarm else "active")
+    rate = _number(health.diagnosis, "rate [Hz]") if health.commands and not lost else None
+    level = "error" if refusal or not health.answers else "warning" if health.obstacle or alarm else "good"
+    activates = health.answers and health.lifecycle == "inactive"
+    return BarState(state, law, "" if rate is None else f"{rate:.0f} Hz", level, lost, activates=activates)
+
+
+def _number(values: Mapping[str, str], name: str) -> float | None:
+    """A number of the diagnosis, which anybody may have published; None where there is none."""
+    with suppress(ValueError):
+        return float(values[name]) if name in values else None
+    return None

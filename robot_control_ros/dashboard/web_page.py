@@ -8,13 +8,16 @@ import signal
 import time
 import webbrowser
 from abc import ABC, abstractmethod
+from pathlib import Path
 
 import viser
 
 from ..core.errors import refused
-from .access import Right, access_of, check_host
+from .access import Right, access_of, check_host, write_redirect
 from .guarded_server import Guard
+from .loop_event import install
 from .page_thread import PageThread
+from .typed_numbers import TypedNumbers
 
 BRAND = (33, 110, 190)
 WIDTH = 345  # px, of the control panel
@@ -44,6 +47,7 @@ class WebPage(ABC):
 
     def __init__(self, title: str, host: str, port: int, token: bool = True) -> None:
         self._title, self._host, self._first_port = title, host, port
+        self._redirect: Path | None = None  # the file that a browser was opened with
         access = access_of(token, host)
         guard = Guard(access)
         self.bar = guard.bar
@@ -54,6 +58,7 @@ class WebPage(ABC):
         self.address = access.address(host, self.port)
         self.look_address = access.address(host, self.port, Right.LOOK)
         self.thread = PageThread(self.draw, self.refuse)
+        self.bar.on_number = TypedNumbers(lambda: guard.controls, self.thread).take
 
     @abstractmethod
     def draw(self) -> None:
@@ -66,10 +71,20 @@ class WebPage(ABC):
     def close(self) -> None:
         self.thread.close()
         self.server.stop()
+        if self._redirect is not None:
+            self._redirect.unlink(missing_ok=True)
 
     def show_in_browser(self) -> None:
-        """Open the address in the browser of this machine; say so where there is none."""
-        if not webbrowser.open(self.address):
+        """Open the page in the browser of this machine; say so where there is none.
+
+        The browser gets a file of the user's that leads there: everybody can read its command line.
+        """
+        try:
+            self._redirect = write_redirect(self.address, self.port)
+        except (OSError, RuntimeError) as error:
+            print(f"no file for the browser can be written ({error}): open the address yourself", flush=True)
+            return
+        if not webbrowser.open(self._redirect.as_uri()):
             print("no browser was found on this machine: open the address yourself", flush=True)
 
     def serve(self, open_browser: bool = False) -> int:
@@ -97,6 +112,7 @@ def _open_server(title: str, host: str, port: int) -> viser.ViserServer:
     if not PORTS[0] <= port <= PORTS[1]:
         raise refused("port", port, f"must be within {list(PORTS)}", PORTS)
     check_host(host)
+    install()
     with contextlib.redirect_stdout(io.StringIO()):  # viser prints a frame of its own
         server = viser.ViserServer(host, port, label=title, verbose=False)
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND, control_width="medium")

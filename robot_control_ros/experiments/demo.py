@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,13 +65,13 @@ def demo(
     _enter_domain(config, law)
     with (
         Processes(specs) as processes,
-        Processes(_pages(robots, page_parameters) if browser else []),
+        Processes(_pages(robots, page_parameters) if browser else []) as pages,
         spinning(lambda: _operator(config, law, scene, browser, namespace)) as (operator, spin),
     ):
         print(operator.plan)
         try:
             with operator.keyboard:
-                _watch(operator, spin, processes, operator.length if seconds is None else seconds, live)
+                _watch(operator, spin, (processes, pages), operator.length if seconds is None else seconds, live)
         except KeyboardInterrupt:
             print("\nstopped")
         processes.begin_stop()  # the plot is drawn meanwhile
@@ -132,11 +132,12 @@ def _operator(config: RobotConfig, law: str, scene: str, browser: bool, namespac
     return Operator(config, law, namespace)
 
 
-def _watch(operator: Any, spin: Any, processes: Processes, seconds: float, live: bool) -> None:
+def _watch(operator: Any, spin: Any, groups: Sequence[Processes], seconds: float, live: bool) -> None:
     began, terminal, next_line = time.monotonic(), sys.stdout.isatty(), 0.0
     while not operator.finished and (seconds == 0.0 or operator.elapsed < seconds):
         spin(0.1)
-        processes.check()
+        for processes in groups:
+            processes.check()
         if operator.latest is None:
             if time.monotonic() - began > START_LIMIT:
                 raise HardwareFault(f"no telemetry from the controller within {START_LIMIT:g} s")

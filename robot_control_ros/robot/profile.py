@@ -110,6 +110,14 @@ class HardwareProfile:
         doc="A sensor's wrench that stays the same to the last bit for so long, under new stamps, counts as lost. 0 "
         "turns this check off. Wrenches without stamps must always change.",
     )
+    velocity_filter: float = entry(
+        0.0,
+        lower=0.0,
+        upper=0.2,
+        unit="s",
+        doc="Time constant with which velocities are derived from positions, for a driver that sends none; 0 takes the "
+        "driver's. It delays them by as much, and the stiffness that is stable falls.",
+    )
     wrench_frames: Mapping[str, str] = entry(
         {}, doc="By `frame_id` that the sensor sends and the description lacks, the frame that it stands for."
     )
@@ -145,6 +153,22 @@ class HardwareProfile:
         """What the robot compensates itself: ``gravity``, ``friction``."""
         by_robot = {"gravity": self.gravity_by_robot, "friction": self.friction_by_robot}
         return tuple(name for name, own in by_robot.items() if own)
+
+    @property
+    def velocity_delay(self) -> float:
+        """Delay of derived velocities [s]: the filter's time constant, half a period at least; 0 without a filter."""
+        if self.velocity_filter == 0.0:
+            return 0.0
+        period = 1.0 / self.rate
+        return 0.5 * period + period / math.expm1(period / self.velocity_filter)
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and what derived velocities cost."""
+        if self.velocity_filter == 0.0:
+            return list(self.notes)
+        cost = f"velocities are derived from positions, {self.velocity_delay * 1e3:.1f} ms late"
+        return [*self.notes, f"{cost}: the stiffness that is stable is less for it"]
 
     @property
     def effort_factor(self) -> float | Array:

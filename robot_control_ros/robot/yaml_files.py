@@ -86,7 +86,7 @@ def parse_yaml(content: bytes, where: str) -> YamlDocument:
         line = mark.line + 1 if mark else builder.line
         problem = " ".join((getattr(error, "problem", None) or str(error)).split())
         message = f"{where}: line {line}: {builder.path()}not valid YAML: {problem}"
-        raise ConfigError(message, name="file", value=line) from error
+        raise ConfigError(message, name="file") from error
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}", name=error.name, value=error.value, bound=error.bound) from error
     return YamlDocument(builder.document, builder.lines)

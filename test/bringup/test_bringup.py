@@ -133,7 +133,7 @@ def test_the_page_is_of_the_controllers_robot_and_the_others_go_on_without_it(na
     system = made(name, dashboard="true")
     control, page = system.node("controller"), system.node("dashboard")
     shared = {key: control.parameters[key] for key in ("robot", "profile")}
-    assert page == NodeSpec("dashboard", "dashboard", shared, vital=False)
+    assert page == NodeSpec("dashboard", "dashboard", shared, vital=False, respawn=True)
     assert "dashboard" not in {part.name for stage in made(name).stages for part in stage if hasattr(part, "name")}
 
 

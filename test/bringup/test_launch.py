@@ -11,7 +11,7 @@ import pytest
 
 from robot_control_ros import bringup
 from robot_control_ros.bringup import SETUPS
-from robot_control_ros.bringup.system import PACKAGE, LaunchFile, NodeSpec, Program, Setup, System, Xacro
+from robot_control_ros.bringup.system import LONG_ENOUGH, PACKAGE, LaunchFile, NodeSpec, Program, Setup, System, Xacro
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.robot.files import share_directory
 
@@ -156,7 +156,7 @@ class Launch:
 
     def end(self, name, status=0):
         """A process has ended."""
-        (target,) = [action for action in self.started if process(action) == name]
+        target = [action for action in self.started if process(action) == name][-1]
         for action, on_exit in self._handlers:
             if action is target:
                 self.take(on_exit(SimpleNamespace(returncode=status), self.context))
@@ -361,6 +361,45 @@ def test_a_launch_has_failed_where_a_process_has_died_and_not_where_it_has_ended
     launch = play(launching, [spec])
     launch.end("arm", status)
     assert len(launch.failures) == (status != 0)
+
+
+@pytest.fixture
+def passed(monkeypatch):
+    """Lets a time pass [s] on the clock that bringup reads."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return lambda seconds: now.__setitem__(0, now[0] + seconds)
+
+
+PAGE = replace(NODE, vital=False, respawn=True)
+
+
+def test_a_page_that_was_killed_is_said_and_started_again_and_again(launching, passed):
+    launch = play(launching, [PAGE])
+    for count in (1, 2, 3):
+        passed(LONG_ENOUGH)
+        launch.end("arm", -9)
+        assert len(launch.said) == count
+        assert launch.names == ["arm"] * (count + 1)
+    assert launch.failures == launch.reasons == []
+
+
+def test_a_page_that_ends_at_once_or_by_itself_is_not_started_again(launching, passed):
+    for seconds, status in ((0.5 * LONG_ENOUGH, 1), (LONG_ENOUGH, 0)):
+        launch = play(launching, [PAGE])
+        passed(seconds)
+        launch.end("arm", status)
+        assert launch.names == ["arm"]
+        assert len(launch.said) == 1
+        assert launch.reasons == []
+
+
+def test_nothing_is_started_again_while_launch_ends(launching, passed):
+    launch = play(launching, [PAGE])
+    passed(LONG_ENOUGH)
+    launch.context.is_shutdown = True
+    launch.end("arm", -9)
+    assert launch.names == ["arm"]
 
 
 def test_the_end_of_another_node_is_said_and_no_more(launching):

@@ -109,6 +109,17 @@ def test_they_go_back_to_where_the_arm_was_before(mode, kind):
     assert np.abs(rates[-1]).max() < 0.02
 
 
+def test_a_law_with_other_commands_begins_the_reaction_anew():
+    reaction, safety, v = ContactReaction(ROBOT, LIMITS), Safety(ROBOT, LIMITS), np.full(N, 0.2)
+    state, kin = state_at(0.0, v=v), MODEL.at(HOME, v)
+    reaction.begin("brake", np.zeros(N))
+    for _ in range(10):
+        assert reaction.command(EFFORT, state, kin, safety, DT).mode is EFFORT
+    braking = reaction.command(VELOCITY, state, kin, safety, DT)
+    assert braking.mode is VELOCITY
+    np.testing.assert_allclose(braking.values, v - STOPPING * LIMITS.velocity * DT)
+
+
 # --- in the loop ---
 
 

@@ -88,6 +88,16 @@ def test_a_single_gap_is_not_told_as_the_rate(kin):
     assert 100.0 < rate < 500.0  # 42 Hz by the last gap alone
 
 
+@pytest.mark.parametrize("age", [0.03, 0.06])
+def test_the_damping_is_what_the_delay_allows_for_the_lightest_joints(kin, age):
+    """D = 0.92 M / τ along what bears least, where the damper is too strong by half and the spring is soft."""
+    allowed = 2.0 * 0.21**0.5 / ((age + 0.004 / 2.0) * np.linalg.eigvalsh(np.linalg.inv(kin.mass)).max())
+    running = RunningLaw(UR5, "joint_impedance", {"stiffness": 0.1, "damping_ratio": 0.0, "damping": 1.5 * allowed})
+    late, gains = settled(running, kin, 0.004, age)
+    assert gains.damping == pytest.approx(np.full(6, allowed), rel=1e-3)
+    assert f"{1.0 / 1.5**2:.0%}" in late.message
+
+
 def test_what_no_stiffness_bears_is_a_fault(kin):
     late, _ = settled(RunningLaw(UR5, "impedance"), kin, 1.0 / 75.0, age=0.3)
     assert late.fault
@@ -151,3 +161,16 @@ def test_a_starved_law_moves_the_arm_little_more_than_the_push_does(name, gains,
 
 def test_a_law_that_does_not_know_it_would_throw_the_arm_about():
     assert starved("impedance", {}, 1.0 / 75.0, 0.08, aware=False)[1] > 2.0
+
+
+def test_the_delay_of_derived_velocities_counts(kin):
+    filtered = replace(UR5, profile=replace(UR5.profile, velocity_filter=0.02))
+    running = RunningLaw(UR5, "impedance")
+    delays = []
+    for robot in (UR5, filtered):
+        late = LateSamples(robot)
+        state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.001)
+        for _ in range(500):
+            late.soften(running, running.gains.current, state, kin, 0.002)
+        delays.append(late.delay)
+    assert delays[1] - delays[0] == pytest.approx(filtered.profile.velocity_delay, rel=1e-3)

@@ -152,7 +152,7 @@ def test_restarts_that_repeat_are_a_fault_until_samples_come_steadily(model):
         loop.tick(state(time))
         faults.append(bool(loop.fault))
     assert faults == [False, False, True, True]
-    for _ in range(300):
+    for _ in range(600):
         time += DT
         loop.tick(state(time))
     assert loop.fault == ""
@@ -799,6 +799,19 @@ def test_whatever_is_asked_for_in_mid_motion_the_reference_goes_on_without_a_jum
     step = loop.reference.pose[:3, 3] - before[:3, 3]
     assert step == pytest.approx(DT * twist[:3], abs=DT * 0.05)  # m: the speed changes by less than 0.05 m/s
     assert loop.reference.twist == pytest.approx(twist, abs=0.12)
+
+
+def test_a_joint_move_out_of_a_move_of_the_tip_begins_with_its_speed(model):
+    loop = ControlLoop(UR5, "impedance", model=model)
+    loop.tick(state(0.0))
+    loop.motion.move_to(shifted(loop.tip(), [0.0, 0.1, 0.1]))
+    for k in range(1, 150):
+        loop.tick(state(k * DT))
+    twist = loop.reference.twist
+    assert np.linalg.norm(twist[:3]) > 0.1
+    loop.motion.move_joints_to(HOME)
+    loop.tick(state(150 * DT))
+    assert loop.reference.twist == pytest.approx(twist, abs=0.05)
 
 
 def test_hold_brings_a_joint_move_to_rest_within_a_quarter_of_a_second(model):

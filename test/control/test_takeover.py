@@ -357,6 +357,20 @@ def test_nothing_is_sent_where_no_joint_state_was_ever_known():
         assert course.poll() is None
 
 
+@pytest.mark.parametrize(("speed", "within"), [(0.0, 0.0), (0.5, 0.45)])
+def test_a_robot_whose_states_end_counts_as_at_rest_once_it_has_come_to_rest(speed, within):
+    course = armed()
+    course.v = np.array([speed, 0.0, 0.0])
+    course.live(0.5)
+    while course.poll(DT) is None:
+        assert not course.takeover.at_rest
+    begin = course.now
+    while not course.takeover.at_rest:
+        course.poll(DT)
+    assert course.now - begin <= within
+    assert list(course.takeover.final_commands()) == []
+
+
 # --- what ---
 
 

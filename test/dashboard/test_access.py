@@ -1,5 +1,6 @@
 """Who gets into a page, and what a browser may send."""
 
+import asyncio
 import os
 import random
 import stat
@@ -16,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.spatial import make_pose
 from robot_control_ros.dashboard.access import Access, Right, access_of, check_origin, token_of
-from robot_control_ros.dashboard.guarded_server import MAX_CONNECTIONS, MAX_RATE, STALL
+from robot_control_ros.dashboard.guarded_server import MAX_ARRIVING, MAX_CONNECTIONS, MAX_RATE, STALL
 
 NAN = float("nan")
 
@@ -139,6 +140,85 @@ def test_there_are_at_most_so_many_browsers_and_a_new_one_when_one_goes(page):
     sockets[3] = connect(page.address)
     for socket in sockets:
         socket.close()
+
+
+def test_those_who_look_on_never_take_a_place_of_one_who_controls(page, link):
+    watchers = [connect(page.look_address) for _ in range(MAX_CONNECTIONS)]
+    bars = [connect(page.look_address.replace("/?", "/bar?")) for _ in range(MAX_CONNECTIONS)]
+    for address in (page.look_address, page.look_address.replace("/?", "/bar?")):
+        with pytest.raises(InvalidStatus):
+            connect(address)
+    with connect(page.address), connect(page.address.replace("/?", "/bar?")) as bar:
+        bar.send("stop")
+        until(lambda: link.asked == ["stop"], "STOP of the one who controls")
+    for each in (*watchers, *bars):
+        each.close()
+
+
+def test_connections_that_ask_for_nothing_keep_nobody_out(web, page):
+    silent = [Stranger(web, page.port, b"") for _ in range(MAX_ARRIVING + 20)]
+    web.wait(0.1)
+    assert [each.ended for each in silent] == [True] * 20 + [False] * MAX_ARRIVING
+    with connect(page.address) as socket:
+        assert socket.recv()
+
+
+class Stranger(asyncio.Protocol):
+    """A connection that sends some bytes, and nothing else."""
+
+    def __init__(self, web, port, sent):
+        self.sent, self.ended, self.answer = sent, False, b""
+        web.network.connect(port, self)
+
+    def connection_made(self, transport):
+        transport.write(self.sent)
+
+    def data_received(self, data):
+        self.answer += data
+
+    def connection_lost(self, error):
+        self.ended = True
+
+
+def malformed(page):
+    """Requests that no browser sends: without a token first, then with it."""
+    path = page.address.partition(str(page.port))[2]
+    head = f"Host: 127.0.0.1:{page.port}\r\nConnection: Upgrade\r\n"
+    return [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",  # TLS
+        b"POST / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: " + b"a" * 20000 + b"\r\n\r\n",
+        b"\n\nTraceback\x1b[31m\r\n\r\n",
+        f"GET //[ HTTP/1.1\r\n{head}\r\n".encode(),
+        f"GET {path} HTTP/1.1\r\n{head}Upgrade: websocket\r\n\r\n".encode(),
+        f"GET {path} HTTP/1.1\r\n{head}Upgrade: websocket\r\nUpgrade: websocket\r\n\r\n".encode(),
+        f"GET {path} HTTP/1.1\r\n{head}Accept-Encoding: a\r\nAccept-Encoding: b\r\n\r\n".encode(),
+        f"GET /{'a' * 3000}?{path.partition('?')[2]} HTTP/1.1\r\n{head}\r\n".encode(),
+        f"GET / HTTP/1.1\r\n{head}Cookie: robot_control_{page.port}=\xff\xfe\r\n\r\n".encode("latin-1"),
+    ]
+
+
+def test_malformed_requests_write_a_few_short_lines_and_serve_nobody(web, page, caplog, capfd):
+    requests = malformed(page)
+    for request in 10 * requests:
+        stranger = Stranger(web, page.port, request)
+        until(lambda one=stranger: one.ended or one.answer, "an end")
+        assert b"<html" not in stranger.answer.lower()
+    said = caplog.text + "".join(capfd.readouterr())
+    assert 0 < len(said.splitlines()) <= 4  # at the first, the tenth, the hundredth
+    assert all(len(line) < 300 for line in said.splitlines())
+    assert "Traceback (most recent" not in said
+    with connect(page.address) as socket:
+        assert socket.recv()
+
+
+@pytest.mark.parametrize("encoding", [{}, {"Accept_Encoding": "identity"}, {"Accept_Encoding": "gzip"}])
+def test_the_page_comes_whether_or_not_a_request_says_which_encodings_it_takes(page, encoding):
+    headers = {name.replace("_", "-"): value for name, value in encoding.items()}
+    status, _, content = get(page.port, page.address.partition(str(page.port))[2], **headers)
+    assert (status, b"<html" in content.lower(), b'id="stop"' in content) == (200, True, True)
 
 
 # --- messages ---

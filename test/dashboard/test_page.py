@@ -114,6 +114,42 @@ def test_a_refused_file_leaves_nothing_and_its_refusal_stays(browser, page, link
     assert link.gains["coriolis"].value is False
 
 
+NEEDS_COMMANDS = ("Robot", "Keys and gamepad", "Go to", "Test", "Identify this arm")
+NEEDS_ANSWERS = ("Law", "Preset", LOAD, "Stiffness [N/m]", "Controller")
+
+
+def disabled(browser, labels):
+    """Which of these controls a browser shows as disabled."""
+    handles = [browser.handle(label) for label in labels]
+    return [label for label, handle in zip(labels, handles, strict=True) if handle._impl.props.disabled]
+
+
+def test_what_cannot_act_looks_so_and_says_why(browser, page, link):
+    labels = (*NEEDS_COMMANDS, *NEEDS_ANSWERS)
+    hints = [browser.handle(label).hint for label in labels]
+    assert disabled(browser, labels) == []
+    link.state = Health(answers=True, lifecycle="inactive", stopped="stopped by the page")
+    until(lambda: disabled(browser, labels) == list(NEEDS_COMMANDS), "what needs an active controller to be disabled")
+    assert all("stopped by the page" in browser.handle(label).hint for label in NEEDS_COMMANDS)
+    link.state = Health(answers=False, silence=1.0)
+    until(lambda: disabled(browser, labels) == list(labels), "all to be disabled")
+    link.state = Health(answers=True, lifecycle="active")
+    until(lambda: disabled(browser, labels) == [], "all to act again")
+    assert [browser.handle(label).hint for label in labels] == hints
+
+
+@pytest.mark.parametrize("shown", ["left · ur5", "left · UR5 (CB3)", "left \\u00b7 ur5: impedance"])
+def test_the_page_names_its_arm_in_its_window_its_heading_and_the_browser_s_tab(web, link, shown):
+    link.arm = "left"
+    made = Page(link)
+    try:
+        browser = Browser(made)
+        assert browser.sees(shown.encode())
+        browser.socket.close()
+    finally:
+        made.close()
+
+
 def test_gains_cant_be_moved_while_the_controller_doesnt_answer(browser, link):
     assert not browser.handle("Stiffness [N/m]").disabled
     link.state = Health(answers=False, silence=1.0)

@@ -82,12 +82,14 @@ def test_the_torques_have_two_decimals(browser, page):
     until(lambda: page.arm.time > 0.1, "time to go on")
 
 
-def test_the_targets_numbers_are_typed_one_after_the_other(browser, page):
+def test_the_targets_numbers_are_those_in_force_also_where_others_were_typed(browser, page):
     choose_pd(browser, page)
     field = browser.handle("Target [m]")
-    browser.set("Target [m]", (1.2, 2.0))  # out of reach as long as the second isn't typed
-    until(lambda: at(page, "/target", 2.0 * np.array([1.2, 2.0]) / np.hypot(1.2, 2.0)), "the target at the rim")
-    assert field.value == (1.2, 2.0)
+    browser.set("Target [m]", (1.2, 2.0))
+    rim = 2.0 * np.array([1.2, 2.0]) / np.hypot(1.2, 2.0)
+    until(lambda: at(page, "/target", rim), "the target at the rim")
+    until(lambda: "out of reach" in text(page), "the refusal in words")
+    assert field.value == pytest.approx(rim, abs=1e-3)
     browser.set("Target [m]", (1.2, 0.8))
     until(lambda: at(page, "/target", (1.2, 0.8)), "the target there")
     drag(browser, "/target", (-0.25, 0.5))

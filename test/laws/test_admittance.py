@@ -541,6 +541,22 @@ def test_with_a_stale_wrench_the_position_is_held_and_stays(ur5):
     np.testing.assert_allclose(command.values, BENT, rtol=0, atol=1e-4)  # no new rest: the old reference counts
 
 
+def test_a_motion_ends_where_it_is_when_no_wrench_comes(ur5):
+    """Else the reference would go on without the arm, and the law begin far from it."""
+    loop, ended = ControlLoop(ur5, "admittance"), None
+    command = loop.tick(sample(0.0, BENT, np.zeros(3), 0.0))
+    goal = loop.tip().copy()
+    goal[2, 3] += 0.1
+    loop.motion.move_to(goal)
+    for k in range(1, 1500):
+        command = loop.tick(sample(k * DT, command.values, np.zeros(3), min(k, 100) * DT))
+        if loop.safety.fault and ended is None:
+            ended = loop.reference.pose
+    assert 0.01 < ended[2, 3] - goal[2, 3] + 0.1 < 0.09
+    np.testing.assert_allclose(loop.reference.pose, ended, rtol=0, atol=1e-9)
+    assert not loop.motion.is_moving()
+
+
 # --- in simulation ---
 
 

@@ -98,6 +98,15 @@ def test_other_axes_while_it_is_pushed_make_no_more_energy_than_the_damper_took(
                 taken = min(taken - made, TANK)
 
 
+def test_a_moving_body_of_one_mass_takes_other_axes_at_once(rng):
+    """Its energy is the same along any axes, so that there is nothing to wait for."""
+    body = VirtualBody()
+    body.step(np.array([10.0, 5.0, -5.0, 0.0, 0.0, 0.0]), np.full(6, 2.0), np.full(6, 0.1), np.zeros(6), DT)
+    before = energy(body, np.full(6, 2.0), np.zeros(6))
+    assert body.change(PLAIN, rotation_exp(rng.normal(size=3)))
+    assert energy(body, np.full(6, 2.0), np.zeros(6)) == pytest.approx(before, rel=1e-12)
+
+
 def energy(body, mass, stiffness):
     x = body.deflection()
     return 0.5 * (mass @ body.twist**2 + stiffness @ x**2)

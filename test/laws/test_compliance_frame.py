@@ -71,9 +71,7 @@ def frame_error(name, model, q, pose):
 # --- the spring ---
 
 
-@every_frame
-@pytest.mark.parametrize("bounds", [(0.0, 0.0), (15.0, 1.5)])
-def test_the_law_s_torque_is_the_gradient_of_the_energy_along_the_frame_s_axes(rng, model, frame, bounds):
+def the_torque_is_the_gradient(rng, model, frame, bounds):
     for _ in range(5):
         kin, stiffness = model.at(rng.uniform(-1.5, 1.5, 6)), full(rng)
         pose, spring = near(kin.pose, rng), BoundedSpring(stiffness, *bounds)
@@ -81,6 +79,20 @@ def test_the_law_s_torque_is_the_gradient_of_the_energy_along_the_frame_s_axes(r
         law = law_at(kin, Reference(pose), **gains)
         expected = -gradient(lambda q, at=pose, of=spring: of.energy(frame_error(frame, model, q, at)), kin.q, 1e-6)
         np.testing.assert_allclose(law.terms["stiffness"], expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+@every_frame
+@pytest.mark.parametrize("bounds", [(0.0, 0.0), (15.0, 1.5)])
+def test_the_law_s_torque_is_the_gradient_of_the_energy_along_the_frame_s_axes(rng, model, frame, bounds):
+    the_torque_is_the_gradient(rng, model, frame, bounds)
+
+
+def test_a_frame_of_a_link_on_the_tip_s_body_has_its_centre_at_the_link_s_origin(rng):
+    """With a gripper the tip is between the fingers, and the last link's origin is at the flange."""
+    model = RobotModel.of(load_robot("ur5e+robotiq_2f85"))
+    home = model.at(np.array(UR5E.home))
+    assert np.linalg.norm((model.link(ON_TIP, home.q)[0] - home.pose)[:3, 3]) > 0.1
+    the_torque_is_the_gradient(rng, model, ON_TIP, (0.0, 0.0))
 
 
 def test_without_the_moment_of_the_force_closed_motions_would_make_energy(rng, model):
@@ -170,19 +182,25 @@ def test_changes_while_it_is_stretched_make_no_more_than_the_tank(rng, model, ta
     assert given <= stored + TANK + taken * count + 0.05
 
 
-def test_a_frame_changes_without_a_jump(rng, model):
+def torque(kin, pulled):
+    wrench, beside = pulled
+    return kin.jacobian.T @ wrench + (0.0 if beside is None else beside)
+
+
+@pytest.mark.parametrize("frames", [("base", "tip"), ("base", ELSEWHERE), (ELSEWHERE, "upper_arm_link")])
+def test_a_frame_changes_without_a_jump(rng, model, frames):
     kin = model.at(rng.uniform(-1.5, 1.5, 6))
     pose = near(kin.pose, rng, 0.2, 0.02)
-    springs = [TipSpring(BoundedSpring(full(rng), 0.0, 0.0), ComplianceFrame(name, kin)) for name in ("base", "tip")]
-    first, last = (spring.pull(pose, kin)[0] for spring in springs)
+    springs = [TipSpring(BoundedSpring(full(rng), 0.0, 0.0), ComplianceFrame(name, kin)) for name in frames]
+    first, last = (torque(kin, spring.pull(pose, kin)) for spring in springs)
     spring = PassiveSpring(springs[0])
-    pulls = [spring.pull(pose, kin, 1.0, DT)[0]]
+    torques = [torque(kin, spring.pull(pose, kin, 1.0, DT))]
     spring.change(springs[1])
     while spring.changes:
-        pulls.append(spring.pull(pose, kin, 1.0, DT)[0])
-    np.testing.assert_array_equal(pulls[0], first)
-    np.testing.assert_allclose(pulls[-1], last, rtol=0, atol=1e-9)
-    assert np.abs(np.diff(pulls, axis=0)).max() <= 1.01 * np.abs(last - first).max() / (len(pulls) - 1)
+        torques.append(torque(kin, spring.pull(pose, kin, 1.0, DT)))
+    np.testing.assert_array_equal(torques[0], first)
+    np.testing.assert_allclose(torques[-1], last, rtol=0, atol=1e-9)
+    assert np.abs(np.diff(torques, axis=0)).max() <= 1.01 * np.abs(last - first).max() / (len(torques) - 1)
 
 
 def test_with_an_empty_tank_a_stiffer_spring_waits_for_what_the_damper_takes(rng, model):

@@ -147,6 +147,18 @@ def test_the_delay_is_the_profile_s_or_two_periods(rng):
     assert running_delay(running_of(random_arm(1, 6), "impedance", rng, 500.0, 0.0)) == 0.004
 
 
+@pytest.mark.parametrize("by_robot", [False, True])
+def test_friction_that_the_robot_compensates_itself_does_not_help_a_spring(rng, by_robot):
+    arm = random_arm(5, 6, friction=True)
+    robot = running_of(arm, "impedance", rng, 500.0, 0.004).robot
+    running = RunningLaw(replace(robot, profile=replace(robot.profile, friction_by_robot=by_robot)), "impedance")
+    kin = arm.model(rotor_inertia=robot.rotor_inertia).at(rng.uniform(-1.5, 1.5, 6))
+    spring = 100.0 * np.eye(6), np.zeros((6, 6))
+    felt, none = (stiffness_bound(running, kin, friction=share * kin.model.viscous_friction) for share in (1.0, 0.0))
+    assert felt.arm.growth(*spring) < none.arm.growth(*spring)
+    assert stiffness_bound(running, kin).arm.growth(*spring) == (none if by_robot else felt).arm.growth(*spring)
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_each_direction_s_bound_is_the_edge(law, rng):
     arm = random_arm(5, 6)

@@ -12,13 +12,16 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from lifecycle_msgs.srv import GetState
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from lockstep import LockstepRos
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
 from rclpy.parameter import Parameter
-from std_msgs.msg import String
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
+from visualization_msgs.msg import Marker, MarkerArray
 
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.core.gains import TASK, GainSpec
@@ -292,6 +295,56 @@ def test_a_change_while_the_gains_are_learnt_is_not_lost(tmp_path):
             link.close()
 
 
+def activate(ros):
+    """Ask as any other program does; returns whether the controller is activated."""
+    request = Transition(id=Transition.TRANSITION_ACTIVATE)
+    return ros.call(ChangeState, "/controller/change_state", transition=request).success
+
+
+def test_stop_of_the_page_stays_until_its_own_activation(active):
+    link = active.link
+    assert active.answer(link.stop).accepted
+    active.until(lambda: link.health().stopped, "STOP to be told")
+    assert link.health().lifecycle == "inactive"
+    assert link.health().stopped in link.health().obstacle
+    assert not activate(active.ros)
+    assert active.answer(link.change_state, "activate").accepted
+    active.until(lambda: link.health().commands and not link.health().stopped, "an active controller")
+
+
+def test_the_page_tells_its_own_stop_from_that_of_others(active):
+    link = active.link
+    link.stop(lambda answer: None)
+    own = active.until(lambda: link.health().stopped, "its own")
+    assert active.answer(link.change_state, "activate").accepted
+    active.until(lambda: link.health().commands, "activity")
+    assert active.ros.trigger("/controller/stop").success
+    assert active.until(lambda: link.health().stopped, "that of another program") != own
+
+
+def test_messages_that_cannot_be_read_harm_the_page_s_link_no_more_than_silence(active):
+    link, graph = active.link, active.ros.graph
+    kinds = {
+        "/controller/state": Float64MultiArray(data=[1.0]),
+        "/controller/reference_pose": PoseStamped(),
+        "/controller/identification": String(data="[1, {"),
+        "/joint_states": JointState(name=["no_such_joint"], position=[1.0]),
+        "/simulator/objects": MarkerArray(markers=[Marker(type=Marker.SPHERE)]),
+    }
+    for topic, message in kinds.items():
+        publisher = active.ros.publisher(type(message), topic)
+        publisher.publish(message)
+    active.ros.wait(0.2)
+    cut = ("/controller/state", "/controller/reference_pose", "/simulator/objects")
+    graph.on_message = lambda publisher, raw: [(0, raw[: len(raw) // 2] if publisher.name in cut else raw)]
+    active.ros.wait(0.5)
+    graph.on_message = None
+    samples = link.telemetry().samples
+    active.until(lambda: link.telemetry().samples > samples, "later states")
+    assert np.isfinite(link.telemetry().reference).all()
+    assert set(link.telemetry().blocks) > {"position", "wrench"}
+
+
 def test_drives_are_told_and_asked_for(tmp_path):
     """With a node that has the names of ours."""
     with LockstepRos(tmp_path) as ros:
@@ -391,7 +444,7 @@ def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(
     until(is_there, "the reference at the target")
     browser.end_drag("/target")
     press_stop(page)
-    until(lambda: "controller inactive" in text(page), "the page to say so")
+    until(lambda: "stopped by the page" in text(page), "the page to say so")
 
 
 def test_the_node_prints_its_address_serves_the_page_and_ends(ros, web, capsys):

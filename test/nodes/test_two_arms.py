@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco")
 
+import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from lockstep import LockstepRos
 from sensor_msgs.msg import JointState
@@ -21,6 +22,7 @@ from robot_control_ros import ConfigError, Robot, StaleStateError
 from robot_control_ros.bringup import SETUPS
 from robot_control_ros.cli.main import main
 from robot_control_ros.nodes.common.messages import seconds, to_duration, to_stamp
+from robot_control_ros.nodes.dashboard.robot_link import RosLink
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
@@ -54,6 +56,69 @@ def robots(ros):
         Robot("ur5e", namespace="/right", timeout=SLOW, lost_after=SLOW) as right,
     ):
         yield left, right
+
+
+@pytest.fixture
+def links(ros):
+    """What the pages of both arms know."""
+    made, nodes = {}, []
+    for arm in ARMS:
+        node = rclpy.create_node(f"page_of_{arm}", namespace=f"/{arm}", context=ros.context, use_global_arguments=False)
+        ros.executor.add_node(node)
+        nodes.append(node)
+        robot = load_robot(f"two_ur5e#{arm}")
+        made[arm] = RosLink(node, robot, robot.urdf())
+    ros.until(lambda: all(link.health().commands for link in made.values()), "active controllers")
+    ros.until(lambda: all(link.others() for link in made.values()), "the other arms")
+    yield made
+    for link in made.values():
+        ros.until(lambda link=link: activated(ros, link), "active controllers again")
+        link.close()
+    for node in nodes:
+        ros.executor.remove_node(node)
+        node.destroy_node()
+
+
+def activated(ros, link):
+    answers = []
+    if not link.health().commands:
+        link.change_state("activate", answers.append)
+        ros.until(lambda: answers, "an answer")
+    return link.health().commands
+
+
+def test_a_page_names_its_arm_and_the_others(links):
+    assert {arm: (link.arm, link.others()) for arm, link in links.items()} == {
+        "left": ("left", ("right",)),
+        "right": ("right", ("left",)),
+    }
+
+
+def test_stop_all_stops_every_arm_and_stop_its_own(ros, links):
+    left, right = links["left"], links["right"]
+    left.stop(lambda answer: None)
+    ros.until(lambda: left.health().stopped, "STOP of the left arm")
+    ros.wait(0.5)
+    assert right.health().commands
+    assert activated(ros, left)
+    answers = []
+    left.stop_all(answers.append)
+    ros.until(lambda: left.health().stopped and right.health().stopped, "STOP of both arms")
+    ros.until(lambda: {each.health().lifecycle for each in links.values()} == {"inactive"}, "no active controller")
+    assert [answer.accepted for answer in answers] == [True, True]
+
+
+def test_an_arm_whose_page_alone_is_there_is_no_other_arm(ros, links):
+    node = rclpy.create_node("page_of_none", namespace="/none", context=ros.context, use_global_arguments=False)
+    ros.executor.add_node(node)
+    robot = load_robot("ur5e")
+    link = RosLink(node, robot, robot.urdf())
+    ros.wait(3.0)
+    assert links["left"].others() == ("right",)
+    assert set(link.others()) == {"left", "right"}
+    link.close()
+    ros.executor.remove_node(node)
+    node.destroy_node()
 
 
 def test_a_robot_below_a_namespace_is_led_and_the_other_one_stays(robots):

@@ -252,6 +252,18 @@ def system(shared_system):
 
 
 @pytest.mark.sim
+def test_after_stop_the_watchdog_holds_the_arm_and_reports_no_error(ros):
+    system = make_system(ros)
+    assert ros.trigger("/controller/stop").success
+    ros.until(system.is_taken_over, "commands of the watchdog")
+    ros.until(lambda: system.diagnosis()[0] == 1 and "STOP" in system.diagnosis()[1], "a warning in /diagnostics")
+    assert "[ERROR]" not in system.children["watchdog"].err
+    assert ros.trigger("/controller/release_stop").success
+    ros.wait(0.5)
+    assert system.is_taken_over()  # releasing alone moves nothing
+
+
+@pytest.mark.sim
 def test_a_controller_that_lives_never_sees_a_command_of_the_watchdog(system):
     for law in ("joint_pid", "joint_impedance"):  # what a law needs at its first use is there then
         assert system.ros.set("controller", law=law)[0].successful

@@ -203,7 +203,7 @@ def test_zero_without_a_fresh_wrench_is_refused_and_keeps_the_tare(ur5_model, q)
 # --- low-pass ---
 
 
-@pytest.mark.parametrize("frequency", [1.0, 20.0, 400.0])
+@pytest.mark.parametrize("frequency", [0.1, 1.0, 20.0, 400.0])
 @pytest.mark.parametrize("dt", [0.001, 0.008])
 def test_a_step_passes_as_1_minus_exp(ur5_model, q, frequency, dt):
     feed = Feed(ur5_model, q, low_pass=frequency)

@@ -35,7 +35,7 @@ class FakeLink:
 
     def __init__(self):
         self.robot, self.urdf, self.gripper = ROBOT, ROBOT.urdf(), None
-        self.refusal = ""
+        self.refusal, self.arm, self.neighbours = "", "", ()
         self.step = {}  # of an identification
         self.states = []  # blocks; `come` adds to them
         self.asked, self.targets, self.wrenches, self.pushes, self.places = [], [], [], [], []
@@ -112,6 +112,12 @@ class FakeLink:
 
     def stop(self, reply):
         self.answer("stop", reply)
+
+    def stop_all(self, reply):
+        self.answer("stop all", reply)
+
+    def others(self):
+        return self.neighbours
 
     def set_target_pose(self, pose):
         self.targets.append(pose)

@@ -969,7 +969,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rclpy_get_topic_names_and_types": lambda node, plain: _names_and_types(
         node.graph.publishers, node.graph.subscriptions
     ),
-    "rclpy_get_service_names_and_types": lambda node: _names_and_types(node.graph.services),
+    "rclpy_get_service_names_and_types": lambda node: _names_and_types(  # a client alone makes its name known, too
+        node.graph.services, node.graph.clients
+    ),
     "rclpy_get_publisher_names_and_types_by_node": lambda node, plain, name, space: _names_and_types(
         _of_node(node.graph.publishers, name, space)
     ),

@@ -223,7 +223,7 @@ class NodeProcess:
                 handle.go_on()
         elif not self._ending:
             self._ending = True
-            self._graph.after(0, lambda: self.do(self._end_when_finished))
+            self._look_whether_finished(0)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
@@ -254,9 +254,13 @@ class NodeProcess:
             self.handles[0].run(lambda: self.do(self._end_when_finished))
             return
         if hasattr(self.node, "unfinished") and self.node.unfinished():
-            self._graph.after(LAST_POLL, lambda: self.do(self._end_when_finished))
+            self._look_whether_finished(LAST_POLL)
             return
         self._end(0)
+
+    def _look_whether_finished(self, delay: int) -> None:
+        """Ask the node after a delay [ns]; a process that is stopped does it when it goes on."""
+        self._graph.after(delay, lambda: self.handles[0].run(lambda: self.do(self._end_when_finished)))
 
     def _end(self, status: int) -> None:
         node, self.node = self.node, None

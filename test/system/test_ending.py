@@ -87,7 +87,7 @@ def test_what_was_registered_for_the_end_is_called_once():
     program = """
 import atexit
 atexit.register(print, "at the end")
-atexit.register(ending.leave, 3)
+atexit.register(ending.leave, 3, 60.0)
 print("ready", flush=True)
 """
     assert end_of(program) == (3, "at the end\n")

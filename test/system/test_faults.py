@@ -26,7 +26,7 @@ from robot_control_ros.nodes.common.entities import Entities
 from robot_control_ros.nodes.common.periodic import Periodic
 from robot_control_ros.nodes.common.running import run, told
 
-class Fault(Exception):
+class Fault(ValueError):  # as rclpy raises them, too, by what is in a message
     pass
 
 def fail(*given):

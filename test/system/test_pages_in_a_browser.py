@@ -36,7 +36,8 @@ AXE = os.environ.get("AXE_CORE") or find_spec("axe_core_python")  # path of axe.
 SIZES = [(320, 568), (844, 390), (1920, 1080)]  # px
 MORE_SIZES = [(390, 844), (640, 480), (1280, 720)]
 RUNNING = Health(True, 0.0, "active", diagnosis={"rate [Hz]": "499.6"})
-KEYS = {"Tab": 9, "Escape": 27}
+KEYS = {"Tab": 9, "Backspace": 8, "Enter": 13, "Escape": 27}
+SLIDER = "Stiffness [N/m]"
 READY = "document.querySelector('canvas[data-engine]') && !document.querySelector('.mantine-Loader-root')"
 IN_SIGHT = """(at => at.x >= 0 && at.y >= 0 && at.right <= innerWidth && at.bottom <= innerHeight && at.width > 0
   && document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2).closest(SELECTOR) !== null)(
@@ -97,9 +98,7 @@ def resize(browser, width, height):
 
 def press(browser, key):
     for kind in ("keyDown", "keyUp"):
-        browser.do(
-            "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"Tab": 9}.get(key, 27)
-        )
+        browser.do("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
 
 
 def in_sight(browser, selector):
@@ -235,6 +234,43 @@ def drag(viewer, x, begin=True):
         sent.insert(0, messages.TransformControlsDragStartMessage("/target"))
     for message in sent:
         viewer.send(packed(message))
+
+
+# --- numbers ---
+
+
+@in_browser
+def test_a_number_counts_when_its_field_is_left_or_at_enter_and_what_is_refused_is_replaced(link, page):
+    def shown():
+        return window.find(SLIDER, "input.mantine-NumberInput-input", "found.value")
+
+    def type_in(text, key="Enter"):
+        window.click(SLIDER, "input.mantine-NumberInput-input")
+        window.evaluate("document.activeElement.select()")
+        for sign in text:
+            window.do("Input.dispatchKeyEvent", type="char", text=sign)
+        if not text:
+            press(window, "Backspace")
+        assert shown() == text
+        press(window, key)
+
+    def gains():
+        return [what[1]["stiffness"][0] for what in link.asked if what[0] == "gains"]
+
+    with opened(page.address, 1000, 700) as window:
+        type_in("300")
+        until(lambda: gains() == [300.0], "one gain, not one of each keystroke")
+        type_in("1e3", "Tab")
+        until(lambda: gains() == [300.0, 1000.0], "a number when its field is left")
+        for refused in ("", "abc", "99999"):
+            type_in(refused)
+            window.wait(lambda: "refused" in window.evaluate(TEXT), "the refusal in words")
+            assert shown() == "1000"
+        type_in("700", "Escape")
+        until(lambda: stops(link) == 1, "STOP, and nothing else")
+        assert shown() == "1000"
+        assert gains() == [300.0, 1000.0]
+        assert window.complaints == []
 
 
 # --- keyboard and screen reader ---

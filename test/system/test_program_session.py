@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from processes import alive
@@ -101,6 +103,38 @@ def test_a_node_that_ends_is_named_with_its_exit_status():
         nodes.start(NodeSpec("no_such_node", "second")).wait()
         with pytest.raises(HardwareFault, match=r"the (ghost|second) ended with exit status 1; see its messages above"):
             nodes.check()
+
+
+def test_a_node_that_may_be_started_again_is_and_is_ended_with_the_others(tmp_path, monkeypatch, capsys):
+    script, began = tmp_path / "page", tmp_path / "began"
+    script.write_text(f"#!{sys.executable}\nimport signal\nopen({str(began)!r}, 'a').write('x')\nsignal.pause()\n")
+    script.chmod(0o755)
+    monkeypatch.setattr("robot_control_ros.bringup.processes.sys.executable", str(script))
+    monkeypatch.setattr("robot_control_ros.bringup.system.LONG_ENOUGH", 0.0)
+    with Processes([]) as nodes:
+        first = nodes.start(NodeSpec("dashboard", "page", vital=False, respawn=True))
+        wait(lambda: began.exists() and began.read_text() == "x")
+        first.kill()
+        wait(lambda: nodes.check() or began.read_text() == "xx")
+    assert "started again" in capsys.readouterr().err
+    assert not any(str(script) in command for command in commands())
+
+
+def test_a_node_that_may_be_missing_and_fails_at_once_is_told_and_not_started_again(capsys):
+    with Processes([]) as nodes:
+        nodes.start(NodeSpec("no_such_node", "page", vital=False, respawn=True)).wait()
+        for _ in range(3):
+            nodes.check()
+    assert capsys.readouterr().err.count("the others go on") == 1
+
+
+def commands():
+    """The command lines of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text(errors="replace"))
+    return found
 
 
 def test_nodes_end_with_their_block_even_where_they_ignore_the_signal(monkeypatch, tmp_path):

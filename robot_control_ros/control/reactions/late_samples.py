@@ -25,8 +25,9 @@ LOOK_PERIOD = 0.04  # s between two looks at the inertia, which makes a cycle lo
 class LateSamples:
     """Softens an effort law by as much as the delay of its samples needs.
 
-    A torque that answers late drives the arm instead of braking it. The delay is τ = age + interval / 2, smoothed over
-    0.1 s. Up to two nominal periods nothing is changed. Beyond, each spring K and damper D must keep
+    A torque that answers late drives the arm instead of braking it. The delay is τ = age + interval / 2, and that of
+    derived velocities, smoothed over 0.1 s. Up to two nominal periods nothing is changed. Beyond, each spring K and
+    damper D must keep
 
         K ≤ 0.21 Λ / τ²,   D ≤ 0.92 Λ / τ,
 
@@ -45,14 +46,17 @@ class LateSamples:
     """
 
     def __init__(self, robot: RobotConfig) -> None:
-        self._usual, self.delay, self._interval = USUAL * robot.period, 0.0, robot.period
+        self._usual = USUAL * robot.period
+        self.delay = 0.0
+        self._interval = robot.period
+        self._derived = robot.profile.velocity_delay
         self.message = self.fault = ""
         self._rates, self._rates_of = (0.0, 0.0), None  # and the gains that they are of
         self._looked = 0.0  # time of the last look [s]
 
     def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
         """The gains that a law may have at a sample, `interval` [s] after the last one."""
-        delay = min(state.age + interval / 2.0, MAX_DELAY)
+        delay = min(state.age + interval / 2.0 + self._derived, MAX_DELAY)
         weight = min(interval / SMOOTHING, MAX_WEIGHT)
         self.delay += (delay - self.delay) * weight
         self._interval += (interval - self._interval) * weight  # [s], smoothed as the delay
@@ -62,10 +66,11 @@ class LateSamples:
         fraction = self._fraction(gains, kin, state.time)
         if fraction >= 1.0:
             return gains
-        age = max(self.delay - self._interval / 2.0, 0.0)
+        age = max(self.delay - self._interval / 2.0 - self._derived, 0.0)
+        derived = f", velocities derived {self._derived * 1e3:.0f} ms late" if self._derived else ""
         text = (
             f"joint states act {self.delay * 1e3:.0f} ms late ({1.0 / self._interval:.0f} Hz, {age * 1e3:.0f} ms old "
-            f"by their stamps): the gains of {running.name} bear {self.delay * fraction**0.5 * 1e3:.0f} ms"
+            f"by their stamps{derived}): the gains of {running.name} bear {self.delay * fraction**0.5 * 1e3:.0f} ms"
         )
         if fraction < SOFTEST:
             self.fault = text

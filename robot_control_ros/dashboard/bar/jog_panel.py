@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import numpy as np
 
 from ...core.types import Array
+from ..availability import Availability
 from ..link import RobotLink
 from ..markup import block
 
@@ -21,13 +23,19 @@ A window without focus stops the tip."""
 
 
 class JogPanel:
-    """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script, see jog.js."""
+    """A switch, a speed and axes. The deflection of keys and sticks comes from the bar's script, see jog.js.
+
+    Attributes:
+        available: whether the switch acts.
+    """
 
     def __init__(self, gui: Any, link: RobotLink) -> None:
         self._link = link
+        self._lock = threading.Lock()  # the server's thread takes deflections and STOP, the page's thread draws
         self._deflection, self._came = REST, 0.0
         self._moves, self._must_release = False, False
         self._switch = gui.add_checkbox("Keys and gamepad", False, hint="Move the tip while a key is held.")
+        self.available = Availability(self._switch)
         hint = "Of the tip's limits of speed."
         self._speed = gui.add_slider("Jog speed [%]", min=1.0, max=100.0, step=1.0, initial_value=20.0, hint=hint)
         self._axes = gui.add_dropdown("Jog axes", (BASE, TIP), hint="Whose x, y and z the keys mean.")
@@ -40,18 +48,21 @@ class JogPanel:
 
     def take(self, deflection: Array) -> None:
         """A browser's deflection (6,), each from -1 to 1; from any thread."""
-        if not deflection.any():
-            self._must_release = False
-        self._deflection, self._came = deflection, time.monotonic()
+        with self._lock:
+            if not deflection.any():
+                self._must_release = False
+            self._deflection, self._came = deflection, time.monotonic()
 
     def stop(self) -> None:
         """What is held must be let go first."""
-        self._must_release = bool(self._deflection.any())
+        with self._lock:
+            self._must_release = bool(self._deflection.any())
 
     def draw(self, commands: bool) -> bool:
         """Send the twist that is wanted, if the controller commands the robot; returns whether the tip is moved."""
-        moves = self.on and commands and not self._must_release and time.monotonic() - self._came < FRESH
-        deflection = self._deflection if moves else REST
+        with self._lock:
+            moves = self.on and commands and not self._must_release and time.monotonic() - self._came < FRESH
+            deflection = self._deflection if moves else REST
         before, self._moves = self._moves, bool(deflection.any())
         if self._moves or before:
             robot = self._link.robot

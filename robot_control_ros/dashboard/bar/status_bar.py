@@ -16,9 +16,11 @@ from websockets.http11 import Response
 
 from ...core.types import Array
 from ..access import Right
+from ..typed_numbers import TypedNumber
 
 PATH = "/bar"  # of its websocket
-STOP, JOG = "stop", "jog "  # what a browser sends; six numbers come after the second
+STOP, STOP_ALL, ACTIVATE = "stop", "stop all", "activate"  # what a browser sends
+JOG, NUMBER = "jog ", "number "  # the same; six numbers come after the first, JSON after the second
 PERIOD = 0.1  # s between two states; a browser says after 0.7 s that none comes
 FOLDER = Path(__file__).resolve().parent
 
@@ -33,21 +35,28 @@ class BarState:
     level: str = "good"  # or warning, error
     lost: str = ""  # what is lost, in a sentence; the page is grey then
     jogs: bool = False  # whether keys and gamepad move the tip
+    arm: str = ""  # name of the robot
+    others: tuple[str, ...] = ()  # names of the other arms, which STOP ALL stops, too
+    activates: bool = False  # whether the controller can be activated
 
 
 class StatusBar:
     """A bar in every browser; each may press STOP. A state is sent only after a drawing: a silent page looks lost.
 
     Attributes:
-        on_stop: called after STOP, in the server's thread; None: the bar has no STOP.
+        on_number: called in the server's thread with what was typed into a field, by those who may control.
+        on_stop: called after STOP, in the server's thread, with whether all arms are meant; None: there is no STOP.
+        on_activate: called there after Activate, of those who may control.
         on_jog: called there with the deflection (6,) of keys and gamepad, from -1 to 1, of those who may control.
     """
 
     def __init__(self) -> None:
-        self.on_stop: Callable[[], None] | None = None
+        self.on_stop: Callable[[bool], None] | None = None
+        self.on_activate: Callable[[], None] | None = None
+        self.on_number: Callable[[TypedNumber], None] | None = None
         self.on_jog: Callable[[Array], None] | None = None
-        self._drawn = 0, ""  # number and text of the last state
-        names = ("status_bar.html", "status_bar.css", "status_bar.js", "names.js", "jog.js")
+        self._drawn: tuple[int, dict[Right, str]] = 0, {}  # number of the last state, and its text for each right
+        names = ("status_bar.html", "status_bar.css", "status_bar.js", "names.js", "number_fields.js", "jog.js")
         html, css, *scripts = ((FOLDER / name).read_text("utf-8") for name in names)
         self._head = f"<style>{css}</style></head>".encode()
         self._body = f"<body>{html}".encode()
@@ -55,8 +64,9 @@ class StatusBar:
 
     def show(self, state: BarState) -> None:
         """Show a state, which is now true; each drawing calls it."""
-        text = json.dumps(asdict(state) | {"stops": self.on_stop is not None})
-        self._drawn = self._drawn[0] + 1, text
+        shown = asdict(state) | {"stops": self.on_stop is not None}
+        texts = {right: json.dumps(shown | {"controls": right is Right.CONTROL}) for right in Right}
+        self._drawn = self._drawn[0] + 1, texts
 
     def add_to(self, response: Response) -> None:
         """Add the bar to viser's page: the first on it, so that Tab comes to STOP first."""
@@ -75,15 +85,25 @@ class StatusBar:
         try:
             with suppress(ConnectionClosed):
                 async for message in connection:
-                    if message == STOP and self.on_stop is not None:
-                        self.on_stop()
-                    elif connection.right is Right.CONTROL and (deflection := _deflection(message)) is not None:
+                    if message in (STOP, STOP_ALL) and self.on_stop is not None:
+                        self.on_stop(message == STOP_ALL)
+                    elif connection.right is not Right.CONTROL:
+                        continue
+                    elif message == ACTIVATE and self.on_activate is not None:
+                        self.on_activate()
+                    elif (number := _typed(message)) is not None:
+                        self._number(number)
+                    elif (deflection := _deflection(message)) is not None:
                         self._jog(deflection)
                         jogs = bool(deflection.any())
         finally:
             sending.cancel()
             if jogs:
                 self._jog(np.zeros(6))
+
+    def _number(self, number: TypedNumber) -> None:
+        if self.on_number is not None:
+            self.on_number(number)
 
     def _jog(self, deflection: Array) -> None:
         if self.on_jog is not None:
@@ -93,11 +113,18 @@ class StatusBar:
         sent = 0
         with suppress(ConnectionClosed):
             while True:
-                number, text = self._drawn
+                number, texts = self._drawn
                 if number != sent:
                     sent = number
-                    await connection.send(text)
+                    await connection.send(texts[connection.right])
                 await asyncio.sleep(PERIOD)
+
+
+def _typed(message: Any) -> TypedNumber | None:
+    """What was typed, in a message; None where it is another one."""
+    if not isinstance(message, str) or not message.startswith(NUMBER):
+        return None
+    return TypedNumber.read(message.removeprefix(NUMBER))
 
 
 def _deflection(message: Any) -> Array | None:

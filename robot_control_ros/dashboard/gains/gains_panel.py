@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...laws import law_names
+from ..availability import Availability
 from ..link import SETTINGS, Parameter, RequestResult, RobotLink, Value, split
 from ..markup import GREEN, GREY, RED, note
 from ..page_thread import PageThread
@@ -37,6 +38,7 @@ class GainsPanel:
         self._gui, self._link, self._thread = gui, link, thread
         self._parameters: Mapping[str, Parameter] = {}
         self._controls: list[tuple[str, Control, Any]] = []
+        self._available: list[Availability] = []  # of the controls
         self._built: object = None  # what the controls were made for
         self._edits: dict[str, Value] = {}  # not yet sent
         self._waiting = False  # for an answer
@@ -44,7 +46,7 @@ class GainsPanel:
         self._law = gui.add_dropdown("Law", ("…",), hint="The control law that runs.")
         thread.connect(self._law, self._choose_law)
         hint = "Stiffness as a multiple of the robot's own: 0.2, 1, 3, and 0 to guide it by hand."
-        thread.connect(gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset)
+        presets = thread.connect(gui.add_button_group("Preset", tuple(SCALES), hint=hint), self._apply_preset)
         self._equation = LawPanel(gui)
         self._first = gui.add_folder(None)
         self._bounds = gui.add_html("")
@@ -55,11 +57,17 @@ class GainsPanel:
             hint = "A ROS parameter file with the gains and this view. The controller starts with it: gains:=FILE"
             thread.offer_file(gui.add_button("Save gains and view", hint=hint), self._make_file)
             hint = "All of the file is taken over, or nothing."
-            thread.take_file(gui.add_upload_button("Load gains and view", hint=hint), self._load)
+            load = gui.add_upload_button("Load gains and view", hint=hint)
+            thread.take_file(load, self._load)
             self._file = gui.add_html("")  # how the last loading ended
+        self._always_shown = Availability(self._law, presets, load)
 
-    def draw(self, answers: bool) -> None:
-        """Show the node's values, except of controls that are being changed; disabled if the node doesn't answer."""
+    def draw(self, obstacle: str) -> None:
+        """Show the node's values, except of controls that are being changed.
+
+        Args:
+            obstacle: why no gain can be changed; empty where they can.
+        """
         if self._waiting or self._edits:
             return
         law, per_axis, self._parameters = self._link.law(), self._per_axis.value, self._link.parameters()
@@ -74,8 +82,8 @@ class GainsPanel:
         for name, control, handle in self._controls:
             if not _touched(handle):
                 handle.value = shown(self._parameters[name], control)
-            handle.disabled = not answers
-        self._law.disabled = not answers
+        for available in (self._always_shown, *self._available):
+            available.draw(obstacle)
         self._bounds.content = describe_bounds(self._parameters, self._link.health().diagnosis)
 
     def _draw_law(self, law: str) -> None:
@@ -98,6 +106,7 @@ class GainsPanel:
             with self._settings.get(split(name)[0], self._first if name in first else self._rest):
                 handle = self._thread.connect(self._make(name, control), partial(self._edit, name, control))
             self._controls.append((name, control, handle))
+        self._available = [Availability(handle) for _, _, handle in self._controls]
         for prefix, folder in self._settings.items():
             folder.visible = any(name.startswith(prefix) for name in self._parameters)
 

@@ -14,6 +14,7 @@ from ...simulation.joint_step.stability import Loop
 from ..bar.status_bar import BarState
 from ..browser_script import BrowserTab
 from ..chart import TIME, Chart, Curve, add_plot, png, show
+from ..last_refusal import LastRefusal
 from ..web_page import WebPage
 from .controls import BRAKING, PID, TRAPEZOIDAL, JointControls, StepSettings
 from .curves import OWN, Curves
@@ -45,7 +46,8 @@ class JointPage(WebPage):
     def __init__(self, host: str = "127.0.0.1", port: int = 8080, callback: str = "", token: bool = True) -> None:
         self._name = callback
         self._own: Callback | None = load(callback) if callback else None
-        self._problem = ""
+        self._problem = ""  # of the user's own law
+        self._refusal = LastRefusal()
         self._stale = True
         self.curves: Curves | None = None
         super().__init__(TITLE, host, port, token)
@@ -61,8 +63,8 @@ class JointPage(WebPage):
         self.thread.start()
 
     def refuse(self, message: str) -> None:
-        """Show a problem in the report."""
-        self._problem, self._stale = message, True
+        """Show a refusal in the bar, for some seconds."""
+        self._refusal.show(message)
 
     def _change(self) -> None:
         self._stale = True
@@ -72,7 +74,7 @@ class JointPage(WebPage):
         try:
             self._own = load(self._name)
         except ConfigError as error:
-            self.refuse(str(error))
+            self._problem = str(error)
 
     def _make_file(self, kind: str) -> tuple[str, bytes]:
         """Name and content; curves that are drawn don't change any more."""
@@ -120,7 +122,8 @@ class JointPage(WebPage):
 
     def draw(self) -> None:
         """Compute and show the step, if something has changed."""
-        self.bar.show(BarState(TITLE if self.curves is None else self.curves.title))
+        refusal, title = self._refusal.message, TITLE if self.curves is None else self.curves.title
+        self.bar.show(BarState(f"refused: {refusal}" if refusal else title, level="error" if refusal else "good"))
         if not self._stale:
             return
         self._stale = False

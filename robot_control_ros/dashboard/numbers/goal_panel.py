@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import ConfigError
 from ...robot.inverse_kinematics import check_reach
 from ...robot.model import RobotModel
+from ..availability import Availability
 from ..link import Health, RobotLink
 from ..page_thread import PageThread
 from .numbers_panel import NumbersPanel
@@ -20,7 +21,11 @@ REFUSALS, LAST = "refusals", "last refusal"  # in the controller's diagnosis
 
 
 class GoalPanel:
-    """Two lines of numbers and the buttons that send them. `started` is called in the page's thread before a motion."""
+    """Two lines of numbers and the buttons that send them. `started` is called in the page's thread before a motion.
+
+    Attributes:
+        available: whether the buttons that send act.
+    """
 
     def __init__(
         self,
@@ -42,7 +47,7 @@ class GoalPanel:
         fill = gui.add_button_group("Goals", ("Fill in present",), hint=hint)
         thread.connect(fill, lambda label: self._fill())
         hint = "The controller moves there within its limits, or says why not."
-        thread.connect(gui.add_button_group("Go to", (TIP, JOINTS), hint=hint), self._go)
+        self.available = Availability(thread.connect(gui.add_button_group("Go to", (TIP, JOINTS), hint=hint), self._go))
 
     def draw(self, health: Health) -> None:
         """Show the controller's refusal of the last goal."""

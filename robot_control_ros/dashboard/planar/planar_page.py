@@ -10,8 +10,10 @@ import numpy as np
 
 from ...core.errors import HardwareFault
 from ...simulation.planar_arm import DT, PlanarArm
+from ..availability import Availability
 from ..bar.status_bar import BarState
 from ..browser_script import BrowserTab, picture_button
+from ..last_refusal import LastRefusal
 from ..markup import GREEN, RED, block, note, span, table
 from ..web_page import WebPage
 from .equation import COMPARISON, comparison, equation, pair
@@ -39,9 +41,10 @@ class PlanarPage(WebPage):
     def __init__(self, host: str = "127.0.0.1", port: int = 8080, token: bool = True) -> None:
         self.arm = PlanarArm()
         super().__init__(TITLE, host, port, token)
-        self._problem = ""  # the last one
+        self._problem = ""  # that ended the simulation
+        self._refusal = LastRefusal()
         self._late, self._at = 0.0, time.monotonic()  # simulated time to catch up, at this time
-        self._shown_target = self._round_target()  # as its numbers were written or typed
+        self._shown_target = self._round_target()  # as its numbers were written
         self._view = PlanarView(self.server, self.arm, self.thread)
         self._make_panel()
         self.thread.start()
@@ -64,7 +67,7 @@ class PlanarPage(WebPage):
         least = (-arm.reach, -arm.reach)
         target = gui.add_vector2("Target [m]", arm.target, min=least, max=reach, step=0.001, hint=hint)
         self._target = connect(target, self._type_target)
-        self._target.disabled = not arm.driven
+        self._target_available = Availability(self._target)
         shown = gui.add_checkbox("Show trajectory", False, hint="Draw the path of the tip E.")
         connect(shown, self._view.trail.show)
         clear = gui.add_button_group("Trajectory", ("Clear",), hint="Remove the path drawn so far.")
@@ -79,6 +82,7 @@ class PlanarPage(WebPage):
                 self._slider("Wall at x [m]", "wall_x", -1.5, 1.5, 0.05, "Its edge."),
                 self._slider("Stiffness [N/m]", "wall_stiffness", 100.0, 1000.0, 50.0, "Of the wall."),
             )
+            self._wall_available = Availability(*self._wall)
             gui.add_html(note(f"The force is an arrow: 0.1 m is {0.1 * FULL / (0.5 * arm.reach):g} N."))
         with gui.add_folder("Model"):
             inertia = gui.add_dropdown("Inertia [kg·m²]", tuple(INERTIAS), hint="Of each link, about its centre.")
@@ -102,6 +106,7 @@ class PlanarPage(WebPage):
             self._slider("Dq [N·m·s/rad]", "joint_damping", 0.0, 30.0, 1.0, "Damper of each joint."),
         )
         self._gains = {False: impedance, True: joints}
+        self._gains_available = Availability(*impedance, *joints)
 
     def _slider(self, label: str, name: str, lower: float, upper: float, step: float, hint: str) -> Any:
         start = getattr(self.arm.settings, name)
@@ -120,12 +125,13 @@ class PlanarPage(WebPage):
             self.arm.change(joint_pd=mode == JOINT_PD)
             self.arm.lead_target(self.arm.target)  # the joints' goal for the elbow as it is now
         self._mode.options = _radio(mode)
-        self._target.disabled = not self.arm.driven
 
     def _type_target(self, point: tuple[float, float]) -> None:
-        """Numbers out of reach stay as typed, as the user may type the other one next."""
+        """Lead the target there, or as near as it can be; the numbers are those in force."""
         self.arm.lead_target(point)
-        self._shown_target = self._round_target()
+        self._shown_target = self._target.value = self._round_target()
+        if not np.allclose(point, self.arm.target, atol=1e-3):
+            self.refuse(f"target {pair(np.array(point))} m is out of reach: the nearest is {pair(self.arm.target)} m")
 
     def _round_target(self) -> tuple[float, float]:
         x, y = self.arm.target
@@ -137,18 +143,19 @@ class PlanarPage(WebPage):
         self._view.trail.clear()
 
     def refuse(self, message: str) -> None:
-        """Show a problem instead of the mode."""
-        self._problem = message
+        """Show a refusal instead of the mode, for some seconds."""
+        self._refusal.show(message)
 
     # --- every drawing ---
 
     def draw(self) -> None:
         """Catch up with the time, and show the arm."""
-        self.bar.show(BarState(self._problem or self._head(), level="error" if self._problem else "good"))
+        problem = self._problem or self._refusal.message
+        self.bar.show(BarState(problem or self._head(), level="error" if problem else "good"))
         with self.server.atomic():
             self._advance()
             self._view.draw()
-            self._text.content = _readings(self.arm, self._head(), self._problem)
+            self._text.content = _readings(self.arm, self._head(), problem)
             self._equation.content, self._comparison.content = equation(self.arm), comparison(self.arm)
             self._show_used()
             if self._shown_target != self._round_target():
@@ -164,9 +171,11 @@ class PlanarPage(WebPage):
         self._tab.show(f"{TITLE}: {_mode(arm)}")
         for joint_pd, sliders in self._gains.items():
             for slider in sliders:
-                slider.visible, slider.disabled = joint_pd == arm.settings.joint_pd, not arm.driven
-        for slider in self._wall:
-            slider.disabled = not arm.settings.wall
+                slider.visible = joint_pd == arm.settings.joint_pd
+        by_hand = "" if arm.driven else "no law drives the arm"
+        self._gains_available.draw(by_hand)
+        self._target_available.draw(by_hand)
+        self._wall_available.draw("" if arm.settings.wall else "there is no wall")
 
     def _advance(self) -> None:
         """Make the steps that are due."""
@@ -178,7 +187,7 @@ class PlanarPage(WebPage):
                 self.arm.step()
                 self._view.trace()
         except HardwareFault as error:
-            self.refuse(str(error))
+            self._problem = str(error)
             self._view.trail.clear()
 
 

@@ -13,6 +13,7 @@ from ...core.errors import ConfigError
 from ...core.gains import AXES
 from ...core.types import Array
 from ...robot.model import RobotModel
+from ..availability import Availability
 from ..chart import TIME, Chart, Curve, add_plot, show
 from ..link import RobotLink
 from ..markup import AMBER, GREY, RED, block, legend, note, table
@@ -51,6 +52,7 @@ class ResponsePanel:
     Attributes:
         panel: of viser.
         plots: charts of viser: step, gain and phase.
+        available: whether the buttons act.
     """
 
     def __init__(self, gui: Any, link: RobotLink, thread: PageThread, model: RobotModel) -> None:
@@ -80,7 +82,8 @@ class ResponsePanel:
         for handle in (self._axis, self._excitation, self._force, self._torque):
             thread.connect(handle, lambda value: self._expect())
         hint = "A run can be ended at any time, also by STOP."
-        thread.connect(gui.add_button_group("Test", (RUN, ABORT), hint=hint), self._click)
+        test = thread.connect(gui.add_button_group("Test", (RUN, ABORT), hint=hint), self._click)
+        self.available = Availability(test)
         self._note = gui.add_html("")
 
     def _make_plots(self, gui: Any, thread: PageThread) -> None:

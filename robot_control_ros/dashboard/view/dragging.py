@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from .placing import place, pose_of
@@ -27,6 +28,7 @@ class Drag:
 
     def __init__(self, scene: Any, name: str, **settings: Any) -> None:
         self.held = self._let_go = self._disturbed = False
+        self._lock = threading.Lock()  # viser's thread grasps and moves, the page's thread reads and drops
         self.gizmo = scene.add_transform_controls(name, line_width=4.0, depth_test=False, **settings)
         self.pose = pose_of(self.gizmo)
         self._holder: int | None = None  # viser's number of the browser
@@ -34,25 +36,31 @@ class Drag:
 
     def moved(self) -> bool:
         """Whether it is held, or was since the last call: the last pose counts, too."""
-        let_go, self._let_go = self._let_go, False
-        if self.held and self._disturbed:
-            self._disturbed = False
+        with self._lock:
+            held, let_go, disturbed = self.held, self._let_go, self._disturbed
+            self._let_go = False
+            self._disturbed = disturbed and not held
+        if held and disturbed:
             place(self.gizmo, self.pose)
-        return self.held or let_go
+        return held or let_go
 
     def drop(self) -> None:
         """End the drag: moves are ignored until it is grasped anew."""
-        self._holder = None
-        self.held = self._let_go = False
+        with self._lock:
+            self._holder = None
+            self.held = self._let_go = False
 
     async def _on_update(self, event: Any) -> None:
         """Runs in viser's own thread, so that the events keep their order."""
-        if event.phase == "start" and self._holder is None:
-            self._holder = event.client_id
-        if event.client_id != self._holder:
-            self._disturbed = True
-            return
-        self.pose = pose_of(self.gizmo)
-        self.held = event.phase != "end"
-        if not self.held:
-            self._holder, self._let_go = None, True
+        pose = pose_of(self.gizmo)
+        with self._lock:
+            if event.phase == "start" and self._holder is None:
+                self._holder = event.client_id
+            if event.client_id != self._holder:
+                self._disturbed = True
+                return
+            self.pose = pose
+            self.held = event.phase != "end"
+            if not self.held:
+                self._holder = None
+                self._let_go = True

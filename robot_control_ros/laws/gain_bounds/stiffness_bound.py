@@ -156,8 +156,12 @@ def stiffness_bound(
 
 
 def running_delay(running: RunningLaw) -> float:
-    """From a sample to the effect of its command [s]: the profile's, or two periods where it says none."""
-    return running.robot.profile.delay or USUAL_DELAY * running.robot.period
+    """From a sample to the effect of its command [s]: the profile's, or two periods where it says none.
+
+    The delay of velocities that are derived comes in addition.
+    """
+    profile, period = running.robot.profile, running.robot.period
+    return (profile.delay or USUAL_DELAY * period) + profile.velocity_delay
 
 
 def largest_stable(stable: Callable[[float], bool], lowest: float, highest: float) -> float:

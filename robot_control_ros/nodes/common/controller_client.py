@@ -16,10 +16,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from ...dashboard.link import SETTINGS, Parameter, Reply, RequestResult, Value
 from .entities import Entities, in_namespace
 from .gain_parameters import plain, read_parameters, ros_value
+from .qos import LATCHED_QOS
 
 LATE = 2.0  # s after which a request counts as unanswered
 TELEMETRY_LATE = 0.3  # s without telemetry after which the state is requested
@@ -89,11 +92,14 @@ class ControllerClient:
         robot, profile, prefix: as its parameters name them.
         parameters: its gains and settings; replaced, never changed.
         lifecycle: the last known state.
+        stopped: whether STOP holds it.
+        stopped_here: whether :meth:`stop` of this client was called since it was released last.
     """
 
     def __init__(self, node: Node, entities: Entities, name: str = "controller") -> None:
         self.law, self.lifecycle, self.robot, self.profile, self.prefix = "", "", "", "", ""
         self.parameters: Mapping[str, Parameter] = {}
+        self.stopped = self.stopped_here = False
         self._node, self._name = node, in_namespace(node, name)
         self._calls = Calls()
         self._answered_at = self._telemetry = self._requested_at = self._learned = -1e9
@@ -113,9 +119,12 @@ class ControllerClient:
                 ("list_parameters", ListParameters),
                 ("describe_parameters", DescribeParameters),
                 ("set_parameters_atomically", SetParametersAtomically),
+                ("stop", Trigger),
+                ("release_stop", Trigger),
             )
         }
         entities.subscription(ParameterEvent, "/parameter_events", self._on_event, QoSProfile(depth=100))
+        entities.subscription(Bool, f"{self._name}/stopped", self._on_stopped, LATCHED_QOS)
         entities.subscription(Log, "/rosout", self._on_log, QoSProfile(depth=20))
         entities.timer(PERIOD, self._poll)
 
@@ -177,9 +186,11 @@ class ControllerClient:
         self._calls.run(script(), reply)
 
     def change_state(self, transition: str, reply: Reply) -> None:
-        """A lifecycle transition by its name; a refusal has the message of the controller's log."""
+        """A lifecycle transition by its name; a refusal has the message of the controller's log. Activate ends STOP."""
 
         def script() -> Script:
+            if transition == "activate" and self.stopped:
+                yield self._clients["release_stop"], Trigger.Request()
             number = getattr(Transition, f"TRANSITION_{transition.upper()}")
             self._error = ""
             response = yield self._clients["change_state"], ChangeState.Request(transition=Transition(id=number))
@@ -189,13 +200,16 @@ class ControllerClient:
 
         self._calls.run(script(), reply)
 
-    def deactivate(self, reply: Reply) -> None:
-        """Stop; a controller that isn't active has stopped."""
+    def stop(self, reply: Reply) -> None:
+        """Deactivate it, and let nobody activate it until STOP is released."""
+        self.stopped_here = True
 
-        def take(result: RequestResult) -> None:
-            reply(RequestResult(True) if self.answers and self.lifecycle != "active" else result)
+        def script() -> Script:
+            response = yield self._clients["stop"], Trigger.Request()
+            yield from self._ask_state()
+            reply(RequestResult(response.success, response.message))
 
-        self.change_state("deactivate", take)
+        self._calls.run(script(), reply)
 
     def set_law(self, name: str, reply: Reply) -> None:
         """Go on with another law; its gains are known before the reply."""
@@ -287,6 +301,10 @@ class ControllerClient:
             if gain in new and value is not None:
                 new[gain] = replace(new[gain], value=plain(value))
         self.parameters = new
+
+    def _on_stopped(self, message: Bool) -> None:
+        self.stopped = message.data
+        self.stopped_here &= message.data
 
     def _on_log(self, message: Log) -> None:
         if message.name == self._name.strip("/").replace("/", ".") and message.level >= ERROR:

@@ -142,9 +142,14 @@ def signal_bound() -> SignalBound:
     return SignalBound()
 
 
-def leave(status: int) -> None:
-    """End this process at once: what was registered for its end is called, and nothing is destroyed."""
-    with exits_within(1.0, status):
+def leave(status: int, within: float = 1.0) -> None:
+    """End this process at once: what was registered for its end is called, and nothing is destroyed.
+
+    Args:
+        status: The exit status.
+        within: Time that the registered functions have [s].
+    """
+    with exits_within(within, status):
         atexit.unregister(leave)
         with suppress(Exception):
             atexit._run_exitfuncs()

@@ -25,6 +25,8 @@ MAX_POINTS = 1000  # of a trajectory of numbers: more would keep the control loo
 MAX_POSES = 250  # of a trajectory of poses, whose reading takes longer
 BYTES_PER_POINT = 400  # at most, of a trajectory's message
 ROUNDED = float(np.finfo(np.float32).eps)  # rad/s: velocities below it, at a trajectory's end, are meant to be 0
+WITHOUT_VELOCITIES = "Where the driver sends none, set velocity_filter in the profile, such as 0.01 s"
+SEVERAL = ". Where several drivers send them, one broadcaster has to send all joints in one message"
 _STATE_SIZES = {"time": 1, "pose": 12, "pose_error": 6, "twist": 6, "wrench": 6, "moving": 1}
 _Message = TypeVar("_Message")
 
@@ -46,10 +48,14 @@ class JointStateReader:
     """Makes a RobotState of each JointState; joints are matched by name, in whatever order and company they come.
 
     It keeps nothing between two messages.
+
+    Args:
+        joints: names, in the order of the states' arrays.
+        velocities: whether they are read; else they are NaN in the states, and may be missing in the messages.
     """
 
-    def __init__(self, joints: Sequence[str]) -> None:
-        self._joints = tuple(joints)
+    def __init__(self, joints: Sequence[str], velocities: bool = True) -> None:
+        self._joints, self._velocities = tuple(joints), velocities
 
     def read(self, message: JointState) -> RobotState | None:
         """The state; None where the message names none of our joints (another publisher on the topic).
@@ -61,7 +67,7 @@ class JointStateReader:
         if index is None:
             return None
         q, v, effort = (np.frombuffer(values) for values in (message.position, message.velocity, message.effort))
-        return arrange(seconds(message.header.stamp), q, v, effort, index)
+        return self.arrange(seconds(message.header.stamp), q, v, effort, index)
 
     def match(self, message: JointState) -> Array | None:
         """Where each of the robot's joints is in the message (n,); None where it names none of them.
@@ -72,23 +78,31 @@ class JointStateReader:
         names = list(message.name)
         if not any(name in names for name in self._joints):
             return None
-        index = _joint_index("joint state", names, self._joints)
-        for kind, values in (("positions", message.position), ("velocities", message.velocity)):
-            _check_length("joint state", kind, values, names)
+        index = _joint_index("joint state", names, self._joints, SEVERAL)
+        _check_length("joint state", "positions", message.position, names)
+        if self._velocities:
+            _check_length("joint state", "velocities", message.velocity, names, otherwise=f". {WITHOUT_VELOCITIES}")
         return np.array(index)
 
+    def arrange(self, time: float, q: Array, v: Array, effort: Array, index: Array) -> RobotState:
+        """The state of a joint state's arrays; no effort is NaN.
 
-def arrange(time: float, q: Array, v: Array, effort: Array, index: Array) -> RobotState:
-    """The state of a joint state's arrays (k,) at a time [s]; no effort is NaN.
+        Args:
+            time: its stamp [s].
+            q, v, effort: (k,) as they stand in a message that was matched; copied.
+            index: where each of the robot's joints is in them (n,).
 
-    Args:
-        time: its stamp [s].
-        q, v, effort: as they stand in the message; copied.
-        index: where each of the robot's joints is in them (n,).
-    """
-    if len(effort) != len(q):
-        return RobotState(time, q[index], v[index], np.full(len(index), np.nan))
-    return RobotState(time, q[index], v[index], effort[index])
+        Raises:
+            ConfigError: all velocities are NaN, although they are to be read.
+        """
+        effort = effort[index] if len(effort) == len(q) else np.full(len(index), np.nan)
+        q = q[index]
+        if not self._velocities:
+            return RobotState(time, q, np.full(len(index), np.nan), effort)
+        v = v[index]
+        if math.isnan(v[0]) and np.isnan(v).all():
+            raise refused("velocities", math.nan, f"must be numbers. {WITHOUT_VELOCITIES}", where="joint state: ")
+        return RobotState(time, q, v, effort)
 
 
 def check_different(what: str, names: Sequence[str]) -> None:
@@ -148,12 +162,12 @@ def bounded_reader(
     return read
 
 
-def _joint_index(what: str, names: Sequence[str], joints: Sequence[str]) -> list[int]:
-    """Where each of the robot's joints is among the names of a message."""
+def _joint_index(what: str, names: Sequence[str], joints: Sequence[str], otherwise: str = "") -> list[int]:
+    """Where each of the robot's joints is among the names of a message; `otherwise` says what to do."""
     missing = [name for name in joints if name not in names]
     if missing:
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-        message = f"{what}: joints {missing} are missing; it has: {shown}"
+        message = f"{what}: joints {missing} are missing; it has: {shown}{otherwise}"
         raise ConfigError(message, name=missing[0], value=tuple(names), bound=tuple(joints))
     repeated = [name for name in joints if names.count(name) > 1]
     if repeated:
@@ -398,16 +412,16 @@ def read_blocks(message: Float64MultiArray) -> dict[str, Array]:
     return {part.label: data[part.stride : part.stride + part.size] for part in message.layout.dim}
 
 
-def read_state(message: Float64MultiArray) -> dict[str, Array]:
-    """The blocks of a controller's ``~/state``.
+def read_state(message: Float64MultiArray, joints: int | None = None) -> dict[str, Array]:
+    """The blocks of the ``~/state`` of a controller whose robot has so many joints; None for any number.
 
     Raises:
         ConfigError: a block that each state has is missing, or has another size.
     """
     blocks = read_blocks(message)
     sizes = {name: len(values) for name, values in blocks.items()}
-    joints = sizes.get("position", 0)
-    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), max(joints, 1))).items():
+    joints = max(sizes.get("position", 0), 1) if joints is None else joints
+    for name, size in (_STATE_SIZES | dict.fromkeys(("position", "velocity", "effort"), joints)).items():
         if sizes.get(name) != size:
             raise refused(name, sizes.get(name, 0), f"must be {size} numbers", size, where="controller's state: ")
     return blocks

@@ -98,9 +98,10 @@ def raise_later(node: Node, error: Exception) -> None:
     """Let an error leave the executor at its next turn: where it was raised, rclpy would hide it."""
 
     def again() -> None:
+        timer.cancel()
         raise error
 
-    node.create_timer(0.0, again, clock=steady_clock())
+    timer = node.create_timer(0.0, again, clock=steady_clock())
 
 
 def told(callback: _Callback) -> _Callback:
@@ -286,7 +287,13 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
 
     process = _Process(interrupt)
     node = make_node()
-    check_given_parameters(node, sys.argv)
+    try:
+        check_given_parameters(node, sys.argv)
+    except RobotControlError:
+        process.stop()
+        node.destroy_node()
+        rclpy.try_shutdown()
+        raise
     executor = make_executor()
     executor.add_node(node)
     process.listen(node, lambda: atexit.register(leave, DEAF))

@@ -108,7 +108,7 @@ def check_conflicting_publishers(
         else:
             others.append(f"another {name}" if name == own_name else name)
     if others:
-        remedy = "Stop it, or deactivate it where it is a controller: only one node may command"
+        remedy = "Stop it: only one node may command"
         found.append(error(f"{', '.join(others)} publishes commands on {topic}, too", remedy))
     return found
 

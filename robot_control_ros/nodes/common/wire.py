@@ -14,7 +14,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from ...core.types import Array, RobotState
-from .messages import JointStateReader, arrange, read_message
+from .messages import JointStateReader, read_message
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"  # without options
 _STAMP, _STAMP_AT = struct.Struct("<iI"), 4  # after the encapsulation
@@ -41,7 +41,7 @@ class WireReader:
         """
         for layout in self._layouts:
             if layout.fits(data):
-                return layout.read(data)
+                return None if layout.index is None else self._reader.arrange(*layout.numbers(data), layout.index)
         message = read_message(data, JointState)
         layout = _Layout(message, len(data), self._reader.match(message))
         if layout.fits(data):
@@ -56,10 +56,13 @@ class _Layout:
         message: ROS has read it, and it was not refused.
         size: of its bytes; ROS's serialisers leave some at the end that mean nothing.
         index: where the robot's joints are in it (n,); None where it has none of them.
+
+    Attributes:
+        index: as given.
     """
 
     def __init__(self, message: JointState, size: int, index: Array | None) -> None:
-        self._index = index
+        self.index = index
         form = _Form()
         form.add_text(message.header.frame_id)
         form.add_count(len(message.name))
@@ -79,15 +82,13 @@ class _Layout:
             return False
         return self._form.unpack_from(data) == self._content
 
-    def read(self, data: bytes) -> RobotState | None:
-        """The state in a message of this layout; None where it names none of our joints."""
-        if self._index is None:
-            return None
+    def numbers(self, data: bytes) -> tuple[float, Array, Array, Array]:
+        """Stamp [s], positions, velocities and efforts in a message of this layout, as they stand there."""
         second, nanosecond = _STAMP.unpack_from(data, _STAMP_AT)
         q, v, effort = (
             np.frombuffer(data, count=count, offset=offset) if count else _NONE for count, offset in self._parts
         )
-        return arrange(second + nanosecond * 1e-9, q, v, effort, self._index)
+        return second + nanosecond * 1e-9, q, v, effort
 
 
 class _Form:

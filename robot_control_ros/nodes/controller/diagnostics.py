@@ -13,9 +13,9 @@ from ...control.controller import Controller
 from ...control.cycle_times import TimeRing
 from ...laws.softening import describe_softening
 from ..common.entities import full_name
-from .state_input import MAX_AGE
 
 FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
+MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
 RECENT = 2.0  # s during which a refusal or a restart shows
 RING_SIZE = 2000  # cycles whose latencies are kept
 TOO_OFTEN = 1.5  # times the nominal rate, from which on joint states come too often

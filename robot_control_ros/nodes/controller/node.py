@@ -30,6 +30,7 @@ from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, steady_clock, take_priority, told
 from .law_cache import LawCache
 from .runtime import ControllerRuntime
+from .stop_latch import StopLatch
 
 DISCOVERY = 0.5  # s after which those who command the robot already have been seen
 QUIET_WAIT = 3.0  # s of waiting for the system without a line in the log
@@ -91,6 +92,7 @@ class ControllerNode(LifecycleNode):
         self._laws: LawCache | None = None
         self._description: str | None = None
         Entities(self).subscription(String, "robot_description", self._on_description, LATCHED_QOS)
+        self._latch = StopLatch(self, self._deactivate)
         self.add_on_set_parameters_callback(self._check_structure)
         self.add_post_set_parameters_callback(self._switch_law)
         if self._chosen["autostart"]:
@@ -110,6 +112,7 @@ class ControllerNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._runtime is not None
         try:
+            self._latch.check()
             for warning in self._runtime.check_system(bool(self._value("forward_follows"))):
                 self.get_logger().warning(warning)
         except ConfigError as error:
@@ -166,6 +169,13 @@ class ControllerNode(LifecycleNode):
         """Leave the robot safe where nothing is heard any more, so that nothing can be waited for."""
         if self._runtime is not None:
             self._runtime.leave()
+
+    def _deactivate(self) -> None:
+        """Deactivate where it is active; one that starts by itself does so no more."""
+        if self._chosen["autostart"]:
+            self._starter.cancel()
+        if self._runtime is not None and self._runtime.active:
+            self.trigger_deactivate()
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value

@@ -256,7 +256,7 @@ class ControllerRuntime:
 
     def notes(self) -> list[str]:
         """What runs, and what a user has to know of this robot under this profile."""
-        robot, notes = self._loop.robot, list(self._loop.robot.profile.notes)
+        robot, notes = self._loop.robot, self._loop.robot.profile.all_notes
         if compensated := " and ".join(robot.profile.compensated_by_robot):
             notes.insert(0, f"{compensated} is the robot's own job here: the law's is off")
         mode, name = self._loop.running.mode, robot.description or robot.name
@@ -441,7 +441,8 @@ class ControllerRuntime:
         elif self._checked:
             self._look_for_rivals()
         if self.active:
-            for warning in filter(None, (self._effort_check.look(self._input.sent), self._gains.look())):
+            looks = (self._effort_check.look(self._input.sent), self._gains.look(), self._input.look())
+            for warning in filter(None, looks):
                 self._node.get_logger().warning(warning)
             if learnt := self._contacts.look():
                 self._node.get_logger().info(learnt)

@@ -13,11 +13,11 @@ from ...core.errors import ConfigError
 from ...core.types import Array, RobotState, Wrench
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
+from ...sensing.sample_age import ANOTHER_TIME, SampleAge
 from ...sensing.wrench import check_wrench
-from ..common.messages import JointStateReader, read_wrench, seconds
-from ..common.wire import WireReader
+from ..common.messages import read_wrench, seconds
+from ..common.robot_states import RobotStateReader
 
-MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
 REPEATED = 0.1  # s for which a wrench may come again before that is told
 SET_BACK = 0.5  # s; wrench stamps that go back by more are those of a clock that was set back, else of a late copy
 
@@ -37,7 +37,7 @@ class StateInput:
 
     def __init__(self, robot: RobotConfig, model: RobotModel, clock: Callable[[], float]) -> None:
         self._profile, self._model, self._clock = robot.profile, model, clock
-        self._reader = WireReader(JointStateReader(robot.joints))
+        self._reader, self._age = RobotStateReader(robot), SampleAge()
         self._factor = robot.profile.effort_factor
         self._as_sent = robot.profile.joint_effort == "torque"
         self._lacks_gravity = robot.profile.joint_effort == "torque_without_gravity"
@@ -46,6 +46,7 @@ class StateInput:
         self.old_wrench = ""
         self._wrench_stamp, self._wrench_values = 0.0, b""  # of the last fresh one
         self._wrench_changed = math.inf  # time of the joint states when its values were new [s]
+        self._told = False  # what the driver's clock shows
         self._content, self._changed = b"", 0.0  # of the last joint state, and since when it is so
 
     def read(self, message: bytes, arrived: float, executing: bool) -> RobotState | None:
@@ -69,10 +70,8 @@ class StateInput:
             wrench = self._wrench = replace(wrench, time=state.time)
         self.sent = state
         effort = state.effort if self._as_sent else self._torque(state)
-        age = self._clock() - state.time
-        if not 0.0 < age < MAX_AGE:
-            age = 0.0
-        return RobotState(state.time, state.q, state.v, effort, wrench, age=age)
+        late = self._age.late(state.time, self._clock(), arrived)
+        return RobotState(state.time, state.q, state.v, effort, wrench, age=late)
 
     def _torque(self, state: RobotState) -> Array:
         """The whole joint torques (n,) [N·m]; NaN where they aren't known."""
@@ -123,6 +122,19 @@ class StateInput:
             return f"has the stamp {stamp:.9g} s after {self._wrench_stamp:.9g} s: must rise"
         return ""
 
+    def look(self) -> str:
+        """What has to be said of the driver's clock, once; empty for nothing."""
+        offset = self._age.offset
+        if self._told or offset == 0.0:
+            return ""
+        self._told = True
+        if abs(offset) > ANOTHER_TIME:
+            return "joint states: stamps are no wall time, so nobody can say how late they come"
+        return (
+            f"joint states: stamps are always {offset * 1e3:+.0f} ms old on arrival: this counts as an offset of the "
+            "driver's clock. Let both machines keep the same time (chrony)"
+        )
+
     def allow_rest(self, now: float) -> None:
         """Joint states may have been the same until `now`, by the steady clock [s]."""
         self._changed = now
@@ -131,7 +143,8 @@ class StateInput:
         limit = self._profile.frozen_after
         if limit == 0.0:
             return
-        content = np.concatenate((state.q, state.v, state.effort)).tobytes()
+        derived = self._profile.velocity_filter > 0.0  # these fade, where the positions stand still
+        content = np.concatenate((state.q, state.effort) if derived else (state.q, state.v, state.effort)).tobytes()
         if content != self._content:
             self._content, self._changed = content, arrived
         elif executing and (age := arrived - self._changed) > limit:

@@ -22,6 +22,7 @@ from ..common.entities import Entities
 from ..common.gripper_commands import RosGripper
 from ..common.messages import fill_pose, fill_twist, fill_vector, fill_wrench
 from ..common.qos import LATCHED_QOS
+from .other_arms import OtherArms
 from .robot_topics import RobotTopics
 
 SERVICES = (
@@ -37,9 +38,11 @@ class RosLink:
 
     def __init__(self, node: Node, robot: RobotConfig, urdf: str) -> None:
         self.robot, self.urdf = robot, urdf
+        self.arm = node.get_namespace().strip("/")
         self._node = node
         self._entities = entities = Entities(node)
         self._controller = ControllerClient(node, entities)
+        self._other_arms = OtherArms(node, entities, self._controller.call)
         self._topics = RobotTopics(node, entities, robot, self._controller)
         states, gripper = robot.profile.joint_states, robot.gripper
         self.gripper = None if gripper is None else RosGripper(node, entities, gripper, states)
@@ -65,15 +68,18 @@ class RosLink:
 
     def health(self) -> Health:
         controller, topics = self._controller, self._topics
+        stopped = "stopped by the page" if controller.stopped_here else "stopped by another page or program"
         return Health(
-            controller.answers,
-            controller.silence,
-            controller.lifecycle,
-            topics.executing,
-            topics.diagnosis,
-            topics.problem,
-            topics.describe_bus() if self._triggers["ethercat/enable"].service_is_ready() else "",
-            topics.silence,
+            answers=controller.answers,
+            silence=controller.silence,
+            lifecycle=controller.lifecycle,
+            executing=topics.executing,
+            diagnosis=topics.diagnosis,
+            problem=topics.problem,
+            alarm=topics.alarm,
+            drives=topics.describe_bus() if self._triggers["ethercat/enable"].service_is_ready() else "",
+            robot_silence=topics.silence,
+            stopped=stopped if controller.stopped else "",
         )
 
     def law(self) -> str:
@@ -99,7 +105,14 @@ class RosLink:
     def stop(self, reply: Reply) -> None:
         if self._triggers["ethercat/quick_stop"].service_is_ready():
             self.request("ethercat/quick_stop", reply)
-        self._controller.deactivate(reply)
+        self._controller.stop(reply)
+
+    def stop_all(self, reply: Reply) -> None:
+        self.stop(reply)
+        self._other_arms.stop(reply)
+
+    def others(self) -> tuple[str, ...]:
+        return self._other_arms.names
 
     def set_target_pose(self, pose: Array) -> None:
         message = PoseStamped()
@@ -137,7 +150,11 @@ class RosLink:
         self._topics.object_target(name).publish(message)
 
     def _on_identification(self, message: String) -> None:
+        """Take a step; what isn't one is some other program's."""
         try:
-            self._identification = json.loads(message.data)
+            step = json.loads(message.data)
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"no JSON: {error}", name="identification", value=message.data) from error
+        if not isinstance(step, dict):
+            raise ConfigError("no JSON object", name="identification", value=message.data)
+        self._identification = step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -22,9 +23,10 @@ from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
 from ..common.controller_client import ControllerClient
 from ..common.entities import Entities, in_namespace
-from ..common.messages import JointStateReader, read_message, read_pose, read_state, vector
+from ..common.messages import read_message, read_pose, read_state, vector
 from ..common.polled import PolledSubscriptions
 from ..common.qos import LATCHED_QOS
+from ..common.robot_states import RobotStateReader
 
 PERIOD = 1.0 / 30.0  # s between two looks at what has come
 RECENT = 3000  # states that are kept: a minute
@@ -40,15 +42,18 @@ class RobotTopics:
         telemetry: the newest of everything; replaced, never changed.
         diagnosis: the control loop's values, by name.
         problem: of the control loop, as it says; empty for none.
+        alarm: whether the problem is an error.
         executing: whether the robot executes commands; None where nobody says so.
     """
 
     def __init__(self, node: Node, entities: Entities, robot: RobotConfig, controller: ControllerClient) -> None:
         self._node, self._entities, self._controller = node, entities, controller
+        self._robot = robot
         self.telemetry = RobotTelemetry()
         self.diagnosis: dict[str, str] = {}
-        self.problem = ""
+        self.problem, self.alarm = "", False
         self.executing: bool | None = None
+        self._recent_lock = threading.Lock()  # the page's threads read what the executor's thread adds
         self._recent: deque[tuple[int, Mapping[str, Array]]] = deque(maxlen=RECENT)  # numbered
         self._object_targets: dict[str, Any] = {}  # by object, the publisher of its targets
         self._bus = ""
@@ -62,7 +67,7 @@ class RobotTopics:
         self._take_joint_states = polled.add_newest(JointState, self._joint_states_topic)
         self._take_contacts = polled.add_newest(WrenchStamped, "simulator/contact_wrench")
         self._take_objects = polled.add_newest(MarkerArray, _OBJECTS)
-        self._joint_states = JointStateReader(robot.joints)
+        self._joint_states = RobotStateReader(robot)
         entities.subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         if robot.profile.running_topic:
             entities.subscription(Bool, robot.profile.running_topic, self._on_running, LATCHED_QOS)
@@ -78,7 +83,9 @@ class RobotTopics:
 
     def recent(self, after: int) -> Sequence[Mapping[str, Array]]:
         """The states that came after a number of them."""
-        new = takewhile(lambda numbered: numbered[0] > after, reversed(tuple(self._recent)))
+        with self._recent_lock:
+            kept = tuple(self._recent)
+        new = takewhile(lambda numbered: numbered[0] > after, reversed(kept))
         return [blocks for _, blocks in new][::-1]
 
     def describe_bus(self) -> str:
@@ -102,10 +109,12 @@ class RobotTopics:
         states = []
         for data in self._take_states():
             with refusals.told(_STATE):
-                states.append(read_state(read_message(data, Float64MultiArray)))
+                states.append(read_state(read_message(data, Float64MultiArray), self._robot.n))
         if states:
-            self._recent.extend(enumerate(states, self.telemetry.samples + 1))
-            samples, blocks = self._recent[-1]
+            numbered = list(enumerate(states, self.telemetry.samples + 1))
+            with self._recent_lock:
+                self._recent.extend(numbered)
+            samples, blocks = numbered[-1]
             new = {"blocks": blocks, "q": blocks["position"], "samples": samples}
             new["wrench"] = None if np.isnan(blocks["wrench"]).any() else blocks["wrench"]
             self._controller.on_telemetry()
@@ -114,9 +123,9 @@ class RobotTopics:
             self._robot_at = time.monotonic()
         if message is not None and self._controller.lifecycle != "active":
             with refusals.told(self._joint_states_topic):
-                state = self._joint_states.read(message)
+                state = self._joint_states.read_message(message)
                 if state is not None:
-                    new |= {"q": state.q, "wrench": None, "contact": None}
+                    new |= {"q": state.q.copy(), "wrench": None, "contact": None}
         if (message := self._take_references()) is not None:
             with refusals.told(_REFERENCE):
                 new["reference"] = read_pose(message.pose)
@@ -166,10 +175,11 @@ class RobotTopics:
             if status.name == self._loop:
                 self.diagnosis = {item.key: item.value for item in status.values}
                 self.problem = "" if status.level == DiagnosticStatus.OK else status.message
+                self.alarm = status.level == DiagnosticStatus.ERROR
             elif status.name == f"{self._bus_name}bus":
                 self._bus = status.message
             elif status.name.startswith(self._bus_name):
-                self._drives[status.name.removeprefix(self._bus_name)] = status.message
+                self._drives = {**self._drives, status.name.removeprefix(self._bus_name): status.message}
 
     def _on_running(self, message: Bool) -> None:
         self.executing = message.data

@@ -24,7 +24,8 @@ from ...core.errors import ConfigError
 from ...core.types import Array
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from ..common.messages import JointStateReader, numbers, to_duration
+from ..common.messages import numbers, to_duration
+from ..common.robot_states import RobotStateReader
 
 WARN, ERROR = 30, 40  # levels of log messages
 _TRIGGERS = ("ethercat/enable", "ethercat/reset_fault", "controller/go_home")
@@ -54,7 +55,7 @@ class ContourOperator(Node):
         self.message = self.last_error = self.last_warning = ""
         self.home_distance = math.inf
         self.diagnosed_at = 0.0
-        self._robot, self._reader = robot, JointStateReader(robot.joints)
+        self._robot, self._reader = robot, RobotStateReader(robot)
         self._samples: list[tuple[float, Array]] | None = None
         entities = Entities(self)
         self._trajectory = entities.publisher(JointTrajectory, "controller/joint_trajectory")
@@ -109,7 +110,7 @@ class ContourOperator(Node):
         return times, np.array([q for _, q in samples]).reshape(len(samples), self._robot.n)
 
     def _on_joint_state(self, message: JointState) -> None:
-        state = self._reader.read(message)
+        state = self._reader.read_message(message)
         if state is None:
             return
         self.home_distance = float(np.abs(state.q - self._robot.home).max())

@@ -25,8 +25,9 @@ from ...robot.workcell import MARK
 from ...sensing.wrench import WrenchPipeline
 from ..common.entities import Entities, in_namespace
 from ..common.findings import Finding, Level, error, errors, ok, warning
-from ..common.messages import JointStateReader, seconds, vector
+from ..common.messages import seconds, vector
 from ..common.qos import LATCHED_QOS
+from ..common.robot_states import RobotStateReader
 from ..common.running import spinning
 from ..common.system_check import WATCHDOG, check_controllers, check_system, how_to_start
 from . import examination
@@ -103,9 +104,9 @@ class Doctor(Node):
         return [ok("the robot executes commands")]
 
     def _joint_states(self) -> list[Finding]:
-        robot, profile, reader = self._robot, self._robot.profile, JointStateReader(self._robot.joints)
+        robot, profile, reader = self._robot, self._robot.profile, RobotStateReader(self._robot)
         try:
-            found = [(arrival, reader.read(message)) for arrival, message in self._joint_messages]
+            found = [(arrival, reader.read_message(message)) for arrival, message in self._joint_messages]
         except ConfigError as complaint:
             return [error(str(complaint), "Look for another robot, or another publisher", self._who_publishes())]
         heard = [(arrival, state) for arrival, state in found if state is not None]

@@ -21,7 +21,8 @@ from ...core.errors import ConfigError
 from ...core.types import Array, CommandMode, RobotState
 from ...robot.configuration import RobotConfig
 from ..common.entities import Entities
-from ..common.messages import JointStateReader, numbers, seconds, to_duration, to_stamp
+from ..common.messages import numbers, seconds, to_duration, to_stamp
+from ..common.robot_states import RobotStateReader
 from .topic_recorder import TopicRecorder
 
 
@@ -92,10 +93,10 @@ class IdentificationOperator(Node):
 
     def record(self, robot: RobotConfig, mode: CommandMode, simulated_time: bool) -> None:
         """Begin to record a robot's topics, and the commands of a mode."""
-        reader, recorder = JointStateReader(robot.joints), self._recorder
+        reader, recorder = RobotStateReader(robot), self._recorder
 
         def keep_state(at: float, message: JointState) -> None:
-            state = reader.read(message)
+            state = reader.read_message(message)
             if state is not None:
                 self.states.append(Sent(at, state))
 

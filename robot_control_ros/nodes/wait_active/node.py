@@ -12,6 +12,7 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rclpy.node import Node
 
+from ...core.errors import RobotControlError
 from ..common.ros_params import declare
 from ..common.running import spinning, steady_clock
 
@@ -48,3 +49,5 @@ def main() -> None:
                 spin(PERIOD)
     except KeyboardInterrupt:
         sys.exit(1)
+    except RobotControlError as error:
+        sys.exit(f"wait_active: {error}")

@@ -23,16 +23,16 @@ from ...robot.model import RobotModel
 from ..common.entities import Entities, full_name
 from ..common.fallback import Fallback
 from ..common.hearing import Hearing
-from ..common.messages import JointStateReader, numbers, read_message
+from ..common.messages import numbers, read_message
 from ..common.own_stop import OwnStop
 from ..common.periodic import Periodic
 from ..common.polled import PolledSubscriptions
 from ..common.qos import ACKNOWLEDGED_WITHIN, LATCHED_QOS, STATE_QOS
 from ..common.refusals import KEY
+from ..common.robot_states import RobotStateReader
 from ..common.ros_params import PREFIX_TEXT, declare
 from ..common.running import PRIORITY, PRIORITY_TEXT, run, take_priority
 from ..common.system_check import WATCHDOG_ALIVE
-from ..common.wire import WireReader
 
 LABEL = "watchdog"  # of the dimension of its commands; forward command controllers read the data only
 WATCH_LIMIT = 1.0  # s that a look may take; a watchdog that hangs longer ends with an exit status of its own
@@ -80,7 +80,7 @@ class WatchdogNode(Node):
         self._takeover = CommandWatchdog(
             robot, RobotModel.of(robot), chosen["timeout"], chosen["state_timeout"], self._simulated
         )
-        self._robot, self._reader = robot, WireReader(JointStateReader(robot.joints))
+        self._robot, self._reader = robot, RobotStateReader(robot)
         label = MultiArrayDimension(label=LABEL, size=robot.n, stride=robot.n)
         self._command = Float64MultiArray(layout=MultiArrayLayout(dim=[label]))
         self._acting, self._takeovers, self._reason = False, 0, ""
@@ -95,6 +95,7 @@ class WatchdogNode(Node):
         self._diagnostics_due = time.monotonic() + DIAGNOSTICS_PERIOD
         self._sign_due = 0.0  # steady time of the next sign of life [s]
         self._executing = True  # until the robot says that it doesn't
+        self._stopped = False  # whether STOP holds the controller, which then has to be silent
         self._entities = Entities(self)
         self._fallback = Fallback(self._entities, robot)
         self._own_stop = OwnStop(self._entities, robot, self._fallback)
@@ -154,6 +155,7 @@ class WatchdogNode(Node):
         self._new_commands = {mode: inputs.add(Float64MultiArray, topic) for mode, topic in topics.items()}
         if profile.running_topic:
             entities.subscription(Bool, profile.running_topic, self._on_running, LATCHED_QOS)
+        entities.subscription(Bool, "controller/stopped", self._on_stopped, LATCHED_QOS)
 
     def _watch(self) -> float:
         """Look once; returns the time until the next look [s].
@@ -207,6 +209,9 @@ class WatchdogNode(Node):
     def _on_running(self, message: Bool) -> None:
         self._executing = message.data
 
+    def _on_stopped(self, message: Bool) -> None:
+        self._stopped = message.data
+
     def _hear(self, now: float) -> bool:
         """The newest command of each topic; the law's new one last, where a switch of laws is going on.
 
@@ -250,7 +255,9 @@ class WatchdogNode(Node):
             self._takeovers += 1
             silence, mode = self._takeover.silence, command.mode.value
             self._reason = f"no {missing} for {silence:.3f} s: the watchdog sends the safe output ({mode})"
-            if self._ending is None:
+            if self._stopped:
+                self._reason = f"STOP was pressed: the watchdog sends the safe output ({mode})"
+            if self._ending is None and not self._stopped:
                 self.get_logger().error(self._reason)
             else:  # rclpy takes one severity from one call
                 self.get_logger().info(self._reason)
@@ -278,7 +285,8 @@ class WatchdogNode(Node):
     def _judge(self) -> tuple[bytes, str]:
         if self._acting:
             rest = "at rest" if self._takeover.at_rest else "not at rest"
-            return DiagnosticStatus.ERROR, f"{self._reason}, since {time.monotonic() - self._since:.0f} s; {rest}"
+            level = DiagnosticStatus.WARN if self._stopped else DiagnosticStatus.ERROR
+            return level, f"{self._reason}, since {time.monotonic() - self._since:.0f} s; {rest}"
         if not self._executing:
             return DiagnosticStatus.OK, "the robot executes no commands"
         if self._handed_over:

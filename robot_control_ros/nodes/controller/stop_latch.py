@@ -1,0 +1,62 @@
+"""STOP that stays: after ``~/stop`` nobody activates the controller until somebody calls ``~/release_stop``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rclpy.node import Node
+from std_msgs.msg import Bool
+
+from ...core.errors import ConfigError
+from ..common.entities import Entities
+from ..common.qos import LATCHED_QOS
+
+RELEASE = "ros2 service call {name} std_srvs/srv/Trigger"
+
+
+class StopLatch:
+    """Two services, and the topic ``~/stopped``, which tells newcomers, too. It lasts as long as the node.
+
+    Args:
+        node: of the controller.
+        deactivate: sends the safe output and deactivates an active controller; does nothing with another one.
+
+    Attributes:
+        stopped: whether activation is refused.
+    """
+
+    def __init__(self, node: Node, deactivate: Callable[[], None]) -> None:
+        self.stopped = False
+        self._node, self._deactivate = node, deactivate
+        entities = Entities(node)
+        self._topic = entities.publisher(Bool, "~/stopped", LATCHED_QOS)
+        entities.trigger("~/stop", self._stop, "stopped")
+        entities.trigger("~/release_stop", self._release, "released: it may be activated")
+        self._tell()
+
+    def check(self) -> None:
+        """See that the controller may be activated.
+
+        Raises:
+            ConfigError: it was stopped; says how to release it.
+        """
+        if self.stopped:
+            command = RELEASE.format(name=self._node.resolve_service_name("~/release_stop"))
+            message = f"it was stopped by STOP: release it first, by Activate on the page, or: {command}"
+            raise ConfigError(message, name="stopped", value=True, bound=False)
+
+    def _stop(self) -> None:
+        """The latch comes first, so that nobody activates in between, and others know why the commands end."""
+        if not self.stopped:
+            self.stopped = True
+            self._tell()
+        self._deactivate()
+
+    def _release(self) -> None:
+        if self.stopped:
+            self.stopped = False
+            self._tell()
+            self._node.get_logger().info("STOP is released: the controller may be activated")
+
+    def _tell(self) -> None:
+        self._topic.publish(Bool(data=self.stopped))

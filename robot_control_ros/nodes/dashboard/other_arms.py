@@ -1,0 +1,73 @@
+"""The other arms in a ROS domain: a page stops them, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from ...dashboard.link import Reply, RequestResult
+from ..common.entities import Entities, in_namespace
+
+PERIOD = 1.0  # s between two looks who is there
+STOP, BRAKE = "controller/stop", "ethercat/quick_stop"  # services below an arm's namespace
+KIND = "std_srvs/srv/Trigger"
+
+
+class OtherArms:
+    """Finds controllers in other namespaces by their service ``controller/stop``.
+
+    Args:
+        node: that looks; the controller of its own namespace is none of them.
+        entities: where clients belong.
+        call: makes a request of a client of Trigger.
+    """
+
+    def __init__(self, node: Node, entities: Entities, call: Callable[[Any, Any, Reply], None]) -> None:
+        self._node, self._entities, self._call = node, entities, call
+        self._own = in_namespace(node, STOP)
+        self._clients: dict[str, Any] = {}  # by name of the service; of all arms that ever were there
+        # By arm, clients of STOP and of the brakes; replaced, as other threads read it.
+        self._present: Mapping[str, tuple[Any, Any]] = {}
+        entities.timer(PERIOD, self._look)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Namespaces of the arms that are there."""
+        return tuple(self._present)
+
+    def stop(self, reply: Reply) -> None:
+        """Stop each of them; a refusal names its arm."""
+        for arm, (stop, brake) in self._present.items():
+            named = _naming(arm, reply)
+            if brake.service_is_ready():
+                self._call(brake, Trigger.Request(), named)
+            self._call(stop, Trigger.Request(), named)
+
+    def _look(self) -> None:
+        """See who is there now. A name alone is no service: it may be that of another page's client."""
+        named = {name for name, kinds in self._node.get_service_names_and_types() if KIND in kinds}
+        present = {}
+        for name in sorted(named - {self._own}):
+            if name.endswith(f"/{STOP}"):
+                namespace = name.removesuffix(f"/{STOP}")
+                stop, brake = self._client(name), self._client(f"{namespace}/{BRAKE}")
+                if stop.service_is_ready():
+                    present[namespace.strip("/") or "the arm without a namespace"] = stop, brake
+        self._present = present
+
+    def _client(self, name: str) -> Any:
+        if name not in self._clients:
+            self._clients[name] = self._entities.client(Trigger, name)
+        return self._clients[name]
+
+
+def _naming(arm: str, reply: Reply) -> Reply:
+    """A reply whose refusals begin with the name of the arm."""
+
+    def name(result: RequestResult) -> None:
+        reply(RequestResult(result.accepted, f"{arm}: {result.message}", result.answered))
+
+    return name

@@ -1,0 +1,51 @@
+"""Velocities of joints whose driver sends positions only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core.types import Array
+
+RESTART, RESTART_PERIODS = 0.1, 3.0  # s, and periods, between two samples after which it begins anew
+
+
+class DerivedVelocity:
+    """Differentiates positions behind a low-pass filter of first order.
+
+    Between two samples the positions are taken to move evenly. Then the filter's answer is exact for any interval h:
+
+        v_k = a v_{k-1} + (1 - a) (q_k - q_{k-1}) / h,   a = exp(-h / T).
+
+    It delays slow changes by :attr:`HardwareProfile.velocity_delay`, about T. A sample without new time changes
+    nothing. One after a gap, or after stamps that have gone back by as much, begins anew at rest. A change by more than
+    half a turn is one the other way: positions of a joint without end may jump by a turn.
+
+    Args:
+        time_constant: T [s].
+        period: usual interval between samples [s].
+    """
+
+    def __init__(self, time_constant: float, period: float) -> None:
+        self._time_constant = time_constant
+        self._restart = max(RESTART, RESTART_PERIODS * period)
+        self._time = -math.inf
+        self._q = self._v = np.zeros(0)
+
+    def update(self, time: float, q: Array) -> Array:
+        """The velocities (n,) [rad/s] of positions (n,) [rad] with a stamp [s]; those that aren't finite are left out.
+
+        The first ones, and those that begin anew, are 0.
+        """
+        interval = time - self._time
+        finite = np.isfinite(q)
+        if not abs(interval) <= self._restart:
+            self._time, self._q, self._v = time, q, np.zeros(len(q))
+        elif interval > 0.0 and finite.all():
+            change = q - self._q
+            change = np.where(np.abs(change) > np.pi, np.remainder(change + np.pi, 2.0 * np.pi) - np.pi, change)
+            forgotten = -math.expm1(-interval / self._time_constant)
+            self._v = self._v + forgotten * (change / interval - self._v)
+            self._time, self._q = time, q
+        return self._v
