@@ -12,6 +12,7 @@ from robot_control_ros.core.types import Array, CommandMode
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import JointLimits
 
+JITTER = 1.1  # of an interval, by which commands arrive later or sooner than they were sent
 AT_REST = 0.02  # rad/s (m/s) of the fastest joint
 
 
@@ -65,10 +66,10 @@ class Step:
 def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
     """The largest step among commands, oldest first, as a share of what may be.
 
-    A command may change by its rate times the time since the one before. That is one period at least. It is twice the
-    interval before at most, as :class:`Safety` has it: after a silence a command makes no larger step than usual. The
-    watchdog counts by the steady clock, which goes faster where the arm waits for an answer. When it decided isn't
-    known here: so its commands may change by two periods' worth. A command of another mode than the one before is
+    A command may change by its rate times the time since the one before, but not by more than in twice the interval
+    before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both are two periods
+    at least, as a sample may be missing, and a command may arrive a little later than another. The watchdog counts by the
+    steady clock, which goes faster where the arm waits for an answer. A command of another mode than the one before is
     measured against nothing.
     """
     rates = {
@@ -82,11 +83,11 @@ def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLim
         if command.mode is not previous.mode:
             usual = robot.period
             continue
-        interval = max(robot.period, command.time - previous.time)
+        interval = command.time - previous.time
         if command.by_watchdog:
-            interval = max(interval, command.clock - previous.clock, LONGEST_STEP * robot.period)
-        countable = min(interval, LONGEST_STEP * usual)
-        usual = interval
+            interval = max(interval, command.clock - previous.clock)
+        countable = min(max(interval, LONGEST_STEP * robot.period), LONGEST_STEP * usual) * JITTER
+        usual = max(interval, robot.period)
         change = np.abs(command.values - previous.values)
         shares = change / (rates[command.mode] * countable)
         worst = int(np.argmax(shares))
