@@ -24,6 +24,7 @@ from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 from .judge import Heard, Moment
 from .line import Line
 
+STRANGER = "stranger"  # label of the commands of rows
 QUEUE = 1000  # commands that may wait until they are heard: none of them gets lost here
 PATIENCE = 0.3  # s to wait for an answer that should come: a busy machine may hold up who gives it
 SHORT_PATIENCE = 0.01  # s to wait for one that need not come: the arm's time goes on, slower than the steady clock
@@ -128,8 +129,8 @@ class SimulatedArm:
             values = np.array(message.data)
             if values.shape != (self.robot.n,) or not is_finite(values):
                 return
-            by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
-            self.heard.append(Heard(self.time, time.monotonic(), mode, values, by_watchdog))
+            labels = [dimension.label for dimension in message.layout.dim]
+            self.heard.append(Heard(self.time, time.monotonic(), mode, values, LABEL in labels, STRANGER in labels))
             self.commands.send(self.time, Command(mode, values))
 
         return hear

@@ -24,6 +24,7 @@ ROBOT = "ur5"
 GOAL = np.array([1.2, 0.3, -0.3, 0.2, 0.2, 0.5])  # rad from home: more than a second away
 ON_THE_WAY = 0.5  # rad/s of the fastest joint, where an arm moves when the fault comes
 START_LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
+PAGE_PORT = 18080  # or the next free one
 LED = 25  # commands in a row of the controller, where it leads the arm
 LOG_LINE = re.compile(r"^\[(?:\w+-\d+\] \[)?(WARN|ERROR|FATAL)\] \[[\d.]+\] \[([^\]]+)\]: (.*)$")
 
@@ -35,6 +36,9 @@ class Nodes(Protocol):
 
     def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Any:
         """Start a node of the package; returns its process and what it wrote."""
+
+    def create_node(self, name: str) -> Any:
+        """A node of ours, beside `node`."""
 
     def spin(self, seconds: float) -> None:
         """Let one thing happen, or the time pass [s]."""
@@ -108,6 +112,16 @@ class Bench:
         given = {name: value for name, value in self._parameters.items() if name == "realtime_priority"}
         self.children["watchdog"] = self.nodes.start("watchdog", {"use_sim_time": True, **given})
         self._read["watchdog"] = 0
+
+    def start_page(self) -> None:
+        """Start the page, for the first time or again."""
+        self.children["page"] = self.nodes.start("dashboard", {"port": PAGE_PORT})
+        self._read["page"] = 0
+
+    def watch_log(self, name: str, child: Any) -> None:
+        """Read what another program writes, too."""
+        self.children[name] = child
+        self._read[name] = 0
 
     def step(self, seconds: float) -> None:
         """Let the arm's time go on [s]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from robot_control_ros.core.types import Array, CommandMode
 from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import JointLimits
 
-JITTER = 1.1  # of an interval, by which commands arrive later or sooner than they were sent
+JITTER = 1.25  # of an interval, by which commands arrive later or sooner than they were sent
 AT_REST = 0.02  # rad/s (m/s) of the fastest joint
 
 
@@ -26,6 +27,7 @@ class Heard:
         mode: of the command.
         values: (n,).
         by_watchdog: whether the watchdog sent it.
+        by_stranger: whether a row of the table did; not measured.
     """
 
     time: float
@@ -33,6 +35,7 @@ class Heard:
     mode: CommandMode
     values: Array
     by_watchdog: bool
+    by_stranger: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,11 @@ class Step:
 def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
     """The largest step among commands, oldest first, as a share of what may be.
 
-    A command may change by its rate times the time since the one before, but not by more than in twice the interval
-    before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both are two periods
-    at least, as a sample may be missing, and a command may arrive a little later than another. The watchdog counts by the
-    steady clock, which goes faster where the arm waits for an answer. A command of another mode than the one before is
-    measured against nothing.
+    A command may change by its rate times the time since the one before. It may not change by more than in twice the
+    interval before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both
+    are two periods at least, as a sample may be missing, and a command may arrive a little later than another. The
+    watchdog counts by the steady clock, which goes faster where the arm waits for an answer. A command of another mode
+    than the one before is measured against nothing.
     """
     rates = {
         CommandMode.EFFORT: np.array(robot.effort_rate),
@@ -79,7 +82,8 @@ def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLim
     }
     largest = Step(0.0, 0.0)
     usual = robot.period
-    for previous, command in zip(commands, commands[1:], strict=False):
+    commands = [command for command in commands if not command.by_stranger]
+    for previous, command in pairwise(commands):
         if command.mode is not previous.mode:
             usual = robot.period
             continue
@@ -103,8 +107,8 @@ def top_speed(moments: Sequence[Moment], limits: JointLimits) -> float:
 
 def tip_speed(moments: Sequence[Moment]) -> float:
     """The largest speed of the tip from one sample to the next [m/s]."""
-    pairs = zip(moments, moments[1:], strict=False)
-    return max((float(np.linalg.norm(b.tip - a.tip)) / (b.time - a.time) for a, b in pairs if b.time > a.time), default=0.0)
+    pairs = [(a, b) for a, b in pairwise(moments) if b.time > a.time]
+    return max((float(np.linalg.norm(b.tip - a.tip)) / (b.time - a.time) for a, b in pairs), default=0.0)
 
 
 def way(moments: Sequence[Moment]) -> float:

@@ -66,6 +66,17 @@ def _controller_rows(law: str, suffix: str) -> tuple[Fault, ...]:
     return (killed_row, *paused_rows, end_row)
 
 
+def _page_row(name: str, inject: Callable[[Trial], None], status: int) -> Fault:
+    def with_page(trial: Trial) -> None:
+        trial.bench.start_page()
+        trial.bench.until(lambda: "dashboard of" in trial.bench.children["page"].err, "a page")
+        trial.mark()
+        inject(trial)
+
+    back = "itself" if "SIGSTOP" in name else "started again"
+    return Fault(name, with_page, back=back, ends={"page": status})
+
+
 PROCESSES = (
     *_controller_rows("impedance", ""),
     *_controller_rows("admittance", ", position commands"),
@@ -88,4 +99,12 @@ PROCESSES = (
         for seconds in (0.05, 0.2, 1.0)
     ),
     Fault("watchdog ends", ended("watchdog"), WATCHDOG_GONE, moving=True, back="started again"),
+    *(
+        _page_row(f"page {name}", inject, back)
+        for name, inject, back in (
+            ("SIGKILL", killed("page"), -9),
+            *((f"SIGSTOP {1e3 * seconds:.0f} ms", paused("page", seconds), 0) for seconds in (0.05, 0.2, 1.0)),
+            ("ends", ended("page"), 0),
+        )
+    ),
 )
