@@ -144,10 +144,11 @@ class Programs:
         self._nodes.append(node)
         return node
 
-    def start(self, executable: str, parameters: Mapping[str, Any], name: str = "", **spec: Any) -> Program:
-        """Start a node of the package; its name is that of the executable, where none is given."""
-        arguments = NodeSpec(executable, name or executable, parameters, **spec).ros_arguments()
-        return self.run(name or executable, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments])
+    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Program:
+        """Start a node of the package; its name is that of the executable, where `name` isn't given."""
+        name = spec.pop("name", executable)
+        arguments = NodeSpec(executable, name, parameters or {}, **spec).ros_arguments()
+        return self.run(name, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments])
 
     def run(self, name: str, command: list[str], **options: Any) -> Program:
         """Start a program in the domain, which ends with us; the options are those of ``subprocess.Popen``."""

@@ -48,6 +48,6 @@ CLOCKS = (
     Fault("clock forward by 0.02 s", jump(0.02), moving=True),
     Fault("clock frozen for 0.5 s", frozen(0.5), "must rise", safe="controller"),
     Fault("clock frozen for 0.5 s, moving", frozen(0.5), "must rise", safe="controller", moving=True, near=False),
-    Fault("clock at half the speed", drift(0.5), moving=True),
-    Fault("clock at twice the speed", drift(2.0), moving=True),
+    Fault("clock too slow by 1 %", drift(0.99), moving=True),
+    Fault("clock too fast by 1 %", drift(1.01), moving=True),
 )

@@ -92,7 +92,7 @@ def records_of(faults: Sequence[Fault]) -> Iterator[TrialRecord]:
 def record_of(fault: Fault, path: Array | None) -> TrialRecord:
     """Run one row, end its programs, and judge all of it."""
     with Programs() as programs:
-        bench = Bench(programs, fault.law)
+        bench = Bench(programs, fault.law, simulator=fault.simulator)
         try:
             bench.start()
             record = Trial(bench, fault, path).run()

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from robot_control_ros.control.safety import LONGEST_STEP, STOPPING
-from robot_control_ros.core.types import Array, CommandMode
+from robot_control_ros.core.types import Array, CommandMode, RobotState
 from robot_control_ros.robot.configuration import RobotConfig
-from robot_control_ros.robot.model import JointLimits
+from robot_control_ros.robot.model import JointLimits, RobotModel
 
 JITTER = 1.25  # of an interval, by which commands arrive later or sooner than they were sent
 AT_REST = 0.02  # rad/s (m/s) of the fastest joint
@@ -46,11 +46,13 @@ class Moment:
         time: of the arm [s].
         v: joint velocities (n,) [rad/s].
         tip: position of the tip in the base (3,) [m].
+        tip_speed: speed of the tip [m/s].
     """
 
     time: float
     v: Array
     tip: Array
+    tip_speed: float
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,12 @@ class Step:
 
     change: float
     share: float
+
+
+def moment_of(model: RobotModel, time: float, state: RobotState) -> Moment:
+    """The arm at a sample, at a time [s]."""
+    kin = model.at(state.q, state.v)
+    return Moment(time, state.v.copy(), kin.pose[:3, 3].copy(), float(np.linalg.norm(kin.twist[:3])))
 
 
 def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
@@ -103,12 +111,6 @@ def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLim
 def top_speed(moments: Sequence[Moment], limits: JointLimits) -> float:
     """The largest joint speed, as a share of the joint's limit."""
     return float(max((np.abs(moment.v) / limits.velocity).max() for moment in moments))
-
-
-def tip_speed(moments: Sequence[Moment]) -> float:
-    """The largest speed of the tip from one sample to the next [m/s]."""
-    pairs = [(a, b) for a, b in pairwise(moments) if b.time > a.time]
-    return max((float(np.linalg.norm(b.tip - a.tip)) / (b.time - a.time) for a, b in pairs), default=0.0)
 
 
 def way(moments: Sequence[Moment]) -> float:

@@ -129,12 +129,14 @@ def lasting(of: Callable[[Trial], Line], change: Change) -> Callable[[Trial], No
 
 def states(trial: Trial) -> Line:
     """The line of joint states."""
-    return trial.arm.states
+    line: Line = trial.arm.states
+    return line
 
 
 def wrenches(trial: Trial) -> Line:
     """The line of wrenches."""
-    return trial.arm.wrenches
+    line: Line = trial.arm.wrenches
+    return line
 
 
 def _joint_changes(value: float) -> list[Change]:

@@ -77,6 +77,25 @@ def _page_row(name: str, inject: Callable[[Trial], None], status: int) -> Fault:
     return Fault(name, with_page, back=back, ends={"page": status})
 
 
+def _simulator_rows() -> tuple[Fault, ...]:
+    silent = "no joint states"
+    return (
+        Fault(
+            "simulator SIGKILL",
+            killed("simulator"),
+            silent,
+            back="started again",
+            simulator=True,
+            ends={"simulator": -9},
+        ),
+        *(
+            Fault(f"simulator SIGSTOP {1e3 * seconds:.0f} ms", paused("simulator", seconds), simulator=True)
+            for seconds in (0.05, 0.2, 1.0)
+        ),
+        Fault("simulator ends", ended("simulator"), silent, back="started again", simulator=True),
+    )
+
+
 PROCESSES = (
     *_controller_rows("impedance", ""),
     *_controller_rows("admittance", ", position commands"),
@@ -107,4 +126,5 @@ PROCESSES = (
             ("ends", ended("page"), 0),
         )
     ),
+    *_simulator_rows(),
 )

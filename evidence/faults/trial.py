@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.core.types import Array
 
 from .bench import Bench, Told
-from .judge import largest_step, off_path, rest_after, tip_speed, top_speed, way
+from .judge import largest_step, off_path, rest_after, top_speed, way
 
 SAFE_WITHIN = 0.1  # s from the fault to the safe output
 KILLED_WITHIN = 0.06  # s from the last command of a killed controller to the watchdog's first
@@ -43,6 +43,7 @@ class Fault:
         near: whether the arm must stay within :data:`NEAR` of where it would be without the fault.
         back: `itself`, `started again` where the fault has ended a program, or empty where it must not come back.
         law: of the controller.
+        simulator: whether the arm is that of a simulator in a process of its own.
         ends: exit statuses of programs that end otherwise than with 0, by name.
     """
 
@@ -55,6 +56,7 @@ class Fault:
     near: bool = True
     back: str = "itself"
     law: str = "impedance"
+    simulator: bool = False
     ends: dict[str, int] = field(default_factory=dict)
 
 
@@ -202,7 +204,7 @@ class Trial:
         nodes: Any = self.bench.nodes
         topics = {"wrench": "/force_torque_sensor_broadcaster/wrench"} if executable == "controller" else {}
         child = nodes.start(executable, parameters, name=name, remappings=topics)
-        self.bench.watch_log(name, child)
+        self.bench.watch_log(f"second {executable}", child)
         return child
 
     def launch(self, name: str, command: list[str]) -> Any:
@@ -282,11 +284,11 @@ class Trial:
             step=step.change,
             step_share=step.share,
             speed_share=top_speed(moments, limits),
-            tip_speed=tip_speed(moments),
+            tip_speed=max(moment.tip_speed for moment in moments),
             way=way(moments),
             off_path=off_path(moments, self._path),
             rest_after=rest_after(moments, self.began),
-            told=_different(told),
+            told=_different(each for each in told if each.alarms or _matches(self._fault.told or "$^", [each])),
             back=back,
             statuses={},
             left=(),
@@ -295,14 +297,18 @@ class Trial:
         return record
 
     def _safe_after(self) -> float | None:
-        """Time to the safe output [s]."""
+        """Time to the safe output [s]; None where none is due, or none came."""
+        if not self._fault.safe:
+            return None
         if self._fault.safe == "watchdog":
             heard = self.arm.heard[self._first_command :]
             taken_over = next((k for k, each in enumerate(heard) if each.by_watchdog), None)
             if not taken_over:
                 return None
             return heard[taken_over].time - heard[taken_over - 1].time
-        times = [each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began]
+        times: list[float] = [
+            each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began
+        ]
         return times[0] - self.began if times else None
 
 
@@ -331,7 +337,7 @@ def failures(fault: Fault, record: TrialRecord) -> list[str]:
     return found
 
 
-def _different(told: Sequence[Told]) -> tuple[str, ...]:
+def _different(told: Iterable[Told]) -> tuple[str, ...]:
     """The texts, each with its source; those that differ in numbers alone stand once."""
     by_words: dict[str, str] = {}
     for each in told:
