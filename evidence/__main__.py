@@ -9,7 +9,10 @@ from importlib import import_module
 
 from robot_control_ros.core.errors import RobotControlError
 
-NAMES = {"faults": "inject each fault of the ROS side, and print what became of the arm"}
+NAMES = {
+    "faults": "inject each fault of the ROS side, and print what became of the arm",
+    "soak": "run the demonstration for a long time, and print what its processes take and miss",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

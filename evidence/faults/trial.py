@@ -313,6 +313,12 @@ class Trial:
         return times[0] - self.began if times else None
 
 
+def not_run(fault: Fault, why: str) -> TrialRecord:
+    """The record of a row that couldn't be run to its end; it fails."""
+    nothing = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return TrialRecord(fault.name, None, *nothing, None, (), "", {}, (), (why,))
+
+
 def failures(fault: Fault, record: TrialRecord) -> list[str]:
     """What of a record must not be, in words."""
     found = list(record.failures)
