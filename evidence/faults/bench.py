@@ -83,6 +83,7 @@ class Bench:
         self.robot = load_robot(ROBOT)
         self.arm: Any = (ObservedArm if simulator else SimulatedArm)(nodes.node, self.robot, nodes.spin)
         self._simulator = simulator
+        self._samples_before = 0  # of the simulator that was started last
         self.children: dict[str, Any] = {}
         self.fault = ""
         self.told: list[Told] = []
@@ -121,6 +122,7 @@ class Bench:
 
     def start_simulator(self) -> None:
         """Start the simulator, for the first time or again."""
+        self._samples_before = len(self.arm.moments)
         self.watch_log("simulator", self.nodes.start("simulator", {"pacing": "lockstep"}))
 
     def watches(self) -> bool:
@@ -133,6 +135,8 @@ class Bench:
             return self.watches()
         if name == "page":
             return "dashboard of" in self.children["page"].out
+        if name == "simulator":
+            return len(self.arm.moments) > self._samples_before + LED and self.leads()
         return self.leads()
 
     def start_page(self) -> None:

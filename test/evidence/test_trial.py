@@ -12,7 +12,7 @@ pytest.importorskip("mujoco", reason="the simulated arm needs MuJoCo")
 from lockstep import LockstepRos
 
 from evidence.faults.bench import Bench
-from evidence.faults.command import FAULTS, HEAD, head, row, write_page
+from evidence.faults.table import FAULTS, HEAD, head, row, write_page
 from evidence.faults.trial import Fault, Trial, failures, path_without_fault
 from robot_control_ros.control.safety import LONGEST_STEP
 

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 pytest.importorskip("mujoco", reason="the simulated arm needs MuJoCo")
 
-from evidence.faults.command import FAULTS, path_of, record_of
+from evidence.faults.table import FAULTS, path_of, record_of
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
