@@ -89,8 +89,8 @@ class TipStream(SteppedTrajectory):
             poses: (k, 4, 4) in the base.
 
         Raises:
-            ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before the newest one, or too
-                many wait.
+            ConfigError: see :class:`PoseChunk`; or all of its poses are past, or it begins before the newest one, or
+                too many wait.
         """
         settings = self._settings.current
         chunk = PoseChunk(times + self._time, poses)
