@@ -404,7 +404,7 @@ def test_no_wrench_drives_a_joint_above_its_limit_speed(name, law, gains, rng):
 @pytest.mark.parametrize(("law", "gains"), SENSED)
 @pytest.mark.parametrize("name", robot_names())
 def test_no_wrench_at_any_posture_drives_a_joint_above_its_limit_speed(name, law, gains, rng):
-    check_speeds(name, law, gains, rng, 40)
+    check_speeds(name, law, gains, rng, 20)
 
 
 @pytest.mark.sim
