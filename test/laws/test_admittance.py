@@ -389,7 +389,7 @@ def check_speeds(name, law, gains, rng, count):
         q = arm.posture(rng)
         commanded, moved = arm.fastest(q, wrench)
         assert commanded <= 1.0 + 1e-9, (q, wrench)
-        assert moved <= 1.01, (q, wrench)
+        assert moved <= 1.02, (q, wrench)  # what a servo overshoots
 
 
 @pytest.mark.sim
