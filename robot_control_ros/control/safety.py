@@ -56,6 +56,7 @@ class Safety:
         self._effort_rate = np.array(robot.effort_rate)
         self._period = robot.period
         self._interval = robot.period  # between the last two commands [s]
+        self._taken_over = False  # from another, whose command was the last one
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
         self._braking, self._none = 2.0 * self._acceleration, np.zeros(robot.n)
@@ -74,6 +75,7 @@ class Safety:
         """Forget the last command and fault: the next one is measured against what holds the robot now."""
         self.fault = ""
         self._last = None
+        self._taken_over = False
         self.mode = None
         self._position_rate = self._none
         self._last_extra = None
@@ -141,8 +143,9 @@ class Safety:
         return self._send(Command(mode, values), values, state, kin, dt, soft_limits=False)
 
     def take_over(self, command: Command) -> None:
-        """Begin at another's last command; a position is then held there."""
+        """Begin at another's last command, which came just now; a position is then held there."""
         self._last = self._executed = command.values
+        self._taken_over = True
         self.mode = command.mode
         self._position_rate = self._none
         self._last_extra = None
@@ -213,6 +216,7 @@ class Safety:
             self._position_rate = (sent - last) / dt
         torque = self._limited_feedforward(mode, command.feedforward, dt)
         self._begin(mode)
+        self._taken_over = False
         self._last = sent
         self._asked = command.values
         self._bounded = bounded
@@ -224,7 +228,12 @@ class Safety:
         return Command(mode, self._executed, torque, velocity)
 
     def _countable(self, dt: float) -> float:
-        """The part of the time since the last command, `dt` [s], in which the next one may change."""
+        """The part of the time since the last command, `dt` [s], in which the next one may change.
+
+        The last command of another was executed until now, whatever the time since our own.
+        """
+        if self._taken_over:
+            return min(dt, self._period)
         return min(dt, LONGEST_STEP * max(self._period, self._interval))
 
     def _begin(self, mode: CommandMode) -> None:

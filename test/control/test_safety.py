@@ -413,6 +413,16 @@ def test_the_safe_output_is_approached_from_the_last_command_within_the_effort_r
     assert settle(safety, EFFORT, at(v=(0.5, -0.5)), count=40).values == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("late", [1.0, 4.0, 25.0])
+def test_after_another_s_command_a_late_one_changes_by_one_period_s_worth(late):
+    """The other one's command was executed until now, whatever the time since our own."""
+    safety = gate()
+    settle(safety, EFFORT, at(), [4.0, 4.0])
+    safety.take_over(Command(EFFORT, np.array([-10.0, 10.0])))
+    sent = safety.apply(Command(EFFORT, np.array([50.0, -20.0])), at(), kin(), late * DT)
+    assert sent.values == pytest.approx(np.array([-10.0, 10.0]) + [1.0, -1.0] * RATE * DT)
+
+
 def test_the_safe_output_is_approached_with_velocities_that_keep_the_acceleration():
     safety = gate()
     safety.take_over(Command(VELOCITY, np.array([2.0, -1.5])))

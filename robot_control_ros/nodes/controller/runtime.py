@@ -56,6 +56,8 @@ CLAIM, CLAIM_LOOK = 0.25, 0.025  # s for which others may object to a claim of t
 LAST_COMMANDS = 3  # of the same values at the end: best-effort readers may miss one
 BRAKED_WITHIN = 0.6  # s in which a robot comes to rest when the controller is deactivated
 AT_REST = 0.02  # rad/s (m/s)
+DELIVERED_WITHIN = 0.001  # s in which the middleware delivers the next of the joint states that wait
+CATCHING_UP = 20  # looks, at most, for newer joint states after a standstill
 STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
 BRIDGED = 2.5  # periods without a usable joint state, for which one that can't be used is passed over
 SHORTEST_TIMEOUT = 3.0  # periods
@@ -300,6 +302,9 @@ class ControllerRuntime:
         if not self.active:
             return
         arrived = time.monotonic()
+        if arrived - self._sent_at > STATE_QOS.depth * self._period:
+            message = self._catch_up(message)
+            arrived = time.monotonic()
         try:
             state = self._input.read(message, arrived, not self._execution.reason)
             if state is None:
@@ -326,6 +331,20 @@ class ControllerRuntime:
             self._telemetry.cycle(command)
             self._targets.cycle(state.time)
             self._contacts.cycle(state.time)
+
+    def _catch_up(self, message: bytes) -> bytes:
+        """The newest joint state after a standstill of this process.
+
+        More of them than the reader keeps wait in the middleware then, which delivers them one after the other. To old
+        ones the law would start anew, several times.
+        """
+        for _ in range(CATCHING_UP):
+            time.sleep(DELIVERED_WITHIN)
+            newer = newest_waiting(self._states, JointState)
+            if newer is None:
+                return message
+            message = newer
+        return message
 
     def _answer(self, state: RobotState) -> Command:
         """The command for a joint state that can be used."""

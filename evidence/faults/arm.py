@@ -1,0 +1,147 @@
+"""A simulated arm in lockstep with whoever controls it, behind a line that loses and delays what it says and hears."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_control_ros.core.types import Array, Command, CommandMode, is_finite
+from robot_control_ros.nodes.common.messages import fill_joint_state, fill_wrench, to_stamp
+from robot_control_ros.nodes.common.qos import COMMAND_QOS
+from robot_control_ros.nodes.watchdog.node import LABEL
+from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.robot.model import RobotModel
+from robot_control_ros.simulation.mujoco_plant import MujocoPlant
+
+from .judge import Heard, Moment
+from .line import Line
+
+QUEUE = 1000  # commands that may wait until they are heard: none of them gets lost here
+PATIENCE = 0.3  # s to wait for an answer that should come: a busy machine may hold up who gives it
+SHORT_PATIENCE = 0.01  # s to wait for one that need not come: the arm's time goes on, slower than the steady clock
+
+
+class SimulatedArm:
+    """Speaks as ros2_control's broadcasters and forward controllers do, and waits for the answer to each sample.
+
+    The arm's time goes on by one period with each :meth:`step`. Forward controllers hold the last command for ever, and
+    drop commands of another size and such that aren't finite.
+
+    Args:
+        node: whose topics are used.
+        robot: its configuration.
+        spin: lets things happen for a time [s], or until something did.
+
+    Attributes:
+        plant: the physics.
+        model: of the robot.
+        states, wrenches, commands: the lines of these messages.
+        clock_speed: how fast the published clock goes, beside that of the arm; 0 stands still.
+        clock_offset: of the published clock and of all stamps [s].
+        heard: all commands that came to the arm's end of the line, oldest first.
+        moments: how the arm moved.
+        unanswered: samples that nobody answered in time.
+    """
+
+    def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None]) -> None:
+        self.robot = robot
+        self.model = RobotModel.of(robot)
+        self.plant = MujocoPlant(robot)
+        self.states, self.wrenches, self.commands = Line(1), Line(2), Line(3)
+        self.clock_speed = 1.0
+        self.clock_offset = 0.0
+        self.heard: list[Heard] = []
+        self.moments: list[Moment] = []
+        self.unanswered = 0
+        self._answered = False  # the last sample
+        self._spin = spin
+        self._joint_states = node.create_publisher(JointState, "joint_states", COMMAND_QOS)
+        self._wrench_topic = node.create_publisher(WrenchStamped, "force_torque_sensor_broadcaster/wrench", COMMAND_QOS)
+        self._clocks = node.create_publisher(Clock, "/clock", COMMAND_QOS)
+        for mode in CommandMode:
+            topic = f"forward_{mode.value}_controller/commands"
+            node.create_subscription(Float64MultiArray, topic, self._callback(mode), QUEUE)
+
+    @property
+    def time(self) -> float:
+        """Of the arm [s]."""
+        return self.plant.time
+
+    @property
+    def speed(self) -> float:
+        """Of the fastest joint [rad/s]."""
+        return float(np.abs(self.moments[-1].v).max()) if self.moments else 0.0
+
+    @property
+    def tip(self) -> Array:
+        """Position of the tip in the base (3,) [m]."""
+        return np.array(self.moments[-1].tip)
+
+    def step(self) -> None:
+        """Publish a sample, wait for the answer, and go on by a period."""
+        began = time.monotonic()
+        before = len(self.heard)
+        patience = PATIENCE if self._answered and self.states.perfect else SHORT_PATIENCE
+        self._publish()
+        while len(self.heard) == before and (left := began + patience - time.monotonic()) > 0.0:
+            self._spin(left)
+        self._answered = len(self.heard) > before
+        self.unanswered += not self._answered
+        while (left := began + self.robot.period - time.monotonic()) > 0.0:  # never faster than a real arm
+            self._spin(left)
+        for command in self.commands.arrived(self.time):
+            self._take(command)
+        self.plant.advance()
+
+    def _publish(self) -> None:
+        sample = self.plant.sample()
+        tip = self.model.at(sample.q).pose[:3, 3].copy()
+        self.moments.append(Moment(sample.time, sample.v.copy(), tip))
+        self.clock_offset += (self.clock_speed - 1.0) * self.robot.period
+        stamp = max(sample.time + self.clock_offset, 0.0)
+        self._clocks.publish(Clock(clock=to_stamp(stamp)))
+        wrench = WrenchStamped()
+        wrench.header.stamp = to_stamp(stamp)
+        wrench.header.frame_id = self.robot.wrench_frame
+        assert sample.wrench is not None
+        fill_wrench(wrench.wrench, np.concatenate((sample.wrench.force, sample.wrench.torque)))
+        state = JointState(name=list(self.robot.joints))
+        fill_joint_state(state, stamp, sample.q, sample.v, sample.effort)
+        for line, topic, message in (
+            (self.wrenches, self._wrench_topic, wrench),
+            (self.states, self._joint_states, state),
+        ):
+            line.send(sample.time, message)
+            for arrived in line.arrived(sample.time):
+                topic.publish(arrived)
+
+    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        def hear(message: Float64MultiArray) -> None:
+            values = np.array(message.data)
+            if values.shape != (self.robot.n,) or not is_finite(values):
+                return
+            by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
+            self.heard.append(Heard(self.time, time.monotonic(), mode, values, by_watchdog))
+            self.commands.send(self.time, Command(mode, values))
+
+        return hear
+
+    def _take(self, command: Command) -> None:
+        if command.values.shape == (self.robot.n,) and is_finite(command.values):
+            self.plant.write(command)
+
+
+def changed(message: Any, **fields: Any) -> Any:
+    """A copy of a message with other fields."""
+    result = copy(message)
+    for name, value in fields.items():
+        setattr(result, name, value)
+    return result

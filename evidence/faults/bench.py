@@ -1,0 +1,181 @@
+"""A simulated arm, the controller that leads it and the watchdog beside it, and what they say."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.robot.configuration import load_robot
+
+from .arm import SimulatedArm
+from .judge import AT_REST
+
+ROBOT = "ur5"
+GOAL = np.array([1.2, 0.3, -0.3, 0.2, 0.2, 0.5])  # rad from home: more than a second away
+ON_THE_WAY = 0.5  # rad/s of the fastest joint, where an arm moves when the fault comes
+START_LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
+LED = 25  # commands in a row of the controller, where it leads the arm
+LOG_LINE = re.compile(r"^\[(?:\w+-\d+\] \[)?(WARN|ERROR|FATAL)\] \[[\d.]+\] \[([^\]]+)\]: (.*)$")
+
+
+class Nodes(Protocol):
+    """Where nodes run: as processes, see :class:`..programs.Programs`, or in this process on a stepped clock."""
+
+    node: Any
+
+    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Any:
+        """Start a node of the package; returns its process and what it wrote."""
+
+    def spin(self, seconds: float) -> None:
+        """Let one thing happen, or the time pass [s]."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a user was told.
+
+    Attributes:
+        time: of the arm [s].
+        source: who said it, and where.
+        text: what was said.
+    """
+
+    time: float
+    source: str
+    text: str
+
+
+class Bench:
+    """Starts arm, controller and watchdog, and steps them.
+
+    Args:
+        nodes: where the nodes run.
+        law: of the controller.
+        parameters: more of the controller's.
+
+    Attributes:
+        arm: the simulated arm.
+        children: what was started, by name.
+        fault: what the controller says on ``~/fault``: why the arm doesn't follow; empty where it does.
+        told: what was said on topics, oldest first; lines of the log come by :meth:`logged`.
+    """
+
+    def __init__(self, nodes: Nodes, law: str = "impedance", **parameters: Any) -> None:
+        self.nodes = nodes
+        self.robot = load_robot(ROBOT)
+        self.arm = SimulatedArm(nodes.node, self.robot, nodes.spin)
+        self.children: dict[str, Any] = {}
+        self.fault = ""
+        self.told: list[Told] = []
+        self._law, self._parameters = law, parameters
+        self._diagnosed: dict[str, str] = {}  # the last message of each status
+        self._read: dict[str, int] = {}  # characters of each log that were read
+        node = nodes.node
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
+        latched = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(String, "/controller/fault", self._on_fault, latched)
+        self._targets = node.create_publisher(JointState, "/controller/target_joint", 10)
+
+    def start(self) -> None:
+        """Start the nodes; returns when the controller leads the arm at rest, and the watchdog watches.
+
+        Raises:
+            HardwareFault: it doesn't come to that within a minute.
+        """
+        self.start_watchdog()
+        self.start_controller()
+        self.until(lambda: self.leads() and self._diagnosed.get("watchdog: commands") == "watching", "a controlled arm")
+
+    def start_controller(self) -> None:
+        """Start the controller, for the first time or again."""
+        given = {"law": self._law, "use_sim_time": True, **self._parameters}
+        remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
+        self.children["controller"] = self.nodes.start("controller", given, remappings=remappings)
+        self._read["controller"] = 0
+
+    def start_watchdog(self) -> None:
+        """Start the watchdog, for the first time or again."""
+        given = {name: value for name, value in self._parameters.items() if name == "realtime_priority"}
+        self.children["watchdog"] = self.nodes.start("watchdog", {"use_sim_time": True, **given})
+        self._read["watchdog"] = 0
+
+    def step(self, seconds: float) -> None:
+        """Let the arm's time go on [s]."""
+        end = self.arm.time + seconds - 1e-9
+        while self.arm.time < end:
+            self.arm.step()
+
+    def waits(self, condition: Callable[[], Any], seconds: float) -> bool:
+        """Whether the condition comes to hold within some of the arm's time [s]."""
+        end = self.arm.time + seconds
+        while not condition():
+            if self.arm.time >= end:
+                return False
+            self.arm.step()
+        return True
+
+    def until(self, condition: Callable[[], Any], what: str) -> None:
+        """Step until the condition holds.
+
+        Raises:
+            HardwareFault: it doesn't, within a minute.
+        """
+        end = time.monotonic() + START_LIMIT
+        while not condition():
+            if time.monotonic() > end:
+                said = "\n".join(f"--- {name}\n{child.err[-2000:]}" for name, child in self.children.items())
+                raise HardwareFault(f"waited {START_LIMIT:g} s for: {what}\n{said}", name=what, bound=START_LIMIT)
+            self.arm.step()
+
+    def move(self) -> None:
+        """Let the controller move the arm; returns when it is well on its way."""
+        goal = np.array(self.robot.home) + GOAL
+        message = JointState(name=list(self.robot.joints), position=goal.tolist())
+        self.until(lambda: self._targets.get_subscription_count(), "a controller that takes targets")
+        self._targets.publish(message)
+        self.until(lambda: self.arm.speed > ON_THE_WAY, "an arm that moves")
+
+    def leads(self) -> bool:
+        """Whether the controller leads the arm, without a fault, and nobody else does."""
+        latest = self.arm.heard[-LED:]
+        return len(latest) == LED and not any(each.by_watchdog for each in latest) and not self.fault
+
+    def rests(self) -> bool:
+        """Whether the arm stands still now."""
+        return self.arm.speed < AT_REST
+
+    def logged(self) -> list[Told]:
+        """The warnings and errors that the programs have written since the last call."""
+        found = []
+        for name, child in self.children.items():
+            text = child.err
+            new, self._read[name] = text[self._read[name] :], len(text)
+            for line in new.splitlines():
+                if match := LOG_LINE.match(line):
+                    found.append(Told(self.arm.time, f"log of {match[2]}", match[3]))
+                elif line.strip() and not line.startswith("["):
+                    found.append(Told(self.arm.time, f"terminal of {name}", line.strip()))
+        return found
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if self._diagnosed.get(status.name) == status.message:
+                continue
+            self._diagnosed[status.name] = status.message
+            if status.level != DiagnosticStatus.OK:
+                self.told.append(Told(self.arm.time, "/diagnostics", status.message))
+
+    def _on_fault(self, message: String) -> None:
+        self.fault = message.data
+        if message.data:
+            self.told.append(Told(self.arm.time, "~/fault", message.data))

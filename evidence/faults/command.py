@@ -1,0 +1,139 @@
+"""``python -m evidence faults``: all rows one after the other, and their records as a table in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+
+from robot_control_ros.core.errors import RobotControlError, unknown
+from robot_control_ros.core.output_files import write_text
+from robot_control_ros.core.output_paths import writable_file
+from robot_control_ros.core.types import Array
+
+from ..programs import Programs
+from .bench import Bench
+from .line_rows import LINES
+from .process_rows import PROCESSES
+from .trial import Fault, Trial, TrialRecord, failures, path_without_fault
+
+FAULTS: tuple[Fault, ...] = (*PROCESSES, *LINES)
+HEAD = (
+    "fault",
+    "safe output after [ms]",
+    "largest step",
+    "of its rate",
+    "joint speed",
+    "tip [m/s]",
+    "way, off path [mm]",
+    "rest after [s]",
+    "told",
+    "back by",
+)
+SHOWN = 3  # texts of a row
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command line."""
+    parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names")
+    parser.add_argument("--list", action="store_true", help="print the names of the rows")
+    parser.add_argument("--page", default="", metavar="FILE", help="write the table into this page, in place of its own")
+    parser.add_argument("--json", default="", metavar="FILE", help="write the records there, too")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the chosen rows, and print them; the exit status is 1 where one fails.
+
+    Raises:
+        ConfigError: no row has such a name; a file can't be written.
+    """
+    faults = [fault for fault in FAULTS if fnmatch.fnmatchcase(fault.name, options.rows)]
+    if not faults:
+        raise unknown("rows", options.rows, [fault.name for fault in FAULTS])
+    if options.list:
+        print("\n".join(fault.name for fault in faults))
+        return 0
+    if options.json:
+        writable_file(options.json, ".json")
+    records = []
+    print("\n".join(head()), flush=True)
+    for record in records_of(faults):
+        print(row(record), flush=True)
+        for failure in record.failures:
+            print(f"{record.fault}: {failure}", file=sys.stderr, flush=True)
+        records.append(record)
+    if options.json:
+        write_text(options.json, json.dumps([asdict(record) for record in records], indent=2), ".json")
+    if options.page:
+        write_page(options.page, records)
+    return int(any(record.failures for record in records))
+
+
+def records_of(faults: Sequence[Fault]) -> Iterator[TrialRecord]:
+    """Run rows one after the other, each with programs of its own."""
+    paths: dict[str, Array] = {}
+    for fault in faults:
+        if fault.moving and fault.law not in paths:
+            with Programs() as programs:
+                bench = Bench(programs, fault.law)
+                bench.start()
+                paths[fault.law] = path_without_fault(bench)
+        yield record_of(fault, paths.get(fault.law) if fault.moving else None)
+
+
+def record_of(fault: Fault, path: Array | None) -> TrialRecord:
+    """Run one row, end its programs, and judge all of it."""
+    with Programs() as programs:
+        bench = Bench(programs, fault.law)
+        try:
+            bench.start()
+            record = Trial(bench, fault, path).run()
+        except RobotControlError as error:
+            return TrialRecord(fault.name, None, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, (), "", {}, (), (str(error),))
+        statuses = programs.end()
+        record = replace(record, statuses=statuses, left=tuple(programs.left_behind()))
+        return replace(record, failures=tuple(failures(fault, record)))
+
+
+def head() -> list[str]:
+    """The head of the table, and its ruler."""
+    return [_line(HEAD), _line(["---"] * len(HEAD))]
+
+
+def row(record: TrialRecord) -> str:
+    """A record as a row of the table."""
+    more = len(record.told) - SHOWN
+    told = "; ".join(record.told[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    return _line(
+        (
+            record.fault + (": FAILED" if record.failures else ""),
+            "-" if record.safe_after is None else f"{1e3 * record.safe_after:.0f}",
+            f"{record.step:.3g}",
+            f"{record.step_share:.0%}",
+            f"{record.speed_share:.0%}",
+            f"{record.tip_speed:.2f}",
+            f"{1e3 * record.way:.0f}, {1e3 * record.off_path:.0f}",
+            "-" if record.rest_after is None else f"{record.rest_after:.2f}",
+            told or "-",
+            record.back or "-",
+        )
+    )
+
+
+def write_page(path: str, records: Sequence[TrialRecord]) -> None:
+    """Put the table in place of the one on a page.
+
+    Raises:
+        ConfigError: the page can't be written.
+    """
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    before = page.partition(_line(HEAD))[0]
+    write_text(path, "\n".join([before.rstrip(), "", *head(), *map(row, records), ""]), ".md")
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"

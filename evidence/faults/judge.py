@@ -1,0 +1,125 @@
+"""What a fault did to an arm, by what was commanded and how it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_control_ros.control.safety import LONGEST_STEP, STOPPING
+from robot_control_ros.core.types import Array, CommandMode
+from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.robot.model import JointLimits
+
+JITTER = 1.1  # of an interval, by which commands arrive later or sooner than they were sent
+AT_REST = 0.02  # rad/s (m/s) of the fastest joint
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A command that reached the arm.
+
+    Attributes:
+        time: of the arm, when it came [s].
+        clock: steady time, when it came [s].
+        mode: of the command.
+        values: (n,).
+        by_watchdog: whether the watchdog sent it.
+    """
+
+    time: float
+    clock: float
+    mode: CommandMode
+    values: Array
+    by_watchdog: bool
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The arm at one sample.
+
+    Attributes:
+        time: of the arm [s].
+        v: joint velocities (n,) [rad/s].
+        tip: position of the tip in the base (3,) [m].
+    """
+
+    time: float
+    v: Array
+    tip: Array
+
+
+@dataclass(frozen=True)
+class Step:
+    """The largest change from one command to the next.
+
+    Attributes:
+        change: of the joint that changed most, by its share [N·m, rad or rad/s].
+        share: of what the rate allows; above 1 it was too large.
+    """
+
+    change: float
+    share: float
+
+
+def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
+    """The largest step among commands, oldest first, as a share of what may be.
+
+    A command may change by its rate times the time since the one before, but not by more than in twice the interval
+    before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both are two periods
+    at least, as a sample may be missing, and a command may arrive a little later than another. The watchdog counts by the
+    steady clock, which goes faster where the arm waits for an answer. A command of another mode than the one before is
+    measured against nothing.
+    """
+    rates = {
+        CommandMode.EFFORT: np.array(robot.effort_rate),
+        CommandMode.POSITION: limits.velocity,
+        CommandMode.VELOCITY: STOPPING * limits.velocity,
+    }
+    largest = Step(0.0, 0.0)
+    usual = robot.period
+    for previous, command in zip(commands, commands[1:], strict=False):
+        if command.mode is not previous.mode:
+            usual = robot.period
+            continue
+        interval = command.time - previous.time
+        if command.by_watchdog:
+            interval = max(interval, command.clock - previous.clock)
+        countable = min(max(interval, LONGEST_STEP * robot.period), LONGEST_STEP * usual) * JITTER
+        usual = max(interval, robot.period)
+        change = np.abs(command.values - previous.values)
+        shares = change / (rates[command.mode] * countable)
+        worst = int(np.argmax(shares))
+        if shares[worst] > largest.share:
+            largest = Step(float(change[worst]), float(shares[worst]))
+    return largest
+
+
+def top_speed(moments: Sequence[Moment], limits: JointLimits) -> float:
+    """The largest joint speed, as a share of the joint's limit."""
+    return float(max((np.abs(moment.v) / limits.velocity).max() for moment in moments))
+
+
+def tip_speed(moments: Sequence[Moment]) -> float:
+    """The largest speed of the tip from one sample to the next [m/s]."""
+    pairs = zip(moments, moments[1:], strict=False)
+    return max((float(np.linalg.norm(b.tip - a.tip)) / (b.time - a.time) for a, b in pairs if b.time > a.time), default=0.0)
+
+
+def way(moments: Sequence[Moment]) -> float:
+    """The largest distance of the tip from where it was at first [m]."""
+    return max(float(np.linalg.norm(moment.tip - moments[0].tip)) for moment in moments)
+
+
+def off_path(moments: Sequence[Moment], path: Array) -> float:
+    """The largest distance of the tip from a path (k, 3) that it would have followed [m]."""
+    return max(float(np.linalg.norm(path - moment.tip, axis=1).min()) for moment in moments)
+
+
+def rest_after(moments: Sequence[Moment], since: float) -> float | None:
+    """Time from `since` [s] to the sample from which on the arm rested; None where it still moves at the end."""
+    moving = [moment.time for moment in moments if np.abs(moment.v).max() > AT_REST]
+    if not moments or (moving and moving[-1] >= moments[-1].time):
+        return None
+    return max(moving[-1] - since, 0.0) if moving else 0.0

@@ -1,0 +1,269 @@
+"""How a fault is injected into a running arm, what is watched then, and whether it comes back."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.core.types import Array
+
+from .bench import Bench, Told
+from .judge import largest_step, off_path, rest_after, tip_speed, top_speed, way
+
+SAFE_WITHIN = 0.1  # s from the fault to the safe output
+KILLED_WITHIN = 0.06  # s from the last command of a killed controller to the watchdog's first
+NEAR = 0.02  # m from where the arm would be without the fault
+BACK_WITHIN = 6.0  # s after the fault, in which the controller leads the arm again, and the arm rests
+TOLD_WITHIN = 2.5  # s: diagnostics come once a second
+HELD = 0.2  # s of a led arm at rest, before and after
+ROUNDING = 1e-6  # of a share
+SHOWN = 3  # texts in a row of the table
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row of the table.
+
+    Attributes:
+        name: of the row.
+        inject: does it, in the arm's time, and takes it away again.
+        told: regular expression that must match what a user is told; empty where nobody needs to be told.
+        safe: who must send the safe output: `watchdog`, `controller`, or empty where none is due.
+        within: longest time to it [s], from the last command of a controller or from the injection.
+        moving: whether the arm moves when the fault comes.
+        near: whether the arm must stay within :data:`NEAR` of where it would be without the fault.
+        back: `itself`, `started again` where the fault has ended a program, or empty where it must not come back.
+        law: of the controller.
+        ends: exit statuses of programs that end otherwise than with 0, by name.
+    """
+
+    name: str
+    inject: Callable[[Trial], None]
+    told: str = ""
+    safe: str = ""
+    within: float = SAFE_WITHIN
+    moving: bool = False
+    near: bool = True
+    back: str = "itself"
+    law: str = "impedance"
+    ends: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """What was seen of one fault.
+
+    Attributes:
+        fault: its name.
+        safe_after: time to the safe output [s]; None where there was none.
+        step: largest change of a command [N·m, rad or rad/s].
+        step_share: the same as a share of what the rate allows.
+        speed_share: largest joint speed, as a share of the joint's limit.
+        tip_speed: largest speed of the tip [m/s].
+        way: largest distance of the tip from where it was when the fault came [m].
+        off_path: largest distance of the tip from where it would have been without the fault [m].
+        rest_after: time until the arm rested [s]; None where it never did.
+        told: who told the user what, once each.
+        back: how it came back, or that it didn't.
+        statuses: exit statuses of the programs, by name.
+        left: what was left behind.
+        failures: what of this must not be, in words; empty where the row passes.
+    """
+
+    fault: str
+    safe_after: float | None
+    step: float
+    step_share: float
+    speed_share: float
+    tip_speed: float
+    way: float
+    off_path: float
+    rest_after: float | None
+    told: tuple[str, ...]
+    back: str
+    statuses: dict[str, int]
+    left: tuple[str, ...]
+    failures: tuple[str, ...]
+
+
+class Trial:
+    """One fault, from a led arm to its recovery. Rows inject by its methods.
+
+    Args:
+        bench: that has been started.
+        fault: the row.
+        path: positions of the tip (k, 3) on the way without a fault [m]; for an arm at rest its place.
+
+    Attributes:
+        bench: as given.
+        arm: of the bench.
+        began: when the fault came, by the arm's clock [s].
+    """
+
+    def __init__(self, bench: Bench, fault: Fault, path: Array | None = None) -> None:
+        self.bench, self.arm = bench, bench.arm
+        self.began = 0.0
+        self._fault, self._path = fault, path
+        self._first_command = self._first_moment = 0
+        self._restarted: list[str] = []
+
+    def run(self) -> TrialRecord:
+        """Inject the fault, watch, and judge what was seen; the programs go on."""
+        bench, fault = self.bench, self._fault
+        if fault.moving:
+            bench.move()
+        else:
+            bench.step(HELD)
+        self.mark()
+        if self._path is None:
+            self._path = self.arm.moments[-1].tip[None]
+        bench.logged()
+        bench.told.clear()
+        self._first_command, self._first_moment = len(self.arm.heard) - 1, len(self.arm.moments) - 1
+        fault.inject(self)
+        back = self._watch_return()
+        told = self._watch_words()
+        return self._record(back, told)
+
+    # --- what rows do ---
+
+    def mark(self) -> None:
+        """The fault comes now."""
+        self.began = self.arm.time
+
+    def step(self, seconds: float) -> None:
+        """Let the arm's time go on [s]."""
+        self.bench.step(seconds)
+
+    def kill(self, name: str) -> None:
+        """Kill a program, and start it again when the arm has come to rest."""
+        self._end(name, signal.SIGKILL)
+
+    def end(self, name: str) -> None:
+        """Tell a program to end, and start it again when the arm has come to rest."""
+        self._end(name, signal.SIGINT)
+
+    def pause(self, name: str, seconds: float) -> None:
+        """Stop a program for some of the arm's time [s]."""
+        process = self.bench.children[name].process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            self.step(seconds)
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    def _end(self, name: str, number: int) -> None:
+        self.bench.children[name].process.send_signal(number)
+        self.step(1.5)
+        self.bench.waits(self.bench.rests, 3.0)
+        self._restarted.append(name)
+        start: Callable[[], Any] = getattr(self.bench, f"start_{name}")
+        start()
+
+    # --- what is seen ---
+
+    def _watch_return(self) -> str:
+        """How the arm came back; empty where it didn't."""
+        bench = self.bench
+
+        def led() -> bool:
+            return bench.leads() and bench.rests()
+
+        try:
+            if self._restarted:
+                bench.until(led, "a led arm")
+            came = bench.waits(led, BACK_WITHIN)
+        except HardwareFault:
+            came = False
+        if not came:
+            return ""
+        bench.step(HELD)
+        return "started again" if self._restarted else "itself"
+
+    def _watch_words(self) -> list[Told]:
+        bench, said = self.bench, []
+
+        def heard() -> bool:
+            said.extend(bench.logged())
+            return not self._fault.told or _matches(self._fault.told, [*bench.told, *said])
+
+        bench.waits(heard, TOLD_WITHIN)
+        return [*bench.told, *said]
+
+    def _record(self, back: str, told: Sequence[Told]) -> TrialRecord:
+        arm, limits = self.arm, self.arm.model.limits
+        moments = arm.moments[self._first_moment :]
+        assert self._path is not None
+        step = largest_step(arm.heard[self._first_command :], self.bench.robot, limits)
+        record = TrialRecord(
+            fault=self._fault.name,
+            safe_after=self._safe_after(),
+            step=step.change,
+            step_share=step.share,
+            speed_share=top_speed(moments, limits),
+            tip_speed=tip_speed(moments),
+            way=way(moments),
+            off_path=off_path(moments, self._path),
+            rest_after=rest_after(moments, self.began),
+            told=tuple(dict.fromkeys(f"{each.source}: {each.text}" for each in told)),
+            back=back,
+            statuses={},
+            left=(),
+            failures=(),
+        )
+        return record
+
+    def _safe_after(self) -> float | None:
+        """Time to the safe output [s]."""
+        if self._fault.safe == "watchdog":
+            heard = self.arm.heard[self._first_command :]
+            taken_over = next((k for k, each in enumerate(heard) if each.by_watchdog), None)
+            if not taken_over:
+                return None
+            return heard[taken_over].time - heard[taken_over - 1].time
+        times = [each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began]
+        return times[0] - self.began if times else None
+
+
+def failures(fault: Fault, record: TrialRecord) -> list[str]:
+    """What of a record must not be, in words."""
+    found = []
+    if fault.safe:
+        if record.safe_after is None:
+            found.append(f"no safe output of the {fault.safe}")
+        elif record.safe_after > fault.within + ROUNDING:
+            found.append(f"safe output after {record.safe_after:.3f} s: must be at most {fault.within:g} s")
+    if record.step_share > 1.0 + ROUNDING:
+        found.append(f"a command changes by {record.step:.2f}: {record.step_share:.2f} of what its rate allows")
+    if record.speed_share > 1.0:
+        found.append(f"a joint moves at {record.speed_share:.2f} of its limit")
+    if fault.near and record.off_path > NEAR:
+        found.append(f"the tip is {1e3 * record.off_path:.0f} mm from where it would be: must be within 20 mm")
+    if fault.told and not re.search(fault.told, "\n".join(record.told)):
+        found.append(f"nobody says {fault.told!r}")
+    if record.back != fault.back:
+        found.append(f"back by {record.back or 'nothing'!r}: must be {fault.back or 'nothing'!r}")
+    for name, status in record.statuses.items():
+        if status != fault.ends.get(name, 0):
+            found.append(f"{name} ended with status {status}: must be {fault.ends.get(name, 0)}")
+    found += [f"left behind: {each}" for each in record.left]
+    return found
+
+
+def _matches(pattern: str, told: Sequence[Told]) -> bool:
+    return re.search(pattern, "\n".join(each.text for each in told)) is not None
+
+
+def path_without_fault(bench: Bench) -> Array:
+    """Positions of the tip (k, 3) on its way to the goal, where nothing fails [m]."""
+    first = len(bench.arm.moments)
+    bench.move()
+    bench.waits(bench.rests, BACK_WITHIN)
+    bench.step(HELD)
+    return np.array([moment.tip for moment in bench.arm.moments[first:]])

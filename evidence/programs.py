@@ -1,0 +1,185 @@
+"""Nodes as processes in a ROS domain of their own, a node of ours beside them, and what they leave behind."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from robot_control_ros.bringup import NodeSpec, environment
+from robot_control_ros.bringup.program_session import die_with_parent
+from robot_control_ros.core.errors import HardwareFault
+from robot_control_ros.nodes.common.running import make_executor
+from robot_control_ros.nodes.common.transport import leave_shared_memory
+
+ENDED_WITHIN = 10.0  # s, of a process that was told to end; each has 2 s of its own
+PORTS, PORTS_OF_A_DOMAIN = 7400, 250  # of DDS: of domain 0, and of each one
+_domains = itertools.cycle(range(1, 101))
+
+
+class Domain:
+    """A ROS domain that nobody else here has, until it is released: a killed node is seen in its domain for 20 s."""
+
+    def __init__(self) -> None:
+        for _ in range(100):
+            self.number = next(_domains)
+            path = Path(tempfile.gettempdir()) / f"robot_control_ros_{os.getuid()}_domain_{self.number}"
+            self._lock = path.open("w")
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                self._lock.close()
+        raise HardwareFault("none of 100 ROS domains is free", name="domain", bound=100)
+
+    def release(self) -> None:
+        """Let others have it."""
+        self._lock.close()
+
+
+class Program:
+    """A process whose output is kept.
+
+    Attributes:
+        name: of the node.
+        process: the process.
+    """
+
+    def __init__(self, name: str, command: list[str], folder: Path, variables: Mapping[str, str], **options: Any) -> None:
+        self.name = name
+        self._log = folder / f"{name}_{time.monotonic_ns()}"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env=dict(variables), start_new_session=True, **options
+            )
+
+    @property
+    def err(self) -> str:
+        """What it has written."""
+        return self._log.read_text(errors="replace")
+
+    def end(self, *signals: int) -> int:
+        """Send signals, one right after the other; returns the exit status, -9 where it had to be killed."""
+        for number in signals:
+            if self.process.poll() is None:
+                self.process.send_signal(number)
+        try:
+            return self.process.wait(ENDED_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Programs:
+    """A domain on this machine alone, a node in it, and the processes that are started there.
+
+    Attributes:
+        node: ours.
+        programs: all that were started.
+        files: folder in which the programs run, and have their temporary files.
+    """
+
+    def __init__(self) -> None:
+        os.environ.update(environment())
+        leave_shared_memory()
+        self._domain = Domain()
+        self._shared_before = self._shared_memory()  # of those who had the domain before
+        self._folder = tempfile.TemporaryDirectory(prefix="robot_control_ros.evidence.")
+        folder = Path(self._folder.name)
+        self._logs, self.files = folder / "logs", folder / "files"
+        for path in (self._logs, self.files):
+            path.mkdir()
+        root = Path(__file__).resolve().parents[1]
+        paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+        self.environment = {
+            **os.environ,
+            "ROS_DOMAIN_ID": str(self._domain.number),
+            "ROS_LOG_DIR": str(self._logs),
+            "TMPDIR": str(self.files),
+            "XDG_STATE_HOME": str(self._logs),
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        self.programs: list[Program] = []
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=self._domain.number, signal_handler_options=SignalHandlerOptions.NO)
+        self._executor = make_executor(self._context)
+        self.node: Any = rclpy.create_node("evidence", context=self._context, enable_rosout=False)
+        self._executor.add_node(self.node)
+
+    def __enter__(self) -> Programs:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for program in self.programs:
+            if program.process.poll() is None:
+                program.process.kill()
+                program.process.wait()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+        self._domain.release()
+        self._folder.cleanup()
+
+    def start(self, executable: str, parameters: Mapping[str, Any], name: str = "", **spec: Any) -> Program:
+        """Start a node of the package; its name is that of the executable, where none is given."""
+        arguments = NodeSpec(executable, name or executable, parameters, **spec).ros_arguments()
+        return self.run(name or executable, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments])
+
+    def run(self, name: str, command: list[str], **options: Any) -> Program:
+        """Start a program in the domain, which ends with us; the options are those of ``subprocess.Popen``."""
+        options.setdefault("preexec_fn", die_with_parent)
+        program = Program(name, command, self._logs, self.environment, cwd=self.files, **options)
+        self.programs.append(program)
+        return program
+
+    def spin(self, seconds: float) -> None:
+        """Let one thing happen, or the time pass."""
+        self._executor.spin_once(timeout_sec=seconds)
+
+    def end(self) -> dict[str, int]:
+        """Tell all to end, as Ctrl-C does; returns the exit statuses by name."""
+        for program in reversed(self.programs):
+            if program.process.poll() is None:
+                program.process.send_signal(signal.SIGINT)
+        return {program.name: program.end() for program in reversed(self.programs)}
+
+    def left_behind(self) -> list[str]:
+        """Processes, files and shared memory that programs which have ended have left."""
+        sessions = {program.process.pid for program in self.programs}
+        found = [f"process {number}" for number in _processes_of(sessions)]
+        found += [f"file {path.relative_to(self.files)}" for path in sorted(self.files.rglob("*"))]
+        found += [f"shared memory {name}" for name in sorted(self._shared_memory() - self._shared_before)]
+        return found
+
+    def _shared_memory(self) -> set[str]:
+        """The names of the domain's shared memory."""
+        first = PORTS + PORTS_OF_A_DOMAIN * self._domain.number
+        ports = {str(port) for port in range(first, first + PORTS_OF_A_DOMAIN)}
+        names = {path.name for path in Path("/dev/shm").glob("*")}
+        return {name for name in names if ports.intersection(name.replace("port", "_").split("_"))}
+
+
+def _processes_of(sessions: set[int]) -> list[int]:
+    """The processes of sessions that haven't ended (Linux)."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[3]) in sessions and fields[0] != "Z":
+            found.append(int(file.parent.name))
+    return sorted(found)
