@@ -190,7 +190,6 @@ class ControlLoop:
         _check_state(state, self.robot.n)
         dt = self.robot.period if self.state is None else max(state.time - self.state.time, 0.0)
         self._rest()
-        self._order.interrupt()
         self._recent_motion.observe(state)
         self.state = state
         self.kin = self.model.update(state.q, state.v)
