@@ -24,6 +24,7 @@ from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.nodes.common.running import make_executor
 from robot_control_ros.nodes.common.transport import leave_shared_memory
 
+AGAIN = " again"  # behind the name of a program for each start after the first
 ENDED_WITHIN = 10.0  # s, of a process that was told to end; each has 2 s of its own
 PORTS, PORTS_OF_A_DOMAIN = 7400, 250  # of DDS: of domain 0, and of each one
 _domains = itertools.cycle(range(1, 101))
@@ -57,9 +58,11 @@ class Program:
         process: the process.
     """
 
-    def __init__(self, name: str, command: list[str], folder: Path, variables: Mapping[str, str], **options: Any) -> None:
+    def __init__(
+        self, name: str, command: list[str], folder: Path, variables: Mapping[str, str], **options: Any
+    ) -> None:
         self.name = name
-        self._log = folder / f"{name}_{time.monotonic_ns()}"
+        self._log = folder / f"{name}_{time.monotonic_ns()}".replace(" ", "_")
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=dict(variables), start_new_session=True, **options
@@ -116,8 +119,8 @@ class Programs:
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=self._domain.number, signal_handler_options=SignalHandlerOptions.NO)
         self._executor = make_executor(self._context)
-        self.node: Any = rclpy.create_node("evidence", context=self._context, enable_rosout=False)
-        self._executor.add_node(self.node)
+        self._nodes: list[Any] = []
+        self.node: Any = self.create_node("evidence")
 
     def __enter__(self) -> Programs:
         return self
@@ -128,15 +131,24 @@ class Programs:
                 program.process.kill()
                 program.process.wait()
         self._executor.shutdown()
-        self.node.destroy_node()
+        for node in self._nodes:
+            node.destroy_node()
         self._context.try_shutdown()
         self._domain.release()
         self._folder.cleanup()
 
-    def start(self, executable: str, parameters: Mapping[str, Any], name: str = "", **spec: Any) -> Program:
-        """Start a node of the package; its name is that of the executable, where none is given."""
-        arguments = NodeSpec(executable, name or executable, parameters, **spec).ros_arguments()
-        return self.run(name or executable, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments])
+    def create_node(self, name: str) -> Any:
+        """A node of ours in the domain."""
+        node = rclpy.create_node(name, context=self._context, enable_rosout=False)
+        self._executor.add_node(node)
+        self._nodes.append(node)
+        return node
+
+    def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Program:
+        """Start a node of the package; its name is that of the executable, where `name` isn't given."""
+        name = spec.pop("name", executable)
+        arguments = NodeSpec(executable, name, parameters or {}, **spec).ros_arguments()
+        return self.run(name, [sys.executable, "-m", "robot_control_ros.nodes", executable, *arguments])
 
     def run(self, name: str, command: list[str], **options: Any) -> Program:
         """Start a program in the domain, which ends with us; the options are those of ``subprocess.Popen``."""
@@ -150,11 +162,15 @@ class Programs:
         self._executor.spin_once(timeout_sec=seconds)
 
     def end(self) -> dict[str, int]:
-        """Tell all to end, as Ctrl-C does; returns the exit statuses by name."""
+        """Tell all to end, as Ctrl-C does; returns the exit statuses by name, of each start by its own."""
         for program in reversed(self.programs):
             if program.process.poll() is None:
                 program.process.send_signal(signal.SIGINT)
-        return {program.name: program.end() for program in reversed(self.programs)}
+        statuses: dict[str, int] = {}
+        for program in self.programs:
+            before = sum(name.partition(AGAIN)[0] == program.name for name in statuses)
+            statuses[program.name + AGAIN * before] = program.end()
+        return statuses
 
     def left_behind(self) -> list[str]:
         """Processes, files and shared memory that programs which have ended have left."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -13,7 +14,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_control_ros.core.types import Array, Command, CommandMode, is_finite
+from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode
 from robot_control_ros.nodes.common.messages import fill_joint_state, fill_wrench, to_stamp
 from robot_control_ros.nodes.common.qos import COMMAND_QOS
 from robot_control_ros.nodes.watchdog.node import LABEL
@@ -21,9 +23,10 @@ from robot_control_ros.robot.configuration import RobotConfig
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
-from .judge import Heard, Moment
+from .judge import Heard, Moment, moment_of
 from .line import Line
 
+STRANGER = "stranger"  # label of the commands of rows
 QUEUE = 1000  # commands that may wait until they are heard: none of them gets lost here
 PATIENCE = 0.3  # s to wait for an answer that should come: a busy machine may hold up who gives it
 SHORT_PATIENCE = 0.01  # s to wait for one that need not come: the arm's time goes on, slower than the steady clock
@@ -80,11 +83,6 @@ class SimulatedArm:
         """Of the fastest joint [rad/s]."""
         return float(np.abs(self.moments[-1].v).max()) if self.moments else 0.0
 
-    @property
-    def tip(self) -> Array:
-        """Position of the tip in the base (3,) [m]."""
-        return np.array(self.moments[-1].tip)
-
     def step(self) -> None:
         """Publish a sample, wait for the answer, and go on by a period."""
         began = time.monotonic()
@@ -98,13 +96,13 @@ class SimulatedArm:
         while (left := began + self.robot.period - time.monotonic()) > 0.0:  # never faster than a real arm
             self._spin(left)
         for command in self.commands.arrived(self.time):
-            self._take(command)
+            with suppress(ConfigError):  # a number that no drive can take
+                self.plant.write(command)
         self.plant.advance()
 
     def _publish(self) -> None:
         sample = self.plant.sample()
-        tip = self.model.at(sample.q).pose[:3, 3].copy()
-        self.moments.append(Moment(sample.time, sample.v.copy(), tip))
+        self.moments.append(moment_of(self.model, sample.time, sample))
         self.clock_offset += (self.clock_speed - 1.0) * self.robot.period
         stamp = max(sample.time + self.clock_offset, 0.0)
         self._clocks.publish(Clock(clock=to_stamp(stamp)))
@@ -125,18 +123,28 @@ class SimulatedArm:
 
     def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
         def hear(message: Float64MultiArray) -> None:
-            values = np.array(message.data)
-            if values.shape != (self.robot.n,) or not is_finite(values):
-                return
-            by_watchdog = any(dimension.label == LABEL for dimension in message.layout.dim)
-            self.heard.append(Heard(self.time, time.monotonic(), mode, values, by_watchdog))
-            self.commands.send(self.time, Command(mode, values))
+            command = heard_command(message, mode, self.time, self.robot.n)
+            if command is not None:
+                self.heard.append(command)
+                self.commands.send(self.time, Command(mode, command.values))
 
         return hear
 
-    def _take(self, command: Command) -> None:
-        if command.values.shape == (self.robot.n,) and is_finite(command.values):
-            self.plant.write(command)
+
+def heard_command(message: Float64MultiArray, mode: CommandMode, now: float, size: int) -> Heard | None:
+    """A command as a forward controller takes it; None where it drops it: of another size, or not finite.
+
+    Args:
+        message: as it came.
+        mode: of its topic.
+        now: time of the arm [s].
+        size: number of joints.
+    """
+    values = np.array(message.data)
+    if values.shape != (size,) or not np.isfinite(values).all():
+        return None
+    labels = [dimension.label for dimension in message.layout.dim]
+    return Heard(now, time.monotonic(), mode, values, LABEL in labels, STRANGER in labels)
 
 
 def changed(message: Any, **fields: Any) -> Any:

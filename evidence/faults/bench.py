@@ -19,13 +19,15 @@ from robot_control_ros.robot.configuration import load_robot
 
 from .arm import SimulatedArm
 from .judge import AT_REST
+from .observed_arm import ObservedArm
 
 ROBOT = "ur5"
 GOAL = np.array([1.2, 0.3, -0.3, 0.2, 0.2, 0.5])  # rad from home: more than a second away
 ON_THE_WAY = 0.5  # rad/s of the fastest joint, where an arm moves when the fault comes
 START_LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
+PAGE_PORT = 18080  # or the next free one
 LED = 25  # commands in a row of the controller, where it leads the arm
-LOG_LINE = re.compile(r"^\[(?:\w+-\d+\] \[)?(WARN|ERROR|FATAL)\] \[[\d.]+\] \[([^\]]+)\]: (.*)$")
+LOG_LINE = re.compile(r"^\[(DEBUG|INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[([^\]]+)\]: (.*)$")
 
 
 class Nodes(Protocol):
@@ -35,6 +37,9 @@ class Nodes(Protocol):
 
     def start(self, executable: str, parameters: Mapping[str, Any] | None = None, **spec: Any) -> Any:
         """Start a node of the package; returns its process and what it wrote."""
+
+    def create_node(self, name: str) -> Any:
+        """A node of ours, beside `node`."""
 
     def spin(self, seconds: float) -> None:
         """Let one thing happen, or the time pass [s]."""
@@ -48,11 +53,13 @@ class Told:
         time: of the arm [s].
         source: who said it, and where.
         text: what was said.
+        alarms: whether it says that something is wrong.
     """
 
     time: float
     source: str
     text: str
+    alarms: bool = True
 
 
 class Bench:
@@ -61,19 +68,21 @@ class Bench:
     Args:
         nodes: where the nodes run.
         law: of the controller.
+        simulator: whether a simulator in a process of its own has the arm.
         parameters: more of the controller's.
 
     Attributes:
-        arm: the simulated arm.
+        arm: the simulated arm, or what is heard of it.
         children: what was started, by name.
         fault: what the controller says on ``~/fault``: why the arm doesn't follow; empty where it does.
         told: what was said on topics, oldest first; lines of the log come by :meth:`logged`.
     """
 
-    def __init__(self, nodes: Nodes, law: str = "impedance", **parameters: Any) -> None:
+    def __init__(self, nodes: Nodes, law: str = "impedance", *, simulator: bool = False, **parameters: Any) -> None:
         self.nodes = nodes
         self.robot = load_robot(ROBOT)
-        self.arm = SimulatedArm(nodes.node, self.robot, nodes.spin)
+        self.arm: Any = (ObservedArm if simulator else SimulatedArm)(nodes.node, self.robot, nodes.spin)
+        self._simulator = simulator
         self.children: dict[str, Any] = {}
         self.fault = ""
         self.told: list[Told] = []
@@ -92,6 +101,8 @@ class Bench:
         Raises:
             HardwareFault: it doesn't come to that within a minute.
         """
+        if self._simulator:
+            self.start_simulator()
         self.start_watchdog()
         self.start_controller()
         self.until(lambda: self.leads() and self._diagnosed.get("watchdog: commands") == "watching", "a controlled arm")
@@ -100,14 +111,25 @@ class Bench:
         """Start the controller, for the first time or again."""
         given = {"law": self._law, "use_sim_time": True, **self._parameters}
         remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
-        self.children["controller"] = self.nodes.start("controller", given, remappings=remappings)
-        self._read["controller"] = 0
+        self.watch_log("controller", self.nodes.start("controller", given, remappings=remappings))
 
     def start_watchdog(self) -> None:
         """Start the watchdog, for the first time or again."""
         given = {name: value for name, value in self._parameters.items() if name == "realtime_priority"}
-        self.children["watchdog"] = self.nodes.start("watchdog", {"use_sim_time": True, **given})
-        self._read["watchdog"] = 0
+        self.watch_log("watchdog", self.nodes.start("watchdog", {"use_sim_time": True, **given}))
+
+    def start_simulator(self) -> None:
+        """Start the simulator, for the first time or again."""
+        self.watch_log("simulator", self.nodes.start("simulator", {"pacing": "lockstep"}))
+
+    def start_page(self) -> None:
+        """Start the page, for the first time or again."""
+        self.watch_log("page", self.nodes.start("dashboard", {"port": PAGE_PORT}))
+
+    def watch_log(self, name: str, child: Any) -> None:
+        """Read what a program writes from now on."""
+        self.children[name] = child
+        self._read[name] = 0
 
     def step(self, seconds: float) -> None:
         """Let the arm's time go on [s]."""
@@ -148,22 +170,24 @@ class Bench:
     def leads(self) -> bool:
         """Whether the controller leads the arm, without a fault, and nobody else does."""
         latest = self.arm.heard[-LED:]
-        return len(latest) == LED and not any(each.by_watchdog for each in latest) and not self.fault
+        by_controller = [not each.by_watchdog and not each.by_stranger for each in latest]
+        return len(latest) == LED and all(by_controller) and not self.fault
 
     def rests(self) -> bool:
         """Whether the arm stands still now."""
-        return self.arm.speed < AT_REST
+        return bool(self.arm.speed < AT_REST)
 
     def logged(self) -> list[Told]:
-        """The warnings and errors that the programs have written since the last call."""
+        """What the programs have written since the last call."""
         found = []
         for name, child in self.children.items():
             text = child.err
             new, self._read[name] = text[self._read[name] :], len(text)
             for line in new.splitlines():
                 if match := LOG_LINE.match(line):
-                    found.append(Told(self.arm.time, f"log of {match[2]}", match[3]))
-                elif line.strip() and not line.startswith("["):
+                    alarms = match[1] not in ("DEBUG", "INFO")
+                    found.append(Told(self.arm.time, f"log of {match[2]}", match[3], alarms))
+                elif line.strip():
                     found.append(Told(self.arm.time, f"terminal of {name}", line.strip()))
         return found
 

@@ -6,6 +6,7 @@ import argparse
 import fnmatch
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
@@ -16,11 +17,14 @@ from robot_control_ros.core.types import Array
 
 from ..programs import Programs
 from .bench import Bench
+from .clock_rows import CLOCKS
+from .crowd_rows import CROWD
 from .line_rows import LINES
+from .message_rows import MESSAGES
 from .process_rows import PROCESSES
 from .trial import Fault, Trial, TrialRecord, failures, path_without_fault
 
-FAULTS: tuple[Fault, ...] = (*PROCESSES, *LINES)
+FAULTS: tuple[Fault, ...] = (*PROCESSES, *LINES, *MESSAGES, *CLOCKS, *CROWD)
 HEAD = (
     "fault",
     "safe output after [ms]",
@@ -34,13 +38,14 @@ HEAD = (
     "back by",
 )
 SHOWN = 3  # texts of a row
+LONGEST = 160  # characters of a text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command line."""
     parser.add_argument("--rows", default="*", metavar="PATTERN", help="rows by name, as a shell matches names")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
-    parser.add_argument("--page", default="", metavar="FILE", help="write the table into this page, in place of its own")
+    parser.add_argument("--page", default="", metavar="FILE", help="write the table into this page")
     parser.add_argument("--json", default="", metavar="FILE", help="write the records there, too")
 
 
@@ -87,7 +92,7 @@ def records_of(faults: Sequence[Fault]) -> Iterator[TrialRecord]:
 def record_of(fault: Fault, path: Array | None) -> TrialRecord:
     """Run one row, end its programs, and judge all of it."""
     with Programs() as programs:
-        bench = Bench(programs, fault.law)
+        bench = Bench(programs, fault.law, simulator=fault.simulator)
         try:
             bench.start()
             record = Trial(bench, fault, path).run()
@@ -106,7 +111,9 @@ def head() -> list[str]:
 def row(record: TrialRecord) -> str:
     """A record as a row of the table."""
     more = len(record.told) - SHOWN
-    told = "; ".join(record.told[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    told = "; ".join(textwrap.shorten(text, LONGEST, placeholder=" …") for text in record.told[:SHOWN]) + (
+        f"; and {more} more" if more > 0 else ""
+    )
     return _line(
         (
             record.fault + (": FAILED" if record.failures else ""),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from robot_control_ros.control.safety import LONGEST_STEP, STOPPING
-from robot_control_ros.core.types import Array, CommandMode
+from robot_control_ros.core.types import Array, CommandMode, RobotState
 from robot_control_ros.robot.configuration import RobotConfig
-from robot_control_ros.robot.model import JointLimits
+from robot_control_ros.robot.model import JointLimits, RobotModel
 
-JITTER = 1.1  # of an interval, by which commands arrive later or sooner than they were sent
+JITTER = 1.25  # of an interval, by which commands arrive later or sooner than they were sent
 AT_REST = 0.02  # rad/s (m/s) of the fastest joint
 
 
@@ -26,6 +27,7 @@ class Heard:
         mode: of the command.
         values: (n,).
         by_watchdog: whether the watchdog sent it.
+        by_stranger: whether a row of the table did; not measured.
     """
 
     time: float
@@ -33,6 +35,7 @@ class Heard:
     mode: CommandMode
     values: Array
     by_watchdog: bool
+    by_stranger: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,13 @@ class Moment:
         time: of the arm [s].
         v: joint velocities (n,) [rad/s].
         tip: position of the tip in the base (3,) [m].
+        tip_speed: speed of the tip [m/s].
     """
 
     time: float
     v: Array
     tip: Array
+    tip_speed: float
 
 
 @dataclass(frozen=True)
@@ -63,14 +68,20 @@ class Step:
     share: float
 
 
+def moment_of(model: RobotModel, time: float, state: RobotState) -> Moment:
+    """The arm at a sample, at a time [s]."""
+    kin = model.at(state.q, state.v)
+    return Moment(time, state.v.copy(), kin.pose[:3, 3].copy(), float(np.linalg.norm(kin.twist[:3])))
+
+
 def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLimits) -> Step:
     """The largest step among commands, oldest first, as a share of what may be.
 
-    A command may change by its rate times the time since the one before, but not by more than in twice the interval
-    before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both are two periods
-    at least, as a sample may be missing, and a command may arrive a little later than another. The watchdog counts by the
-    steady clock, which goes faster where the arm waits for an answer. A command of another mode than the one before is
-    measured against nothing.
+    A command may change by its rate times the time since the one before. It may not change by more than in twice the
+    interval before, as :class:`Safety` has it: after a silence a command makes no larger step than usual. Here both
+    are two periods at least, as a sample may be missing, and a command may arrive a little later than another. The
+    watchdog counts by the steady clock, which goes faster where the arm waits for an answer. A command of another mode
+    than the one before is measured against nothing.
     """
     rates = {
         CommandMode.EFFORT: np.array(robot.effort_rate),
@@ -79,7 +90,8 @@ def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLim
     }
     largest = Step(0.0, 0.0)
     usual = robot.period
-    for previous, command in zip(commands, commands[1:], strict=False):
+    commands = [command for command in commands if not command.by_stranger]
+    for previous, command in pairwise(commands):
         if command.mode is not previous.mode:
             usual = robot.period
             continue
@@ -99,12 +111,6 @@ def largest_step(commands: Sequence[Heard], robot: RobotConfig, limits: JointLim
 def top_speed(moments: Sequence[Moment], limits: JointLimits) -> float:
     """The largest joint speed, as a share of the joint's limit."""
     return float(max((np.abs(moment.v) / limits.velocity).max() for moment in moments))
-
-
-def tip_speed(moments: Sequence[Moment]) -> float:
-    """The largest speed of the tip from one sample to the next [m/s]."""
-    pairs = zip(moments, moments[1:], strict=False)
-    return max((float(np.linalg.norm(b.tip - a.tip)) / (b.time - a.time) for a, b in pairs if b.time > a.time), default=0.0)
 
 
 def way(moments: Sequence[Moment]) -> float:

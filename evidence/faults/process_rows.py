@@ -66,6 +66,36 @@ def _controller_rows(law: str, suffix: str) -> tuple[Fault, ...]:
     return (killed_row, *paused_rows, end_row)
 
 
+def _page_row(name: str, inject: Callable[[Trial], None], status: int) -> Fault:
+    def with_page(trial: Trial) -> None:
+        trial.bench.start_page()
+        trial.bench.until(lambda: "dashboard of" in trial.bench.children["page"].err, "a page")
+        trial.mark()
+        inject(trial)
+
+    back = "itself" if "SIGSTOP" in name else "started again"
+    return Fault(name, with_page, back=back, ends={"page": status})
+
+
+def _simulator_rows() -> tuple[Fault, ...]:
+    silent = "no joint states"
+    return (
+        Fault(
+            "simulator SIGKILL",
+            killed("simulator"),
+            silent,
+            back="started again",
+            simulator=True,
+            ends={"simulator": -9},
+        ),
+        *(
+            Fault(f"simulator SIGSTOP {1e3 * seconds:.0f} ms", paused("simulator", seconds), simulator=True)
+            for seconds in (0.05, 0.2, 1.0)
+        ),
+        Fault("simulator ends", ended("simulator"), silent, back="started again", simulator=True),
+    )
+
+
 PROCESSES = (
     *_controller_rows("impedance", ""),
     *_controller_rows("admittance", ", position commands"),
@@ -88,4 +118,13 @@ PROCESSES = (
         for seconds in (0.05, 0.2, 1.0)
     ),
     Fault("watchdog ends", ended("watchdog"), WATCHDOG_GONE, moving=True, back="started again"),
+    *(
+        _page_row(f"page {name}", inject, back)
+        for name, inject, back in (
+            ("SIGKILL", killed("page"), -9),
+            *((f"SIGSTOP {1e3 * seconds:.0f} ms", paused("page", seconds), 0) for seconds in (0.05, 0.2, 1.0)),
+            ("ends", ended("page"), 0),
+        )
+    ),
+    *_simulator_rows(),
 )

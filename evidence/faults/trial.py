@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.core.types import Array
 
 from .bench import Bench, Told
-from .judge import largest_step, off_path, rest_after, tip_speed, top_speed, way
+from .judge import largest_step, off_path, rest_after, top_speed, way
 
 SAFE_WITHIN = 0.1  # s from the fault to the safe output
 KILLED_WITHIN = 0.06  # s from the last command of a killed controller to the watchdog's first
@@ -40,6 +43,7 @@ class Fault:
         near: whether the arm must stay within :data:`NEAR` of where it would be without the fault.
         back: `itself`, `started again` where the fault has ended a program, or empty where it must not come back.
         law: of the controller.
+        simulator: whether the arm is that of a simulator in a process of its own.
         ends: exit statuses of programs that end otherwise than with 0, by name.
     """
 
@@ -52,6 +56,7 @@ class Fault:
     near: bool = True
     back: str = "itself"
     law: str = "impedance"
+    simulator: bool = False
     ends: dict[str, int] = field(default_factory=dict)
 
 
@@ -112,6 +117,11 @@ class Trial:
         self._fault, self._path = fault, path
         self._first_command = self._first_moment = 0
         self._restarted: list[str] = []
+        self._wrong: list[str] = []
+        self._stranger: Any = None
+        self._parameters: Any = None  # client
+        self._futures: list[Any] = []
+        self._publishers: dict[str, Any] = {}
 
     def run(self) -> TrialRecord:
         """Inject the fault, watch, and judge what was seen; the programs go on."""
@@ -158,13 +168,80 @@ class Trial:
         finally:
             process.send_signal(signal.SIGCONT)
 
+    def restart(self, name: str) -> None:
+        """Start a program again that has ended, as launch does."""
+        self._restarted.append(name)
+        start: Callable[[], Any] = getattr(self.bench, f"start_{name}")
+        start()
+
+    def set(self, name: str, value: Any) -> None:
+        """Ask for a value of one of the controller's parameters, and go on."""
+        if self._parameters is None:
+            self._parameters = self._other().create_client(SetParameters, "/controller/set_parameters")
+            self.bench.until(self._parameters.service_is_ready, "the controller's parameters")
+        request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+        self._futures.append(self._parameters.call_async(request))
+
+    def answered(self) -> None:
+        """Wait until each value was taken or refused; answers that get lost are waited for a second."""
+        self.bench.waits(lambda: all(future.done() for future in self._futures), 1.0)
+
+    def publish(self, topic: str, kind: type, message: Any) -> None:
+        """Publish a message as a node that doesn't belong to the system; the first time, wait for who listens."""
+        if topic not in self._publishers:
+            self._publishers[topic] = self._other().create_publisher(kind, topic, QoSProfile(depth=10))
+            self.bench.until(self._publishers[topic].get_subscription_count, f"a reader of {topic}")
+        self._publishers[topic].publish(message)
+
+    def leave(self) -> None:
+        """Take the stranger's publishers back."""
+        for publisher in self._publishers.values():
+            self._other().destroy_publisher(publisher)
+        self._publishers.clear()
+
+    def start(self, executable: str, parameters: dict[str, Any], name: str) -> Any:
+        """Start another node of the package under a name of its own."""
+        nodes: Any = self.bench.nodes
+        topics = {"wrench": "/force_torque_sensor_broadcaster/wrench"} if executable == "controller" else {}
+        child = nodes.start(executable, parameters, name=name, remappings=topics)
+        self.bench.watch_log(f"second {executable}", child)
+        return child
+
+    def launch(self, name: str, command: list[str]) -> Any:
+        """Start a program that is no node of the system."""
+        nodes: Any = self.bench.nodes
+        child = nodes.run(name, command)
+        self.bench.watch_log(name, child)
+        return child
+
+    def finish(self, child: Any) -> None:
+        """Tell a program to end, as Ctrl-C does."""
+        child.process.send_signal(signal.SIGINT)
+        self.bench.until(lambda: child.process.poll() is not None, "the end of a program")
+
+    def remove(self, child: Any) -> None:
+        """Kill a program of the row's own; how it ends isn't judged."""
+        nodes: Any = self.bench.nodes
+        child.process.kill()
+        child.process.wait()
+        nodes.programs.remove(child)
+
+    def check(self, wrong: str) -> None:
+        """Note that something is wrong, in words; empty where it isn't."""
+        if wrong:
+            self._wrong.append(wrong)
+
     def _end(self, name: str, number: int) -> None:
         self.bench.children[name].process.send_signal(number)
         self.step(1.5)
         self.bench.waits(self.bench.rests, 3.0)
-        self._restarted.append(name)
-        start: Callable[[], Any] = getattr(self.bench, f"start_{name}")
-        start()
+        self.restart(name)
+
+    def _other(self) -> Any:
+        """The node of strangers."""
+        if self._stranger is None:
+            self._stranger = self.bench.nodes.create_node("stranger")
+        return self._stranger
 
     # --- what is seen ---
 
@@ -207,33 +284,37 @@ class Trial:
             step=step.change,
             step_share=step.share,
             speed_share=top_speed(moments, limits),
-            tip_speed=tip_speed(moments),
+            tip_speed=max(moment.tip_speed for moment in moments),
             way=way(moments),
             off_path=off_path(moments, self._path),
             rest_after=rest_after(moments, self.began),
-            told=tuple(dict.fromkeys(f"{each.source}: {each.text}" for each in told)),
+            told=_different(each for each in told if each.alarms or _matches(self._fault.told or "$^", [each])),
             back=back,
             statuses={},
             left=(),
-            failures=(),
+            failures=tuple(self._wrong),
         )
         return record
 
     def _safe_after(self) -> float | None:
-        """Time to the safe output [s]."""
+        """Time to the safe output [s]; None where none is due, or none came."""
+        if not self._fault.safe:
+            return None
         if self._fault.safe == "watchdog":
             heard = self.arm.heard[self._first_command :]
             taken_over = next((k for k, each in enumerate(heard) if each.by_watchdog), None)
             if not taken_over:
                 return None
             return heard[taken_over].time - heard[taken_over - 1].time
-        times = [each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began]
+        times: list[float] = [
+            each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began
+        ]
         return times[0] - self.began if times else None
 
 
 def failures(fault: Fault, record: TrialRecord) -> list[str]:
     """What of a record must not be, in words."""
-    found = []
+    found = list(record.failures)
     if fault.safe:
         if record.safe_after is None:
             found.append(f"no safe output of the {fault.safe}")
@@ -254,6 +335,15 @@ def failures(fault: Fault, record: TrialRecord) -> list[str]:
             found.append(f"{name} ended with status {status}: must be {fault.ends.get(name, 0)}")
     found += [f"left behind: {each}" for each in record.left]
     return found
+
+
+def _different(told: Iterable[Told]) -> tuple[str, ...]:
+    """The texts, each with its source; those that differ in numbers alone stand once."""
+    by_words: dict[str, str] = {}
+    for each in told:
+        text = f"{each.source}: {each.text}"
+        by_words.setdefault(re.sub(r"[-+]?\d[\d.]*(e[-+]?\d+)?|nan|inf", "0", text), text)
+    return tuple(by_words.values())
 
 
 def _matches(pattern: str, told: Sequence[Told]) -> bool:

@@ -1,0 +1,83 @@
+"""The arm of a simulator that runs as a process of its own, as its topics show it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from robot_control_ros.core.errors import RobotControlError
+from robot_control_ros.core.types import CommandMode
+from robot_control_ros.nodes.common.messages import JointStateReader
+from robot_control_ros.robot.configuration import RobotConfig
+from robot_control_ros.robot.model import RobotModel
+
+from .arm import QUEUE, heard_command
+from .judge import Heard, Moment, moment_of
+
+LOOK = 0.02  # s that a step takes at most: the simulator may be gone
+
+
+class ObservedArm:
+    """Hears what a simulator and its controllers say. Its time is the steady clock: a simulator that ends has none.
+
+    Args:
+        node: whose topics are used.
+        robot: its configuration.
+        spin: lets things happen for a time [s], or until something did.
+
+    Attributes:
+        model: of the robot.
+        heard: all commands, oldest first.
+        moments: how the arm moved.
+    """
+
+    def __init__(self, node: Any, robot: RobotConfig, spin: Callable[[float], None]) -> None:
+        self.robot = robot
+        self.model = RobotModel.of(robot)
+        self.heard: list[Heard] = []
+        self.moments: list[Moment] = []
+        self._spin = spin
+        self._began = time.monotonic()
+        self._reader = JointStateReader(robot.joints)
+        node.create_subscription(JointState, "joint_states", self._on_state, QUEUE)
+        for mode in CommandMode:
+            topic = f"forward_{mode.value}_controller/commands"
+            node.create_subscription(Float64MultiArray, topic, self._callback(mode), QUEUE)
+
+    @property
+    def time(self) -> float:
+        """Since the construction [s]."""
+        return time.monotonic() - self._began
+
+    @property
+    def speed(self) -> float:
+        """Of the fastest joint [rad/s]."""
+        return float(np.abs(self.moments[-1].v).max()) if self.moments else 0.0
+
+    def step(self) -> None:
+        """Wait for the next sample, for a short time."""
+        end = time.monotonic() + LOOK
+        count = len(self.moments)
+        while len(self.moments) == count and (left := end - time.monotonic()) > 0.0:
+            self._spin(left)
+
+    def _on_state(self, message: JointState) -> None:
+        try:
+            state = self._reader.read(message)
+        except RobotControlError:
+            return
+        if state is not None:
+            self.moments.append(moment_of(self.model, self.time, state))
+
+    def _callback(self, mode: CommandMode) -> Callable[[Float64MultiArray], None]:
+        def hear(message: Float64MultiArray) -> None:
+            command = heard_command(message, mode, self.time, self.robot.n)
+            if command is not None:
+                self.heard.append(command)
+
+        return hear
