@@ -190,11 +190,17 @@ class ControlLoop:
         _check_state(state, self.robot.n)
         dt = self.robot.period if self.state is None else max(state.time - self.state.time, 0.0)
         self._rest()
-        self._order.interrupt()
         self._recent_motion.observe(state)
         self.state = state
         self.kin = self.model.update(state.q, state.v)
         return self.safety.safe_output(self._sent_mode, state, self.kin, dt)
+
+    def brake_or_stop(self, state: RobotState) -> Command | None:
+        """The next command on the robot's way to rest, whether a new sample can be used or not; see :meth:`stop`."""
+        try:
+            return self.brake(state)
+        except ConfigError:
+            return self.stop(0.0 if self.state is None else max(state.time - self.state.time, 0.0))
 
     @property
     def _sent_mode(self) -> CommandMode:

@@ -189,8 +189,7 @@ class MotionCommands:
         """
         state, _ = self._known()
         limits = self._model.limits
-        if positions.shape[1:] != (self._robot.n,):
-            self._check_joint_goal(positions[0])
+        self._check_joint_goal(positions[0])
         within = (positions >= limits.lower) & (positions <= limits.upper) & np.isfinite(positions)
         if not within.all():
             self._check_joint_goal(positions[int((~within).any(axis=1).argmax())])

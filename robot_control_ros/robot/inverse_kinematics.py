@@ -25,7 +25,8 @@ FREE = 1e-4  # m, damping where nothing is singular: makes the solve of an arm w
 TOP_SPEED = 0.9  # of the velocity limits: a servo overshoots by some percent
 SLOW = 0.25  # of the velocity limits: slower joints may change their speed as they like, as in contact
 FAST = 0.5  # of the velocity limits: from there on the bounds below hold in full
-EFFORT = 0.6  # of the effort limits, that the inertia may take; gravity and friction need the rest
+EFFORT = 0.5  # of the effort that gravity leaves, that the inertia may take; friction needs the rest
+LEAST_EFFORT = 0.1  # of the effort limits, that counts as left by gravity
 HASTE = 20.0  # 1/s, with which a joint comes nearer to its top speed
 
 
@@ -106,8 +107,9 @@ class DifferentialKinematics:
         and fro in each step.
 
         Velocities of the step `before` (n,) [rad/s] bound the change to what servos can follow. Fast joints change
-        their speed with at most 0.6 of their effort limits, and come to 0.9 of their velocity limits smoothly. All
-        joints then go the same fraction of the way from `before`. Without it only the velocity limits hold.
+        their speed with at most half of the effort that gravity leaves. They come to 0.9 of their velocity limits
+        smoothly. All joints then go the same fraction of the way from `before`. Without it only the velocity limits
+        hold.
 
         Source: velocity dampers, B. Faverjon, P. Tournassoud, A local based approach for path planning of manipulators
         with a high number of degrees of freedom, ICRA 1987. Held joints: F. Flacco, A. De Luca, O. Khatib, Motion
@@ -152,7 +154,8 @@ def _followable(v: Array, before: Array, kin: RobotDynamics, dt: float) -> Array
     room = np.maximum(top - np.abs(before), 1e-6 * top)
     beyond_room = float((gained / room).max()) / -math.expm1(-HASTE * dt)
     torque = np.abs(kin.mass.dot(change)) / dt
-    beyond_effort = float((torque / limits.effort).max()) / EFFORT
+    free = np.maximum(limits.effort - np.abs(kin.gravity), LEAST_EFFORT * limits.effort)
+    beyond_effort = float((torque / free).max()) / EFFORT
     weight = min((fastest - SLOW) / (FAST - SLOW), 1.0)
     return np.asarray(before + change / max(weight * max(beyond_room, beyond_effort), 1.0))
 

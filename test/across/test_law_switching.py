@@ -370,8 +370,13 @@ def test_a_law_that_takes_over_and_gives_nothing_usable_is_replaced_by_what_hold
     begin_circle(rig)
     rig.steps(300)
     rig.loop.switch_law(RunningLaw(rig.robot, f"{__name__}:{law}"))
-    state = rig.plant.read()
-    sent = rig.loop.tick(state)
+    before = rig.sent.values
+    for _ in range(20):  # it gets there within the effort rate
+        state = rig.plant.read()
+        sent = rig.loop.tick(state)
+        steps = np.abs(sent.values - before)
+        assert (steps <= np.array(rig.robot.effort_rate) * rig.robot.period * (1.0 + 1e-9)).all()
+        before = sent.values
     braking = np.array(rig.robot.safe_damping) * state.v
     assert np.abs(braking).max() > 1.0
     assert sent.values == pytest.approx(rig.holding(CommandMode.EFFORT, state) - braking, abs=1e-9)

@@ -101,6 +101,10 @@ def test_the_first_command_holds_the_robot_at_any_configuration(model, name, see
         assert loop.tick(state(7.0, q)).values == pytest.approx(holding(loop, q), abs=1e-6)
 
 
+def test_before_the_first_sample_the_error_of_the_pose_is_zero(model):
+    assert ControlLoop(UR5, "impedance", model=model).pose_error().tolist() == [0.0] * 6
+
+
 @pytest.mark.parametrize("step", [-0.2, -5.0, 1.01 * MAX_GAP, 60.0])
 def test_a_clock_that_was_set_starts_anew_where_the_robot_is_without_a_step(model, step):
     loop = ControlLoop(UR5, "impedance", model=model)

@@ -334,8 +334,10 @@ def test_a_law_that_refuses_gets_the_safe_output_and_is_told_of(bus, monkeypatch
         raise ConfigError("no such thing")
 
     monkeypatch.setattr(bus.in_process.loop.running.law, "compute", compute)
-    command = bus.cycles(10)[-1]
-    assert command.values == pytest.approx(bus.in_process.loop.kin.gravity, abs=1e-9)
+    command = bus.cycles(30)[-1]
+    loop = bus.in_process.loop
+    braking = np.array(loop.robot.safe_damping) * loop.state.v
+    assert command.values == pytest.approx(loop.kin.gravity - braking, abs=1e-9)
     bus.report()
     assert bus.remote.fault == "no such thing"
 

@@ -103,6 +103,22 @@ def test_a_gripping_hand_leads_the_tip_and_one_that_was_lost_must_grip_anew(ros)
     assert np.allclose(read_pose(again.pose), TIP, atol=1e-9)
 
 
+def test_a_reference_pose_that_is_none_does_not_end_it(ros):
+    teleop = Teleop(ros, input="pose", timeout=1.0)
+
+    def grip_beside_nonsense():
+        teleop.reference.publish(PoseStamped())  # whose quaternion is 0, 0, 0, 1
+        broken = PoseStamped()
+        broken.pose.orientation.w = float("nan")
+        teleop.reference.publish(broken)
+        teleop.joy.publish(Joy(axes=[0.0] * 6, buttons=[0] * 9 + [1]))
+        teleop.move_hand(make_pose(np.array([1.0, 2.0, 3.0])))
+
+    ros.until(lambda: "reference_pose: " in teleop.child.err, "a refusal in words", grip_beside_nonsense)
+    ros.next(teleop.poses, "a target", grip_beside_nonsense)
+    assert teleop.child.end(2) == 0
+
+
 def test_a_force_at_the_tip_is_felt_as_rumble(ros):
     teleop = Teleop(ros, full_force=20.0)
     message = WrenchStamped()

@@ -169,7 +169,7 @@ CAUSES = {
     "law": lambda: raised(lambda: ticked("impedance", profile="real")),
     "wrench": lambda: ticked("admittance", sample(0.0, HOME)).fault,
     "gap": lambda: ticked("impedance", sample(0.0, HOME), sample(0.5, HOME)).restart_reason,
-    "back": lambda: ticked("impedance", sample(0.5, HOME), sample(0.1, HOME)).restart_reason,
+    "back": lambda: ticked("impedance", *(sample(time, HOME) for time in (9.0, 0.1, 0.102, 0.104))).restart_reason,
     "same stamp": lambda: ticked("impedance", *[sample(0.0, HOME)] * 60).fault,
     "late": lambda: ticked("impedance", *(sample(0.002 * k, HOME, age=0.03) for k in range(200))).warning,
     "nan": lambda: raised(lambda: ticked("impedance", sample(0.0, [np.nan] * 6))),

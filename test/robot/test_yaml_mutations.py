@@ -205,12 +205,13 @@ GAINS = {
 
 
 def use_gains(path):
-    """As `gains:=` and the page read them; each refuses by itself."""
+    """As `gains:=` and the page read them; each refuses by itself. The page gets the content."""
+    content = path.read_bytes() if path.is_file() else b""
     for read in (
         lambda: running_law(ARM, "impedance", str(path)),
         lambda: file_rate(str(path)),
-        lambda: gains_file.read(path.read_bytes(), "impedance"),
-        lambda: gains_file.read_view(path.read_bytes()),
+        lambda: gains_file.read(content, "impedance"),
+        lambda: gains_file.read_view(content),
     ):
         with contextlib.suppress(RobotControlError):
             read()

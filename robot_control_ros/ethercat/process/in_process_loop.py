@@ -131,8 +131,8 @@ class InProcessLoop:
         try:
             self._command = loop.tick(state) if running else loop.idle(state)
         except RobotControlError as error:
-            silence = 0.0 if loop.state is None else max(state.time - loop.state.time, 0.0)
-            self._refusal, self._command = str(error), loop.stop(silence)
+            self._refusal = str(error)
+            self._command = loop.brake_or_stop(state)
         except Exception:
             self.active = False
             raise

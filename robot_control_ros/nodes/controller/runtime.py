@@ -311,9 +311,13 @@ class ControllerRuntime:
                 return
             if arrived - self._sent_at > STANDSTILL * self._period:
                 self._follow_others()
-            command = self._answer(state)
         except RobotControlError as error:
             self._refuse_state(error, arrived)
+            return
+        try:
+            command = self._answer(state)
+        except RobotControlError as error:
+            self._on_failed_cycle(error, state, arrived)
             return
         self._commands.send(command, state.time)
         self._sent_at = self._state_at = arrived
@@ -359,6 +363,19 @@ class ControllerRuntime:
         command = self._others.newest(self._loop.running.mode, self._commands.last)
         if command is not None:
             self._loop.follow_on(command)
+
+    def _on_failed_cycle(self, error: RobotControlError, state: RobotState, arrived: float) -> None:
+        """The law refuses a joint state, and the robot is braked; or nobody can use it."""
+        try:
+            command = self._loop.brake(state)
+        except RobotControlError:
+            self._refuse_state(error, arrived)
+            return
+        self._commands.send(command, state.time)
+        self._sent_at = self._state_at = arrived
+        self._monitor.refuse(error)
+        self._answers.fault(str(error))
+        self._goals.abort(str(error), PATH_TOLERANCE_VIOLATED)
 
     def _refuse_state(self, error: Exception, arrived: float) -> None:
         """A joint state that can't be used is passed over; the robot is stopped where usable ones are missing, too."""

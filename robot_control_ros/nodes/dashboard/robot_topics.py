@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from visualization_msgs.msg import Marker, MarkerArray
 
+from ...core.errors import ConfigError
 from ...core.types import Array
 from ...dashboard.link import DrawnObject, RobotTelemetry
 from ...robot.configuration import RobotConfig
@@ -166,7 +168,11 @@ class RobotTopics:
     def _is_led(self, name: str) -> bool:
         """Whether somebody takes targets for it."""
         topic = f"simulator/{name}/target"
-        if name not in self._object_targets and self._node.count_subscribers(topic) > 0:
+        try:
+            led = name not in self._object_targets and self._node.count_subscribers(topic) > 0
+        except NameValidationException as error:
+            raise ConfigError(f"object {name!r}: can't be part of a topic's name", name="ns", value=name) from error
+        if led:
             self._object_targets[name] = self._entities.publisher(PointStamped, topic)
         return name in self._object_targets
 

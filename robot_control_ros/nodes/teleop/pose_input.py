@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import Joy
 
@@ -30,6 +31,7 @@ class HandPoseInput:
         self._button, self._clutch, self._timeout = button, clutch, timeout
         self._logger = entities.node.get_logger()
         self._reference: PoseStamped | None = None
+        self._tip = np.eye(4)  # pose of the reference
         self._came = 0.0
         self._poses = entities.publisher(PoseStamped, f"{controller}/target_pose")
         entities.subscription(PoseStamped, f"{controller}/reference_pose", self._on_reference)
@@ -38,6 +40,11 @@ class HandPoseInput:
         entities.timer(LOOK_PERIOD, self._look)
 
     def _on_reference(self, message: PoseStamped) -> None:
+        try:
+            self._tip = read_pose(message.pose)
+        except RobotControlError as error:
+            self._logger.error(f"reference_pose: {error}", throttle_duration_sec=1.0)
+            return
         self._reference = message
 
     def _on_joy(self, message: Joy) -> None:
@@ -55,7 +62,7 @@ class HandPoseInput:
             return
         tip = self._clutch.target(hand)
         if tip is None:
-            tip = read_pose(self._reference.pose)
+            tip = self._tip
             self._clutch.grip(hand, tip)
         target = PoseStamped(header=self._reference.header)
         fill_pose(target.pose, tip)
