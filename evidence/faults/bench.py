@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from .judge import AT_REST
 from .observed_arm import ObservedArm
 
 ROBOT = "ur5"
+ROOT = Path(__file__).resolve().parents[2]  # of the checkout, which a warning of Python's may name
 GOAL = np.array([1.2, 0.3, -0.3, 0.2, 0.2, 0.5])  # rad from home: more than a second away
 ON_THE_WAY = 0.5  # rad/s of the fastest joint, where an arm moves when the fault comes
 START_LIMIT = 60.0  # s, for anything to happen at all, on a machine that others keep busy
@@ -83,6 +85,7 @@ class Bench:
         self.robot = load_robot(ROBOT)
         self.arm: Any = (ObservedArm if simulator else SimulatedArm)(nodes.node, self.robot, nodes.spin)
         self._simulator = simulator
+        self._commands_before = 0  # the start of the controller that was started last
         self._samples_before = 0  # of the simulator that was started last
         self.children: dict[str, Any] = {}
         self.fault = ""
@@ -110,6 +113,7 @@ class Bench:
 
     def start_controller(self) -> None:
         """Start the controller, for the first time or again."""
+        self._commands_before = len(self.arm.heard)
         given = {"law": self._law, "use_sim_time": True, **self._parameters}
         remappings = {"wrench": "/force_torque_sensor_broadcaster/wrench"}
         self.watch_log("controller", self.nodes.start("controller", given, remappings=remappings))
@@ -186,7 +190,7 @@ class Bench:
 
     def leads(self) -> bool:
         """Whether the controller leads the arm, without a fault, and nobody else does."""
-        latest = self.arm.heard[-LED:]
+        latest = self.arm.heard[self._commands_before :][-LED:]
         by_controller = [not each.by_watchdog and not each.by_stranger for each in latest]
         return len(latest) == LED and all(by_controller) and not self.fault
 
@@ -199,14 +203,15 @@ class Bench:
         found = []
         for log in self._logs:
             name, child, read = log
-            text = child.err
-            log[2] = len(text)
-            for line in text[read:].splitlines():
+            written = child.err
+            log[2] = len(written)
+            for line in written[read:].splitlines():
                 if match := LOG_LINE.match(line):
                     alarms = match[1] not in ("DEBUG", "INFO")
                     found.append(Told(self.arm.time, f"log of {match[2]}", match[3], alarms))
                 elif line.strip():
-                    found.append(Told(self.arm.time, f"terminal of {name}", line.strip()))
+                    text = line.strip().replace(f"{ROOT}/", "")
+                    found.append(Told(self.arm.time, f"terminal of {name}", text))
         return found
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
