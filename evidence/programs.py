@@ -62,16 +62,22 @@ class Program:
         self, name: str, command: list[str], folder: Path, variables: Mapping[str, str], **options: Any
     ) -> None:
         self.name = name
-        self._log = folder / f"{name}_{time.monotonic_ns()}".replace(" ", "_")
-        with self._log.open("wb") as log:
+        self._path = folder / f"{name}_{time.monotonic_ns()}".replace(" ", "_")
+        self._path.mkdir()
+        with (self._path / "out").open("wb") as out, (self._path / "err").open("wb") as err:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, env=dict(variables), start_new_session=True, **options
+                command, stdout=out, stderr=err, env=dict(variables), start_new_session=True, **options
             )
 
     @property
     def err(self) -> str:
-        """What it has written."""
-        return self._log.read_text(errors="replace")
+        """What it has written to stderr."""
+        return (self._path / "err").read_text(errors="replace")
+
+    @property
+    def out(self) -> str:
+        """What it has written to stdout."""
+        return (self._path / "out").read_text(errors="replace")
 
     def end(self, *signals: int) -> int:
         """Send signals, one right after the other; returns the exit status, -9 where it had to be killed."""

@@ -28,7 +28,7 @@ from .line import Line
 
 STRANGER = "stranger"  # label of the commands of rows
 QUEUE = 1000  # commands that may wait until they are heard: none of them gets lost here
-PATIENCE = 0.3  # s to wait for an answer that should come: a busy machine may hold up who gives it
+PATIENCE = 1.0  # s to wait for an answer that should come: a busy machine may hold up who gives it
 SHORT_PATIENCE = 0.01  # s to wait for one that need not come: the arm's time goes on, slower than the steady clock
 
 

@@ -83,12 +83,13 @@ class Bench:
         self.robot = load_robot(ROBOT)
         self.arm: Any = (ObservedArm if simulator else SimulatedArm)(nodes.node, self.robot, nodes.spin)
         self._simulator = simulator
+        self._samples_before = 0  # of the simulator that was started last
         self.children: dict[str, Any] = {}
         self.fault = ""
         self.told: list[Told] = []
         self._law, self._parameters = law, parameters
         self._diagnosed: dict[str, str] = {}  # the last message of each status
-        self._read: dict[str, int] = {}  # characters of each log that were read
+        self._logs: list[list[Any]] = []  # of each program: its name, itself, and the characters that were read
         node = nodes.node
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
         latched = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -105,7 +106,7 @@ class Bench:
             self.start_simulator()
         self.start_watchdog()
         self.start_controller()
-        self.until(lambda: self.leads() and self._diagnosed.get("watchdog: commands") == "watching", "a controlled arm")
+        self.until(lambda: self.leads() and self.watches(), "a controlled arm")
 
     def start_controller(self) -> None:
         """Start the controller, for the first time or again."""
@@ -115,12 +116,28 @@ class Bench:
 
     def start_watchdog(self) -> None:
         """Start the watchdog, for the first time or again."""
+        self._diagnosed.pop("watchdog: commands", None)
         given = {name: value for name, value in self._parameters.items() if name == "realtime_priority"}
         self.watch_log("watchdog", self.nodes.start("watchdog", {"use_sim_time": True, **given}))
 
     def start_simulator(self) -> None:
         """Start the simulator, for the first time or again."""
+        self._samples_before = len(self.arm.moments)
         self.watch_log("simulator", self.nodes.start("simulator", {"pacing": "lockstep"}))
+
+    def watches(self) -> bool:
+        """Whether the watchdog says that it watches."""
+        return self._diagnosed.get("watchdog: commands") == "watching"
+
+    def ready(self, name: str) -> bool:
+        """Whether a program that was started does its work."""
+        if name == "watchdog":
+            return self.watches()
+        if name == "page":
+            return "dashboard of" in self.children["page"].out
+        if name == "simulator":
+            return len(self.arm.moments) > self._samples_before + LED and self.leads()
+        return self.leads()
 
     def start_page(self) -> None:
         """Start the page, for the first time or again."""
@@ -129,7 +146,7 @@ class Bench:
     def watch_log(self, name: str, child: Any) -> None:
         """Read what a program writes from now on."""
         self.children[name] = child
-        self._read[name] = 0
+        self._logs.append([name, child, 0])
 
     def step(self, seconds: float) -> None:
         """Let the arm's time go on [s]."""
@@ -180,10 +197,11 @@ class Bench:
     def logged(self) -> list[Told]:
         """What the programs have written since the last call."""
         found = []
-        for name, child in self.children.items():
+        for log in self._logs:
+            name, child, read = log
             text = child.err
-            new, self._read[name] = text[self._read[name] :], len(text)
-            for line in new.splitlines():
+            log[2] = len(text)
+            for line in text[read:].splitlines():
                 if match := LOG_LINE.match(line):
                     alarms = match[1] not in ("DEBUG", "INFO")
                     found.append(Told(self.arm.time, f"log of {match[2]}", match[3], alarms))

@@ -160,9 +160,10 @@ def deaf(name: str) -> Callable[[Trial], None]:
     def inject(trial: Trial) -> None:
         number = str(trial.bench.children[name].process.pid)
         stopper = trial.launch("stopper", [sys.executable, str(DEAFNESS), "stop", number])
-        trial.bench.until(lambda: "stopped" in stopper.err, "a deaf program")
+        trial.bench.until(lambda: "stopped" in stopper.out, "a deaf program")
         trial.mark()
-        trial.bench.until(lambda: trial.bench.children[name].process.poll() is not None, "its end")
+        process = trial.bench.children[name].process
+        trial.bench.until(lambda: process.poll() is not None, "its end")
         trial.remove(stopper)
         trial.restart(name)
 
@@ -254,7 +255,7 @@ CROWD = (
         "full disk while recording, MCAP",
         full_disk("mcap"),
         FULL,
-        ends={"recorder": 2},
+        ends={"recorder": 1},
     ),
-    Fault("full disk while recording, CSV", full_disk("csv"), FULL, ends={"recorder": 2}),
+    Fault("full disk while recording, CSV", full_disk("csv"), FULL, ends={"recorder": 1}),
 )

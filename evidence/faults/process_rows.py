@@ -69,12 +69,12 @@ def _controller_rows(law: str, suffix: str) -> tuple[Fault, ...]:
 def _page_row(name: str, inject: Callable[[Trial], None], status: int) -> Fault:
     def with_page(trial: Trial) -> None:
         trial.bench.start_page()
-        trial.bench.until(lambda: "dashboard of" in trial.bench.children["page"].err, "a page")
+        trial.bench.until(lambda: trial.bench.ready("page"), "a page")
         trial.mark()
         inject(trial)
 
     back = "itself" if "SIGSTOP" in name else "started again"
-    return Fault(name, with_page, back=back, ends={"page": status})
+    return Fault(name, with_page, back=back, ends={"dashboard": status})
 
 
 def _simulator_rows() -> tuple[Fault, ...]:

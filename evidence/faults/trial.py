@@ -173,6 +173,7 @@ class Trial:
         self._restarted.append(name)
         start: Callable[[], Any] = getattr(self.bench, f"start_{name}")
         start()
+        self.bench.until(lambda: self.bench.ready(name), f"the {name}")
 
     def set(self, name: str, value: Any) -> None:
         """Ask for a value of one of the controller's parameters, and go on."""
@@ -305,11 +306,17 @@ class Trial:
             taken_over = next((k for k, each in enumerate(heard) if each.by_watchdog), None)
             if not taken_over:
                 return None
-            return heard[taken_over].time - heard[taken_over - 1].time
+            return float(heard[taken_over].time - heard[taken_over - 1].time)
         times: list[float] = [
             each.time for each in self.bench.told if each.source == "~/fault" and each.time >= self.began
         ]
         return times[0] - self.began if times else None
+
+
+def not_run(fault: Fault, why: str) -> TrialRecord:
+    """The record of a row that couldn't be run to its end; it fails."""
+    nothing = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return TrialRecord(fault.name, None, *nothing, None, (), "", {}, (), (why,))
 
 
 def failures(fault: Fault, record: TrialRecord) -> list[str]:

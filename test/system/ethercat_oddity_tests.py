@@ -147,7 +147,7 @@ def emergency():
 
 
 @pytest.mark.parametrize(
-    "command",
+    "table",
     [
         ("scan",),
         ("scan", "--template"),
@@ -203,7 +203,7 @@ def test_a_mailbox_error_is_its_slave_s_alone():
 
 
 @pytest.mark.parametrize(
-    "command",
+    "table",
     [("scan",), *(pytest.param(each, marks=pytest.mark.long) for each in (("scan", "--template"), ("info",)))],
 )
 def test_a_mailbox_error_ends_no_command(capsys, command):

@@ -22,7 +22,7 @@ from .crowd_rows import CROWD
 from .line_rows import LINES
 from .message_rows import MESSAGES
 from .process_rows import PROCESSES
-from .trial import Fault, Trial, TrialRecord, failures, path_without_fault
+from .trial import Fault, Trial, TrialRecord, failures, not_run, path_without_fault
 
 FAULTS: tuple[Fault, ...] = (*PROCESSES, *LINES, *MESSAGES, *CLOCKS, *CROWD)
 HEAD = (
@@ -82,22 +82,32 @@ def records_of(faults: Sequence[Fault]) -> Iterator[TrialRecord]:
     paths: dict[str, Array] = {}
     for fault in faults:
         if fault.moving and fault.law not in paths:
-            with Programs() as programs:
-                bench = Bench(programs, fault.law)
-                bench.start()
-                paths[fault.law] = path_without_fault(bench)
+            paths[fault.law] = path_of(fault.law)
         yield record_of(fault, paths.get(fault.law) if fault.moving else None)
 
 
-def record_of(fault: Fault, path: Array | None) -> TrialRecord:
-    """Run one row, end its programs, and judge all of it."""
+def path_of(law: str) -> Array:
+    """Positions of the tip (k, 3) on its way under a law, where nothing fails [m]."""
+    with Programs() as programs:
+        bench = Bench(programs, law)
+        bench.start()
+        return path_without_fault(bench)
+
+
+def record_of(fault: Fault, path: Array | None = None) -> TrialRecord:
+    """Run one row, end its programs, and judge all of it.
+
+    Args:
+        fault: the row.
+        path: of the tip without it (k, 3) [m]; needed where the arm moves.
+    """
     with Programs() as programs:
         bench = Bench(programs, fault.law, simulator=fault.simulator)
         try:
             bench.start()
             record = Trial(bench, fault, path).run()
         except RobotControlError as error:
-            return TrialRecord(fault.name, None, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None, (), "", {}, (), (str(error),))
+            return not_run(fault, str(error))
         statuses = programs.end()
         record = replace(record, statuses=statuses, left=tuple(programs.left_behind()))
         return replace(record, failures=tuple(failures(fault, record)))

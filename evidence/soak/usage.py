@@ -1,0 +1,88 @@
+"""What processes take of the machine over time (Linux), and whether that grows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SETTLED = 600.0  # s after which memory may not grow any more
+MAX_GROWTH = 5.0  # MB, of a process after that
+MAX_MISSED = 1e-3  # share of the joint states
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Of a process at one time.
+
+    Attributes:
+        time: since the begin [s].
+        memory: resident [MB].
+        handles: open files, sockets and the like.
+        threads: how many.
+    """
+
+    time: float
+    memory: float
+    handles: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Joint states of the controller until one time.
+
+    Attributes:
+        time: since the begin [s].
+        cycles: that were answered.
+        missed: that were late or lost.
+    """
+
+    time: float
+    cycles: int
+    missed: int
+
+
+def usage_of(process: int, time: float) -> Usage:
+    """What a process takes now.
+
+    Raises:
+        OSError: it has ended.
+    """
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
+    memory = int(fields["VmRSS"].split()[0]) / 1e3
+    return Usage(time, memory, len(os.listdir(f"/proc/{process}/fd")), int(fields["Threads"]))
+
+
+def growth(usages: Sequence[Usage]) -> float:
+    """How much memory has grown since it had settled [MB]: the mean of the last tenth less that of the first.
+
+    0 where the process ran for less time than that, or was looked at too seldom.
+    """
+    settled = [usage.memory for usage in usages if usage.time >= SETTLED]
+    part = len(settled) // 10
+    if part == 0:
+        return 0.0
+    return sum(settled[-part:]) / part - sum(settled[:part]) / part
+
+
+def missed_share(counts: Sequence[Missed]) -> float:
+    """The share of joint states that were late or lost from the first count to the last."""
+    if len(counts) < 2:
+        return 0.0
+    missed = counts[-1].missed - counts[0].missed
+    cycles = counts[-1].cycles - counts[0].cycles
+    return missed / max(cycles + missed, 1)
+
+
+def soak_failures(usages: Mapping[str, Sequence[Usage]], counts: Sequence[Missed]) -> list[str]:
+    """What must not be, in words."""
+    found = []
+    for name, seen in usages.items():
+        if (grown := growth(seen)) >= MAX_GROWTH:
+            found.append(f"{name} has grown by {grown:.1f} MB after the tenth minute: must be below {MAX_GROWTH:g} MB")
+    if (share := missed_share(counts)) >= MAX_MISSED:
+        found.append(f"{share:.2%} of the joint states were missed: must be below {MAX_MISSED:.1%}")
+    return found

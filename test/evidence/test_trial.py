@@ -1,0 +1,146 @@
+"""Rows of the fault table over nodes in this process, on a stepped clock: each judgement, and that it can fail."""
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+pytest.importorskip("mujoco", reason="the simulated arm needs MuJoCo")
+
+from lockstep import LockstepRos
+
+from evidence.faults.bench import Bench
+from evidence.faults.table import FAULTS, HEAD, head, row, write_page
+from evidence.faults.trial import Fault, Trial, failures, path_without_fault
+from robot_control_ros.control.safety import LONGEST_STEP
+
+pytestmark = [pytest.mark.ros, pytest.mark.sim]
+BY_NAME = {fault.name: fault for fault in FAULTS}
+CHEAP = (
+    "controller SIGKILL",
+    "controller SIGSTOP 50 ms",
+    "controller SIGSTOP 200 ms",
+    "controller SIGSTOP 1000 ms",
+    "controller SIGSTOP 200 ms, velocity commands",
+    "watchdog SIGKILL",
+    "joint states: 50 % lost",
+    "joint states: 20 ms late",
+    "commands: 50 % lost",
+    "joint states stop for 0.5 s",
+    "wrench stops for 0.5 s",
+    "joint states: NaN in each number",
+    "joint states: NaN in a position for 0.3 s",
+    "joint states: wrong sizes",
+    "joint states: missing, renamed, repeated joints",
+    "joint states: a joint missing for 0.3 s, moving",
+    "wrench: infinity in each number",
+    "targets: NaN in each number",
+    "targets: unknown frames",
+    "clock back by 1 s",
+    "clock forward by 1 s",
+    "clock frozen for 0.5 s, moving",
+    "50 switches a second, laws of torque",
+)
+
+
+@pytest.fixture(scope="module")
+def path_of(tmp_path_factory):
+    """Gives the tip's way without a fault, by the law."""
+
+    @cache
+    def path(law):
+        with LockstepRos(tmp_path_factory.mktemp("path")) as ros:
+            bench = Bench(ros, law, realtime_priority=0)
+            bench.start()
+            return path_without_fault(bench)
+
+    return path
+
+
+def seen(ros, fault, path=None):
+    """The record of a row."""
+    bench = Bench(ros, fault.law, realtime_priority=0)
+    bench.start()
+    return Trial(bench, fault, path).run()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if k % 3 == 0 else pytest.mark.long) for k, name in enumerate(CHEAP)]
+)
+def test_a_row_of_the_table_passes(path_of, ros, name):
+    fault = BY_NAME[name]
+    record = seen(ros, fault, path_of(fault.law) if fault.moving else None)
+    assert failures(fault, record) == []
+
+
+def test_a_command_after_a_standstill_is_one_period_from_the_watchdog_s(path_of, ros):
+    """On the stepped clock nothing comes late: the bound is the plain one."""
+    fault = BY_NAME["controller SIGSTOP 200 ms"]
+    record = seen(ros, fault, path_of(fault.law))
+    assert record.step_share <= 1.0 / LONGEST_STEP
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"safe": "watchdog"}, "no safe output"),
+        ({"told": "this is never said"}, "nobody says"),
+        ({"back": ""}, "back by"),
+    ],
+)
+def test_what_does_not_happen_is_a_failure(ros, change, words):
+    fault = Fault("nothing", lambda trial: trial.step(0.1))
+    record = seen(ros, fault)
+    assert failures(fault, record) == []
+    (failure,) = failures(replace(fault, **change), record)
+    assert words in failure
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"step_share": 1.1}, "command"),
+        ({"speed_share": 1.1}, "joint"),
+        ({"off_path": 0.021}, "tip"),
+        ({"statuses": {"watchdog": 1}}, "watchdog"),
+        ({"left": ("process 7",)}, "process 7"),
+        ({"failures": ("what a row has found",)}, "what a row has found"),
+    ],
+)
+def test_each_bound_of_a_record_is_kept(ros, change, words):
+    fault = Fault("nothing", lambda trial: trial.step(0.1))
+    record = seen(ros, fault)
+    (failure,) = failures(fault, replace(record, **change))
+    assert words in failure
+
+
+def test_an_arm_that_a_fault_throws_fails_its_row(ros):
+    """A push of the plant's stands for whatever a product might do."""
+
+    def push(trial):
+        trial.arm.plant.push("tool0", [0.0, 60.0, 0.0], [0.0, 0.0, 0.0])
+        trial.step(0.5)
+        trial.arm.plant.push("tool0", [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+
+    fault = Fault("a push", push)
+    record = seen(ros, fault)
+    assert record.off_path > 0.02
+    assert any("tip" in failure for failure in failures(fault, record))
+
+
+def test_a_row_of_the_page_has_a_cell_for_each_head_and_takes_the_place_of_the_old_table(ros, tmp_path):
+    record = seen(ros, Fault("nothing", lambda trial: trial.step(0.1)))
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\nWords.\n\n" + "\n".join([*head(), "| an old row |"]), encoding="utf-8")
+    write_page(page, [record])
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[:4] == ["# A page", "", "Words.", ""]
+    assert lines[4:] == [*head(), row(record)]
+    assert {line.count("|") for line in lines[4:]} == {len(HEAD) + 1}
+
+
+def test_names_of_rows_differ_and_each_bound_is_a_number():
+    assert len(BY_NAME) == len(FAULTS)
+    assert all(0.0 < fault.within <= 0.1 and math.isfinite(fault.within) for fault in FAULTS)
