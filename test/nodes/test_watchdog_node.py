@@ -303,9 +303,9 @@ def test_a_controller_that_stands_still_gets_its_robot_back(system):
         controller.send_signal(signal.SIGSTOP)
         try:
             system.ros.until(system.is_taken_over, "commands of the watchdog")
+            delays.append(system.delay())
         finally:
             controller.send_signal(signal.SIGCONT)
-        delays.append(system.delay())
         count = len(system.of(by_watchdog=False))
         system.ros.until(lambda count=count: len(system.of(by_watchdog=False)) > count + 100, "those of the controller")
         assert system.fights() == []
