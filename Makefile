@@ -68,7 +68,7 @@ bench: $(RUN) ## timing of the control loop
 	$(BIN)/robot_control bench $(ARGS)
 
 clean: ## remove the environment, builds and caches
-	rm -rf $(VENV) .venv-ci demo-output reproduction stability bench.json build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-ci demo-output reproduction stability bench.json soak.png build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.errors import ConfigError
 from ..core.timeout import Timeout
 from ..core.types import Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
@@ -101,9 +102,13 @@ class CommandWatchdog:
     def on_state(self, state: RobotState, now: float) -> Command | None:
         """The command for a joint state that came at the steady time `now` [s]; None where none is due.
 
-        States with numbers that aren't finite are ignored, and so are those that bring no new time.
+        States with numbers that no joint can have are ignored, and so are those that bring no new time.
         """
         if not (is_finite(state.q) and is_finite(state.v)):
+            return None
+        try:
+            self._model.limits.check_sample(state.q, state.v)
+        except ConfigError:
             return None
         if not self._order.judge(state.time).new:
             return None

@@ -17,7 +17,7 @@ from ..references import Trajectory
 from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
-from ..robot.model import RobotDynamics, RobotModel
+from ..robot.model import JointLimits, RobotDynamics, RobotModel
 from ..sensing.wrench import WrenchPipeline
 from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
@@ -187,7 +187,7 @@ class ControlLoop:
         Raises:
             ConfigError: see :meth:`tick`.
         """
-        _check_state(state, self.robot.n)
+        _check_state(state, self.robot.n, self.model.limits)
         dt = self.robot.period if self.state is None else max(state.time - self.state.time, 0.0)
         self._rest()
         self._recent_motion.observe(state)
@@ -236,7 +236,7 @@ class ControlLoop:
         Raises:
             ConfigError: see :meth:`tick`.
         """
-        _check_state(state, self.robot.n)
+        _check_state(state, self.robot.n, self.model.limits)
         self._rest()
         self._order = SampleOrder(self.robot.period)
         self.safety.reset()
@@ -261,11 +261,12 @@ class ControlLoop:
             state: arrays (n,) in the order of the robot's joints; `wrench` in a frame of the description.
 
         Raises:
-            ConfigError: a sample of the wrong size or with a number that isn't finite; nothing has changed then. (A
+            ConfigError: a sample of the wrong size, with a number that isn't finite, or that no joint can have; nothing
+                has changed then. (A
                 wrench that can't be used isn't an error of the sample: see :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
-        _check_state(state, self.robot.n)
+        _check_state(state, self.robot.n, self.model.limits)
         arrival = self._order.judge(state.time)
         if not arrival.new and self._sent is not None:
             return self._repeat(self._sent, state)
@@ -393,10 +394,11 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
     return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)
 
 
-def _check_state(state: RobotState, n: int) -> None:
+def _check_state(state: RobotState, n: int, limits: JointLimits) -> None:
     q, v = state.q, state.v
     if q.shape == v.shape == (n,) and math.isfinite(q.dot(v)) and math.isfinite(state.time):
-        return  # the product with a number that isn't finite isn't finite, not even with 0
+        limits.check_sample(q, v)  # the product with a number that isn't finite isn't finite, not even with 0
+        return
     for name, values in (("position", state.q), ("velocity", state.v)):
         if values.shape != (n,) or not is_finite(values):
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from ..core.types import Array
 from .configuration import RobotConfig
 from .description import parse_description
 
+IMPOSSIBLE_SPEED = 10.0  # times a joint's speed limit
+FARTHEST = 1e4  # rad (m) from zero
 SMOOTHING = 0.01  # rad/s over which Coulomb friction changes sign
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
@@ -43,6 +46,32 @@ class JointLimits:
             if not low <= value <= high:
                 rule = f"must be within [{low:g}, {high:g}]"
                 raise refused(name, value, rule, (float(low), float(high)), where=where, unit="rad")
+
+    @cached_property
+    def possible(self) -> tuple[Array, Array, Array]:
+        """Lowest and highest positions, and largest speeds (n,) each, that a joint can have, fault or no fault.
+
+        They are half of a joint's range beyond its limits, and ten times its speed limit. A continuous joint may have
+        turned some thousand times.
+        """
+        margin = 0.5 * np.minimum(self.upper - self.lower, FARTHEST)
+        lowest = np.maximum(self.lower - margin, -FARTHEST)
+        highest = np.minimum(self.upper + margin, FARTHEST)
+        return lowest, highest, IMPOSSIBLE_SPEED * self.velocity
+
+    def check_sample(self, q: Array, v: Array) -> None:
+        """Refuse a sample of q [rad] and v [rad/s] (n,) that no joint can have; see :attr:`possible`.
+
+        Raises:
+            ConfigError: gives all positions or velocities, and the bounds.
+        """
+        lowest, highest, fastest = self.possible
+        if not ((lowest <= q) & (q <= highest)).all():
+            bound = lowest.tolist(), highest.tolist()
+            raise refused("position", q, f"must be within {bound[0]} and {bound[1]}", bound, where="joint state: ")
+        if not (np.abs(v) <= fastest).all():
+            most = fastest.tolist()
+            raise refused("velocity", v, f"must be at most {most}", most, where="joint state: ")
 
     def tightened(self, limits: Mapping[str, Sequence[float]]) -> JointLimits:
         """The same, where no tighter ones are given for ``effort`` or ``velocity``."""

@@ -294,6 +294,12 @@ def test_gravity_on_a_robot_that_compensates_it_itself_is_refused(model):
 # --- samples that can't be used ---
 
 NAN6 = np.array([0, 0, math.nan, 0, 0, 0.0])
+HUGE = np.array([0, 0, 0, 0, 1e300, 0.0])
+TURNS = np.array([0, 0, 4.0 * math.pi, 0, 0, 0.0])
+UR5_LIMITS = RobotModel.of(UR5).limits
+RANGE = UR5_LIMITS.upper - UR5_LIMITS.lower
+POSITIONS = (UR5_LIMITS.lower - 0.5 * RANGE).tolist(), (UR5_LIMITS.upper + 0.5 * RANGE).tolist()
+SPEEDS = (10.0 * UR5_LIMITS.velocity).tolist()
 
 
 def wrench(force=(0, 0, 0), torque=(0, 0, 0), frame="ft_frame"):
@@ -306,6 +312,9 @@ BAD_SAMPLES = {
     "nan velocity": (state(0, HOME, NAN6), "velocity", NAN6, 6),
     "five positions": (state(0, HOME[:5], np.zeros(6)), "position", HOME[:5], 6),
     "seven velocities": (state(0, HOME, np.full(7, 0.5)), "velocity", np.full(7, 0.5), 6),
+    "impossible position": (state(0, HOME + HUGE), "position", HOME + HUGE, POSITIONS),
+    "impossible velocity": (state(0, HOME, HUGE), "velocity", HUGE, SPEEDS),
+    "two turns off": (state(0, HOME + TURNS), "position", HOME + TURNS, POSITIONS),
     "nan stamp": (state(math.nan), "time", math.nan, None),
 }
 
