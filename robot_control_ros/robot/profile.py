@@ -89,7 +89,7 @@ class HardwareProfile:
     controller_manager: str = entry("", doc="The node that manages the controllers; empty where there is none.")
     fallback_controller: str = entry(
         "",
-        doc="What takes the robot over when our controller has died, or gets no joint states; empty to leave all as it "
+        doc="What takes the robot over when our controller has died, or gets no joint states. Empty leaves all as it "
         "is.",
     )
     stop_service: str = entry(

@@ -68,7 +68,7 @@ def test_a_command_prints_its_address_serves_the_page_and_ends(command, title):
             with urlopen(address[1]) as served:
                 assert b"<html" in served.read(2000).lower()
             process.send_signal(signal.SIGINT)
-            rest, errors = process.communicate()
+            rest, errors = process.stdout.read(), process.stderr.read()
         finally:
             process.kill()
     assert re.search(r"^\[\] 0$", rest, re.MULTILINE), rest
