@@ -32,10 +32,14 @@ e: {<<: [{x: 5}, *b]}
     assert parse_yaml(text.encode(), "a.yaml").data == yaml.safe_load(text)
 
 
+# PyYAML writes these three line ends of Unicode as they are, and reads them as line ends: one becomes a space.
+texts = st.text(st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=["Cs"]), max_size=5)
+
+
 @given(
     data=st.recursive(
-        st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False) | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False) | texts,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
         max_leaves=10,
     )
 )

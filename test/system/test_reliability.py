@@ -13,11 +13,11 @@ from evidence.faults.table import FAULTS, path_of, record_of
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
 ROWS = (
-    "joint states: NaN in each number",
-    "a second controller",
+    pytest.param("joint states: NaN in each number", marks=pytest.mark.long),
+    pytest.param("a second controller", marks=pytest.mark.long),
     "watchdog SIGKILL",
-    "simulator ends",
-    "full disk while recording, CSV",
+    pytest.param("simulator ends", marks=pytest.mark.long),
+    pytest.param("full disk while recording, CSV", marks=pytest.mark.long),
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...control.loop import ControlLoop
 from ...control.reactions.ringing_reaction import WARN
-from ...core.errors import HardwareFault
+from ...core.errors import ConfigError, HardwareFault
 from ...core.types import Array, RobotState
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics, RobotModel
@@ -85,10 +85,13 @@ def _drive(loop: ControlLoop, arm: _TouchedArm, delay: float, seconds: float) ->
     """
     rate = loop.robot.profile.rate
     plant = DelayedPlant(arm, 1.0 / PHYSICS_STEP, rate=rate, delay=delay)
-    for _, kin, _ in lockstep(plant, loop, round(seconds * rate)):
-        if loop.safety.fault or loop.safety.saturated.any():
-            raise HardwareFault("safety limits a command")
-        yield kin
+    try:
+        for _, kin, _ in lockstep(plant, loop, round(seconds * rate)):
+            if loop.safety.fault or loop.safety.saturated.any():
+                raise HardwareFault("safety limits a command")
+            yield kin
+    except ConfigError as error:  # a joint state that no joint can have
+        raise HardwareFault(f"the physics diverges: {error}") from error
 
 
 class _TouchedArm(MujocoPlant):
