@@ -262,8 +262,8 @@ class ControlLoop:
 
         Raises:
             ConfigError: a sample of the wrong size, with a number that isn't finite, or that no joint can have; nothing
-                has changed then. (A
-                wrench that can't be used isn't an error of the sample: see :class:`WrenchPipeline`.)
+                has changed then. (A wrench that can't be used isn't an error of the sample: see
+                :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
         _check_state(state, self.robot.n, self.model.limits)

@@ -3,11 +3,11 @@
 import contextlib
 import itertools
 import json
-import resource
 import threading
 
 import numpy as np
 import pytest
+from full_disk import files_end_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,10 +127,8 @@ def test_a_message_that_comes_after_the_end_is_not_counted(tmp_path):
 @pytest.fixture
 def limited():
     """No file may become longer than 700 kB, as where a disk is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with files_end_at(700_000):
+        yield
 
 
 @pytest.mark.parametrize("name", ["full.mcap", "full.csv"])

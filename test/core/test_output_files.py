@@ -1,10 +1,10 @@
 """A file is replaced when the new one is complete; where that fails, the old one is there, whole."""
 
 import os
-import resource
 import stat
 
 import pytest
+from full_disk import files_end_at
 
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.output_files import replaced_file, write_rows, write_text
@@ -14,10 +14,8 @@ from robot_control_ros.core.output_paths import writable_file
 @pytest.fixture
 def full_disk():
     """No file may become longer than 4 kB, as where a disk is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with files_end_at(4096):
+        yield
 
 
 def test_a_new_file_has_its_content_and_nothing_stands_beside_it(tmp_path):
