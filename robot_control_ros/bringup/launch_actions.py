@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,10 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from ..core.errors import ConfigError
+from ..robot.yaml_files import misspelt
 from .requirements import check_requirements
 from .system import PACKAGE, LaunchFile, NodeSpec, Part, Program, Setup, Value, Xacro
 
-ALIKE = 0.8  # ratio of difflib from which on a name is a misspelt one: robot_type is no robot_ip
 GRACE = 2.0  # s between the end of a node and that of the others, for the watchdog to bring the arm to rest
 SESSION = Path(__file__).with_name("program_session.py")  # ends a program with all that it has started
 
@@ -67,10 +66,10 @@ def check_names(setup: Setup, given: Iterable[str]) -> None:
     """
     known = [argument.name for argument in setup.arguments]
     for name in given:
-        near = [] if name in known else get_close_matches(name, known, 1, ALIKE)
+        near = "" if name in known else misspelt(name, known)
         if near:
             raise ConfigError(
-                f"unknown launch argument {name!r}: did you mean {near[0]!r}? Arguments: {', '.join(known)}",
+                f"unknown launch argument {name!r}: did you mean {near!r}? Arguments: {', '.join(known)}",
                 name=name,
                 bound=tuple(known),
             )

@@ -23,7 +23,7 @@ LARGEST = 1_000_000  # bytes
 MAX_DEPTH = 20
 MAX_VALUES = 20_000  # an alias counts as often as all that it stands for
 MAX_DIGITS = 300  # of a number
-ALIKE = 0.8  # ratio of difflib from which on a name is a misspelt one
+ALIKE = 0.8  # ratio of difflib from which on a name is a misspelt one: robot_type is no robot_ip
 
 _Loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _TAG = "tag:yaml.org,2002:"
