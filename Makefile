@@ -65,10 +65,10 @@ screenshots: $(DEV) browser ## the pictures of the pages in docs/images, taken a
 	$(BIN)/python test/support/screenshots.py $(ARGS)
 
 bench: $(RUN) ## timing of the control loop
-	$(BIN)/robot_control bench $(ARGS)
+	$(BIN)/python -m evidence speed $(ARGS)
 
 clean: ## remove the environment, builds and caches
-	rm -rf $(VENV) .venv-ci demo-output reproduction stability bench.json soak.png build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-ci demo-output reproduction stability speed.json soak.png build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

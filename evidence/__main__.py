@@ -11,6 +11,7 @@ from robot_control_ros.core.errors import RobotControlError
 
 NAMES = {
     "faults": (".faults.table", "inject each fault of the ROS side, and print what became of the arm"),
+    "speed": (".speed.report", "how fast it all is, as ratios within one run"),
     "soak": (".soak.demonstration", "run the demonstration for long, and print what its processes take and miss"),
 }
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "ethercat_emulator/README.md")]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ethercat_emulator/README.md")]
+PAGES += [ROOT / "evidence" / "speed" / "README.md"]
 PAGES += [ROOT / "lerobot_robot_compliant_arm" / "README.md", *DOCS]
 MAX_WORDS = 20  # in a sentence
 MESSAGES = ("ethercat_faults.md", "reliability.md")  # the tables on these pages consist of messages
 NEWCOMER = ("concepts.md", "trouble.md", "before_touch.md", "coming_from.md", "python.md", "glossary.md")
-FOLDERS = "bench|config|docs|ethercat_emulator|evidence|examples|launch|lint|robot_control_ros|test|urdf"
+FOLDERS = "config|docs|ethercat_emulator|evidence|examples|launch|lint|robot_control_ros|test|urdf"
 
 CODE = re.compile(r"^[ ]*```.*?^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
 LISTED = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")

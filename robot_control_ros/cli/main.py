@@ -39,13 +39,12 @@ from .options import (
     output_file,
     picture,
     run_of,
-    whole,
 )
 from .pages import add_page_options, add_pages
 
 TURN = 5.0  # s, of a circle
 CHECKED_POSES = 40  # along a circle
-CHECKOUT = Path(__file__).resolve().parents[2]  # where bench/ stands beside the package, unless it is installed
+CHECKOUT = Path(__file__).resolve().parents[2]  # where evidence/ stands beside the package, unless it is installed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -295,39 +294,28 @@ def _contact(options: argparse.Namespace) -> int:
 
 
 def _add_bench(commands: Any) -> None:
-    add = add_command(commands, "bench", "how fast it all is, as ratios within one run; only in a checkout", _bench)
-    add("--seconds", type=POSITIVE, default=30.0, help="of each run over DDS (default: 30)")
-    add(
-        "--json",
-        type=output_file(".json"),
-        default="bench.json",
-        metavar="FILE",
-        help="write the figures (default: bench.json)",
-    )
-    add("--no-ros", action="store_true", help="leave out what needs ROS")
-    add("--page", action="store_true", help="instead: what the page costs the controller, open and closed in turns")
-    add("--mutated", action="store_true", help="instead: what mutated messages to the page cost the controller")
-    add("--browser", default="", metavar="COMMAND", help="for --page: a Chromium that draws it here")
-    add("--browsers", type=whole(1, 64), default=1, metavar="N", help="for --page: how many of them (1)")
+    text = "how fast it all is, as ratios within one run; only in a checkout"
+    commands.add_parser("bench", help=text, fill=_fill_bench).set_defaults(run=_bench)
+
+
+def _fill_bench(parser: argparse.ArgumentParser) -> None:
+    if _in_checkout():
+        import_module("evidence.speed.report").add_arguments(parser)
 
 
 def _bench(options: argparse.Namespace) -> int:
-    if not (CHECKOUT / "bench" / "control_loop.py").is_file():
+    if not _in_checkout():
         raise ConfigError("bench is part of the repository and is not installed: run it in a checkout", name="bench")
-    if str(CHECKOUT) not in sys.path:
+    report: Any = import_module("evidence.speed.report")
+    return int(report.run(options))
+
+
+def _in_checkout() -> bool:
+    """Whether the programs of the repository are there, which may be imported then."""
+    found = (CHECKOUT / "evidence" / "speed").is_dir()
+    if found and str(CHECKOUT) not in sys.path:
         sys.path.insert(0, str(CHECKOUT))
-    if options.page:
-        _need_ros("bench --page")
-        load: Any = import_module("bench.dashboard_load")
-        return int(load.page_bench(options.seconds, options.browser, options.browsers))
-    if options.mutated:
-        _need_ros("bench --mutated")
-        hostile: Any = import_module("bench.mutated_load")
-        return int(hostile.mutated_bench(options.seconds))
-    if not options.no_ros:
-        _need_ros("bench without --no-ros")
-    loop: Any = import_module("bench.control_loop")
-    return int(loop.bench(seconds=options.seconds, json_path=options.json, ros=not options.no_ros))
+    return found
 
 
 # --- lists, a robot of one's own, doctor, docs ---

@@ -309,8 +309,8 @@ def test_command_line_programs_are_installed(installation):
 
 @built
 def test_the_bench_is_not_installed_and_its_command_says_so(installation, tmp_path):
-    assert not any(name.startswith("bench/") for name in installation.names_in_wheel)
-    command = [sys.executable, "-m", f"{NAME}.cli", "bench", "--no-ros"]
+    assert not any(name.startswith("evidence/") for name in installation.names_in_wheel)
+    command = [sys.executable, "-m", f"{NAME}.cli", "bench"]
     settings = {**os.environ, "PYTHONPATH": str(installation.modules)}
     ended = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +14,15 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from bench.process_figures import processor_time
 from robot_control_ros.bringup import SETUPS, environment
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.core.errors import HardwareFault
 from robot_control_ros.nodes.common.transport import leave_shared_memory
 
+from .process_figures import processor_time
+
 ARMS = ("left", "right")
+RATE = 500.0  # Hz
 LATE = 1e-3  # of the commands, from which on the exit status is 1
 START_LIMIT, SETTLE = 60.0, 3.0  # s
 
@@ -43,13 +43,13 @@ class Stamps:
                 self.times.append(taken[1]["source_timestamp"] * 1e-9)
 
 
-def two_arms(seconds: float, rate: float) -> int:
+def two_arms(seconds: float) -> int:
     """Measure and print; returns the exit status, 1 where too many commands are late.
 
     A command is late where none was sent within a period after a joint state.
     """
     os.environ.update(environment())
-    specs = SETUPS["two_arms"].make(law="impedance", rate=str(rate)).nodes()
+    specs = SETUPS["two_arms"].make(law="impedance", rate=f"{RATE:g}").nodes()
     leave_shared_memory()
     with rclpy.init(), Processes([]) as processes:
         node = Node("recorder")  # in no executor, which would be woken by each message
@@ -67,7 +67,7 @@ def two_arms(seconds: float, rate: float) -> int:
         _record(topics, seconds, processes)
         for name, pid in running.items():
             print(f"{name}: {(processor_time(pid) - before[name]) / seconds:.0%} of a core")
-    late = [_print_arm(arm, np.array(states[arm].times), np.array(commands[arm].times), 1.0 / rate) for arm in ARMS]
+    late = [_print_arm(arm, np.array(states[arm].times), np.array(commands[arm].times), 1.0 / RATE) for arm in ARMS]
     return int(max(late) >= LATE)
 
 
@@ -91,16 +91,3 @@ def _print_arm(arm: str, sent: np.ndarray[Any, Any], answered: np.ndarray[Any, A
     times = f"{1e6 * np.median(delay):.0f} us, p99 {1e6 * np.percentile(delay, 99):.0f} us"
     print(f"{arm}: {states}; commands after {times}, {late:.3%} late")
     return late
-
-
-def main() -> None:
-    """Measure, and end with the exit status."""
-    parser = argparse.ArgumentParser(description="how many commands of two simulated UR5e are late")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of the measurement (default: 20)")
-    parser.add_argument("--rate", type=float, default=500.0, help="joint states per second [Hz] (default: 500)")
-    options = parser.parse_args()
-    sys.exit(two_arms(options.seconds, options.rate))
-
-
-if __name__ == "__main__":
-    main()

@@ -57,6 +57,13 @@ class Stopwatch:
                 counts[name][1] += lost
         return {name: _row(np.array(taken[name]), *counts[name]) for name in nodes}
 
+    def wait_for_answer(self, namespace: str) -> None:
+        """Until a node that was just started answers."""
+        entities = Entities(self._node)
+        turn = _Turn(entities, namespace, self._message)
+        self._spin_until(lambda: turn.ready(), FIRST_ANSWER, f"no answer on {namespace}/commands", 0.01)
+        entities.close()
+
     def wait_for_joint_state(self) -> None:
         """Until a simulator runs."""
         arrived: list[JointState] = []
@@ -78,12 +85,12 @@ class Stopwatch:
         entities.close()
         return turn.latencies, turn.sent, turn.sent - len(turn.latencies)
 
-    def _spin_until(self, condition: Any, limit: float, otherwise: str) -> None:
+    def _spin_until(self, condition: Any, limit: float, otherwise: str, step: float = 0.1) -> None:
         deadline = time.monotonic() + limit
         while not condition():
             if time.monotonic() > deadline:
-                raise HardwareFault(f"bench: {otherwise} within {limit:g} s")
-            self._spin(0.1)
+                raise HardwareFault(f"speed: {otherwise} within {limit:g} s")
+            self._spin(step)
 
 
 class _Turn:

@@ -18,7 +18,7 @@ from robot_control_ros.bringup import SETUPS, environment
 from robot_control_ros.bringup.processes import Processes
 from robot_control_ros.robot.configuration import load_robot
 
-from .dashboard_load import REPORTED, ROBOT, connected, open_page, wait_until
+from .page_load import REPORTED, ROBOT, connected, open_page, wait_until
 
 TURNS = 4  # of each kind
 SETTLE = 5.0  # s after a change that don't count: the controller's times are those of its last 2000 cycles
@@ -51,7 +51,7 @@ KINDS: tuple[dict[str, Any], ...] = (
 )
 
 
-def mutated_bench(seconds: float) -> int:
+def mutated_load(seconds: float) -> int:
     """Measure and print; returns the exit status.
 
     A UR5 in the simulator follows a circle under impedance, and a client takes what the page sends. In every other turn

@@ -47,7 +47,7 @@ class Count:
     messages: int = 0
 
 
-def page_bench(seconds: float, browser: str = "", browsers: int = 1) -> int:
+def page_load(seconds: float, browser: str = "", browsers: int = 1) -> int:
     """Measure and print; returns the exit status.
 
     A UR5 in the simulator follows a circle under impedance, so that everything on the page moves. Open means that the

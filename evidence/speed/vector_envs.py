@@ -1,8 +1,7 @@
-"""Steps per second of the Gymnasium environments: one, and some in a vector. Type: python -m bench.vector_envs"""
+"""Steps per second of the Gymnasium environments: one, and some in a vector."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from typing import Any
 
@@ -11,21 +10,17 @@ import numpy as np
 
 from robot_control_ros import gym
 
-COUNT = 8
+COUNT = 8  # environments in a vector
 
 
-def main() -> None:
-    """Measure each task, and print a table."""
-    parser = argparse.ArgumentParser(description="steps per second of the environments")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each figure (default: 3)")
-    parser.add_argument("--count", type=int, default=COUNT, help=f"environments in a vector (default: {COUNT})")
-    options = parser.parse_args()
-    count = options.count
-    print(f"steps per second      one  {count} sync  {count} async")
+def vector_environments(seconds: float) -> int:
+    """Measure each task, `seconds` for each figure, and print a table; returns the exit status."""
+    print(f"steps per second      one  {COUNT} sync  {COUNT} async")
     for task in gym.TASKS.values():
-        kinds = (1, "sync"), (count, "sync"), (count, "async")
-        rates = [_rate(task.id, number, mode, options.seconds) for number, mode in kinds]
+        kinds = (1, "sync"), (COUNT, "sync"), (COUNT, "async")
+        rates = [_rate(task.id, number, mode, seconds) for number, mode in kinds]
         print(f"{task.id:16} {rates[0]:8.0f} {rates[1]:7.0f} {rates[2]:8.0f}", flush=True)
+    return 0
 
 
 def _rate(task: str, count: int, mode: str, seconds: float) -> float:
@@ -45,7 +40,3 @@ def _rate(task: str, count: int, mode: str, seconds: float) -> float:
         return steps / taken
     finally:
         envs.close()
-
-
-if __name__ == "__main__":
-    main()
