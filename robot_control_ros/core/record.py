@@ -1,0 +1,112 @@
+"""Records: rows of numbers with names, for Python and for compiled functions alike.
+
+A record is declared once, as a list of fields. Its memory is a plain array of float64, (length, width). Python sees a
+row by name, ``log["torque"]``. A compiled function sees it through a namedtuple of views, ``cycle.torque``. One
+compilation serves every robot, since the number of joints is an argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from .errors import refused
+from .types import Array
+
+JOINTS = "n"  # in a shape: the number of joints
+Shape = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One quantity of a record.
+
+    Attributes:
+        name: an identifier.
+        shape: () is one number, (6,) six, ("n",) one for each joint, (6, "n") a matrix.
+        unit: SI.
+        meaning: one sentence.
+        frame: in which axes, about which origin; empty where that has no meaning.
+        first: number with which a new record begins.
+    """
+
+    name: str
+    shape: Shape
+    unit: str
+    meaning: str
+    frame: str = ""
+    first: float = 0.0
+
+    def sizes(self, n: int) -> tuple[int, ...]:
+        """The shape for n joints."""
+        return tuple(n if isinstance(size, str) else size for size in self.shape)
+
+
+class Record:
+    """A declared record.
+
+    Args:
+        name: of the namedtuple that compiled functions see.
+        fields: in the order of the memory.
+
+    Attributes:
+        name, fields: as given.
+        views: compiled function ``views(row, n)`` that gives a namedtuple of views into a row (width,). One number is a
+            view (1,).
+
+    Raises:
+        ConfigError: a name stands twice, or a shape has more than two sizes.
+    """
+
+    def __init__(self, name: str, fields: Sequence[Field]) -> None:
+        names = [field.name for field in fields]
+        for field in fields:
+            if names.count(field.name) > 1:
+                raise refused("name", field.name, "must stand once in a record", where=f"record {name}: ")
+            if len(field.shape) > 2:
+                raise refused("shape", field.shape, "must have two sizes at most", 2, where=f"record {name}: ")
+        self.name = name
+        self.fields = tuple(fields)
+        self.views = _compiled_views(name, self.fields)
+
+    def dtype(self, n: int) -> np.dtype[Any]:
+        """The structured type of a row for n joints."""
+        return np.dtype([(field.name, "f8", field.sizes(n)) for field in self.fields])
+
+    def width(self, n: int) -> int:
+        """Numbers in a row for n joints."""
+        return sum(math.prod(field.sizes(n)) for field in self.fields)
+
+    def memory(self, length: int, n: int) -> tuple[Array, Any]:
+        """A new memory, each field with its first number.
+
+        Returns:
+            The plain array (length, width) for compiled functions, and the same memory by name, (length,).
+        """
+        plain = np.zeros((length, self.width(n)))
+        named = plain.view(self.dtype(n)).reshape(length)
+        for field in self.fields:
+            if field.first:
+                named[field.name] = field.first
+        return plain, named
+
+
+def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, int], Any]:
+    """The function that makes the views; its text is generated, one line for each field."""
+    lines = ["def views(row, n):", "    end = 0"]
+    for field in fields:
+        count = " * ".join(str(size) for size in field.shape) or "1"
+        shape = f".reshape(({field.shape[0]}, {field.shape[1]}))" if len(field.shape) == 2 else ""
+        lines.append("    begin = end")
+        lines.append(f"    end = begin + {count}")
+        lines.append(f"    {field.name} = row[begin:end]{shape}")
+    lines.append(f"    return {name}({', '.join(field.name for field in fields)})")
+    space: dict[str, Any] = {name: namedtuple(name, [field.name for field in fields])}  # noqa: PYI024  # names are data
+    exec("\n".join(lines), space)
+    return numba.njit(nogil=True)(space["views"])  # type: ignore[no-any-return]

@@ -1,0 +1,155 @@
+"""Functions on SO(3) and SE(3) for compiled code: plain loops over arrays, conventions as in :mod:`.spatial`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .compiled import compiled
+from .types import Array
+
+SMALL = 1e-4  # rad: below, a series takes the place of quotients of small numbers
+
+
+@compiled
+def cross_into(a: Array, b: Array, result: Array) -> None:
+    """Cross product of a and b (3,) into result (3,), which may be neither."""
+    result[0] = a[1] * b[2] - a[2] * b[1]
+    result[1] = a[2] * b[0] - a[0] * b[2]
+    result[2] = a[0] * b[1] - a[1] * b[0]
+
+
+@compiled
+def rotation_log_into(rotation: Array, result: Array) -> None:
+    """Rotation vector (3,) [rad], of length at most pi, of a rotation matrix (3, 3), into result.
+
+    By the unit quaternion with the largest of its four numbers first, so it is exact to rounding also near pi. At pi,
+    where both signs are right, the largest number of the vector is positive.
+
+    Source: S. W. Shepperd, Quaternion from rotation matrix, J. Guidance and Control 1(3), 1978.
+    """
+    trace = rotation[0, 0] + rotation[1, 1] + rotation[2, 2]
+    largest = 0
+    if rotation[1, 1] > rotation[0, 0]:
+        largest = 1
+    if rotation[2, 2] > rotation[largest, largest]:
+        largest = 2
+    if trace > rotation[largest, largest]:
+        w = 1.0 + trace
+        x = rotation[2, 1] - rotation[1, 2]
+        y = rotation[0, 2] - rotation[2, 0]
+        z = rotation[1, 0] - rotation[0, 1]
+    else:
+        i = largest
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        vector = np.empty(3)
+        vector[i] = 1.0 - trace + 2.0 * rotation[i, i]
+        vector[j] = rotation[j, i] + rotation[i, j]
+        vector[k] = rotation[k, i] + rotation[i, k]
+        w = rotation[k, j] - rotation[j, k]
+        x = vector[0]
+        y = vector[1]
+        z = vector[2]
+    sign = -1.0 if w < 0.0 else 1.0
+    length = math.sqrt(x * x + y * y + z * z)
+    if length == 0.0:
+        result[:] = 0.0
+        return
+    angle = 2.0 * math.atan2(length, sign * w)
+    scale = sign * angle / length
+    result[0] = scale * x
+    result[1] = scale * y
+    result[2] = scale * z
+
+
+@compiled
+def rotation_exp_into(vector: Array, result: Array) -> None:
+    """Rotation matrix (3, 3) of a rotation vector (3,) [rad], into result: Rodrigues' formula."""
+    x = vector[0]
+    y = vector[1]
+    z = vector[2]
+    square = x * x + y * y + z * z
+    angle = math.sqrt(square)
+    if angle < SMALL:
+        sine = 1.0 - square / 6.0
+        versine = 0.5 - square / 24.0
+    else:
+        sine = math.sin(angle) / angle
+        half = math.sin(0.5 * angle) / angle
+        versine = 2.0 * half * half
+    cosine = 1.0 - versine * square
+    result[0, 0] = cosine + versine * x * x
+    result[1, 1] = cosine + versine * y * y
+    result[2, 2] = cosine + versine * z * z
+    result[0, 1] = versine * x * y - sine * z
+    result[1, 0] = versine * x * y + sine * z
+    result[0, 2] = versine * x * z + sine * y
+    result[2, 0] = versine * x * z - sine * y
+    result[1, 2] = versine * y * z - sine * x
+    result[2, 1] = versine * y * z + sine * x
+
+
+@compiled
+def log_jacobian_into(vector: Array, result: Array) -> None:
+    """J (3, 3) with log(exp(x) exp(d)) = x + J d to first order at a rotation vector x (3,), into result.
+
+    J = 1 + [x] / 2 + c [x]², c = (1 - θ/2 cot(θ/2)) / θ²: the inverse right Jacobian of SO(3), finite up to pi.
+    """
+    x = vector[0]
+    y = vector[1]
+    z = vector[2]
+    square = x * x + y * y + z * z
+    angle = math.sqrt(square)
+    if angle < 1e-2:
+        curve = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    else:
+        half = 0.5 * angle
+        curve = (1.0 - half * math.cos(half) / math.sin(half)) / square
+    diagonal = 1.0 - curve * square
+    result[0, 0] = diagonal + curve * x * x
+    result[1, 1] = diagonal + curve * y * y
+    result[2, 2] = diagonal + curve * z * z
+    result[0, 1] = curve * x * y - 0.5 * z
+    result[1, 0] = curve * x * y + 0.5 * z
+    result[0, 2] = curve * x * z + 0.5 * y
+    result[2, 0] = curve * x * z - 0.5 * y
+    result[1, 2] = curve * y * z - 0.5 * x
+    result[2, 1] = curve * y * z + 0.5 * x
+
+
+@compiled
+def pose_error_into(target: Array, pose: Array, error: Array) -> None:
+    """Error (6,) [m, rad] of a target (4, 4) against a pose (4, 4): [p_ref - p; log(R_ref Rᵀ)], into error."""
+    turn = np.empty((3, 3))
+    for i in range(3):
+        error[i] = target[i, 3] - pose[i, 3]
+        for j in range(3):
+            total = 0.0
+            for k in range(3):
+                total += target[i, k] * pose[j, k]
+            turn[i, j] = total
+    rotation_log_into(turn, error[3:])
+
+
+@compiled
+def wrench_at_into(wrench: Array, pose: Array, result: Array) -> None:
+    """A wrench (6,) given in a frame, expressed in the frame that the pose (4, 4) leads to, into result.
+
+    The force is rotated; the torque is rotated and gets the lever arm: tau_to = R tau + p x (R f).
+    """
+    for i in range(3):
+        force = 0.0
+        torque = 0.0
+        for j in range(3):
+            force += pose[i, j] * wrench[j]
+            torque += pose[i, j] * wrench[3 + j]
+        result[i] = force
+        result[3 + i] = torque
+    px = pose[0, 3]
+    py = pose[1, 3]
+    pz = pose[2, 3]
+    result[3] += py * result[2] - pz * result[1]
+    result[4] += pz * result[0] - px * result[2]
+    result[5] += px * result[1] - py * result[0]
