@@ -180,7 +180,7 @@ def test_of_two_with_one_name_in_two_namespaces_one_leads(rivals):
 
 
 def discover_after(rivals, delay):
-    """Let a node see another's publishers only a while [s] after somebody has asked for them first, as discovery does."""
+    """Let a node see another's publishers only a while [s] after somebody has first asked for them."""
     graph = rivals.ros.graph
     asked_at: dict[int, int] = {}
 

@@ -157,7 +157,7 @@ class ControllerNode(LifecycleNode):
                 known = sorted(self.list_parameters([], 0).names)
                 meant = misspelt(parameter.name, known)
                 hint = f"; did you mean {meant}?" if meant else ""
-                error = unknown("parameter", parameter.name, [meant] if meant else known, hint=hint)
+                error: ConfigError = unknown("parameter", parameter.name, [meant] if meant else known, hint=hint)
                 return SetParametersResult(successful=False, reason=str(error))
         changed = [each for each in parameter_list if each.value != self.get_parameter(each.name).value]
         return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
