@@ -20,9 +20,12 @@ JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
 JointPathFunction = Callable[[float], JointSample]
 
 
+LARGEST = 1e100  # of the numbers that are taken: products of some of them are finite
+
+
 def is_finite(values: Array) -> bool:
-    """Whether all of (n,) are finite numbers, and below 1e154: a larger one has no square."""
-    return math.isfinite(values.dot(values))
+    """Whether all of (n,) are finite numbers, and below 1e100: sums and products of larger ones may overflow."""
+    return math.hypot(*values.tolist()) < LARGEST  # scales by itself: a dot product overflows, and numpy warns of it
 
 
 class CommandMode(str, Enum):

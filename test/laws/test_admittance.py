@@ -540,7 +540,7 @@ def test_with_a_stale_wrench_the_position_is_held_and_stays(ur5):
                 held = command.values if held is None else held
                 np.testing.assert_array_equal(command.values, held)
             assert "law admittance: the last wrench is" in loop.safety.fault
-            assert "must be at most max_age = 0.1 s" in loop.safety.fault
+            assert "must be at most max_age = 0.08 s" in loop.safety.fault
     assert held is not None
     command = loop.tick(sample(200 * DT, sagged, [0, 0, 0], 200 * DT))
     assert loop.safety.fault == ""

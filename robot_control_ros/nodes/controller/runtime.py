@@ -15,6 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ...control.controller import Controller, settings_of, zero_wrench
+from ...control.loop import BRIDGED
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, RobotState
@@ -61,7 +62,6 @@ AT_REST = 0.02  # rad/s (m/s)
 DELIVERED_WITHIN = 0.001  # s in which the middleware delivers the next of the joint states that wait
 CATCHING_UP = 20  # looks, at most, for newer joint states after a standstill
 STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
-BRIDGED = 2.5  # periods without a usable joint state, for which one that can't be used is passed over
 SHORTEST_TIMEOUT = 3.0  # periods
 DIAGNOSTICS_PERIOD = 1.0  # s
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs at rest
