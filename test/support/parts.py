@@ -6,6 +6,7 @@ This is a plug-in of pytest. Tests in test/system are the part `system`, all oth
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import signal
@@ -81,6 +82,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def place(item: pytest.Item) -> int:
     name = "/".join(item.path.parts[-2:])
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave what was collected to itself: each search for garbage would look through thousands of tests again."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.freeze()
 
 
 # --- limits ---
