@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,7 @@ def choice(default: str, choices: Sequence[str], *, doc: str, links: bool = Fals
     return field(default=default, metadata={_KEY: spec})
 
 
+@lru_cache(maxsize=256)
 def gain_specs(gains_type: type) -> tuple[GainSpec, ...]:
     """The declarations of a Gains dataclass, in their order."""
     return tuple(replace(item.metadata[_KEY], name=item.name) for item in fields(gains_type))

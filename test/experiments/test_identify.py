@@ -50,10 +50,10 @@ SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
 
 
 @cache
-def identified(seed, joints=MOVED):
+def identified(seed, joints=MOVED, step=STEP):
     arm = random_arm(seed)
     plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
-    return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=STEP)
+    return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=step)
 
 
 @pytest.mark.sim
@@ -69,7 +69,7 @@ def test_one_joint_tells_line_noise_and_friction():
 @pytest.mark.sim
 def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     """No payload loads it: nothing is known of one, and that is no error."""
-    arm, _, found, _ = identified(4, ("wrist_3_joint",))
+    arm, _, found, _ = identified(4, ("wrist_3_joint",), 2.0 * STEP)
     assert bool(found.coulomb.holds(np.array(arm.friction.coulomb))[5])
     assert float(found.payload_mass.half_width) > 100.0
     assert figures_of(found)["payload_mass"][1] == float(found.payload_mass.half_width)

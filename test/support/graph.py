@@ -105,9 +105,9 @@ class Graph(SteppedTime):
 
     def _next_thing(self) -> tuple[int | None, Callable[[], None]]:
         due, action = super()._next_thing()
-        timer = min((each for each in self.timers if each.runs), key=lambda each: each.due, default=None)
-        if timer is not None and (due is None or timer.due < due):
-            return timer.due, timer.fire
+        for timer in self.timers:
+            if timer.runs and (due is None or timer.due < due):
+                due, action = timer.due, timer.fire
         return due, action
 
 
