@@ -284,6 +284,8 @@ class ControlLoop:
         _check_state(state, self.robot.n, self.model.limits)
         if jumped := self._jumps.check(state.time, state.q, state.v):
             self._order.interrupt(jumped)
+            if self.motion.trajectory is None:  # stopped meanwhile, because of the samples before
+                self._tell_restart(jumped)
         arrival = self._order.judge(state.time)
         if not arrival.new and self._sent is not None:
             self._jumps.pass_over()
@@ -325,12 +327,15 @@ class ControlLoop:
                 self._joint_reference.reset(state.q)
             return trajectory, arrival.gap
         if trajectory is not None:
-            self.restarts += 1
-            self.restart_reason = arrival.restart + "; the arm holds where it is"
+            self._tell_restart(arrival.restart)
             if self.motion.is_moving() or self.motion.feedforward_wrench is not None:
                 self.restart_reason += ", and its motion has ended"
         dt = min(arrival.gap, self.robot.period) if arrival.gap > 0.0 else self.robot.period
         return self._start(state, kin), dt
+
+    def _tell_restart(self, reason: str) -> None:
+        self.restarts += 1
+        self.restart_reason = reason + "; the arm holds where it is"
 
     def _start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         self.running.gains.finish()

@@ -103,6 +103,18 @@ def test_joints_that_jump_and_stay_make_the_loop_begin_anew_there(law):
     assert arm.loop.fault == ""
 
 
+def test_joints_that_jump_and_stay_are_told_of_an_arm_that_was_stopped_meanwhile():
+    arm, last = Arm("impedance"), 0.0
+    arm.run(0.2)
+    for _ in range(60):
+        if arm.cycle(lambda state: shifted(state, 0.5 * ELBOW)):
+            last += UR5.period
+            arm.command = arm.loop.stop(last)
+    assert arm.loop.restarts == 1
+    assert "elbow_joint" in arm.loop.restart_reason
+    assert arm.loop.fault == ""
+
+
 def test_joints_that_jump_to_and_fro_again_and_again_are_a_fault():
     arm, jump = Arm("joint_impedance"), 0.0
     for _ in range(4):
