@@ -1044,11 +1044,10 @@ def test_an_arm_that_rings_is_softened_until_a_service_ends_it(arm):
     assert arm.telemetry()[1]["ringing_scale"] == 0.25
 
     def told():
-        arm.robot.exchange()
         level, message, values = arm.controller.diagnosis() if diagnosed else (0, "", {})
         return level == 1 and "softened" in message and values["softened by ringing"] == "stiffness × 0.25"
 
-    arm.ros.until(told, "a warning in /diagnostics")
+    arm.ros.until(told, "a warning in /diagnostics", again=arm.robot.exchange, period=PERIOD)
     assert arm.ros.trigger("/controller/reset_ringing").success
     arm.ros.until(lambda: arm.telemetry()[1]["ringing_scale"] == 1.0, "the whole stiffness")
 
