@@ -256,7 +256,7 @@ def test_the_first_command_after_activation_holds_the_robot(arm):
     assert arm.controller.change("deactivate")
     arm.is_held()
     arm.controller.activate()
-    arm.robot.q, arm.robot.v = np.array(ROBOT.home) - OFFSET, np.zeros(ROBOT.n)
+    arm.robot.set_down(np.array(ROBOT.home) - OFFSET)
     command = arm.robot.exchange()
     np.testing.assert_allclose(command, arm.holding(arm.robot.q), rtol=0.0, atol=1e-6)
 
@@ -414,7 +414,8 @@ def test_joint_states_that_stop_give_the_safe_output_until_they_come_again(new_r
     count = len(arm.robot.commands)
     arm.ros.until(lambda: len(arm.robot.commands) >= count + 5, "safe output again and again")
 
-    arm.robot.q, arm.robot.v = np.array(ROBOT.home) - 2.0 * OFFSET, np.zeros(ROBOT.n)
+    arm.robot.set_down(np.array(ROBOT.home) - 2.0 * OFFSET)
+    arm.robot.time += 0.2  # by its stamps, too, joint states were missing
     begin = len(arm.robot.commands) - 1
     for _ in range(100):
         command = arm.robot.exchange()

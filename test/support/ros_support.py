@@ -419,6 +419,11 @@ class FakeRobot:
             self._move()
         return self._exchange(message)
 
+    def set_down(self, q: np.ndarray) -> None:
+        """It is at q (n,), at rest, without a way to there: nobody looks."""
+        self.q = self._place = q
+        self.v = np.zeros(self.robot.n)
+
     def _move(self) -> None:
         """Send what is between the place that was last sent and the next one."""
         start, goal = self._place, self.q
