@@ -1080,7 +1080,8 @@ def test_telemetry_tells_the_state_and_the_parts_of_the_command(arm):
 
 
 def test_a_limited_command_is_told(arm):
-    arm.robot.q = arm.robot.q + 3.0 * OFFSET
+    arm.settle()
+    arm.robot.v = np.full(ROBOT.n, 2.0)
     command, blocks = arm.telemetry()
     limited = blocks["rate_limited"] > 0.5
     terms = sum(values for name, values in blocks.items() if name.startswith("term."))
