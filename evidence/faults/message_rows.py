@@ -67,6 +67,12 @@ def _without(message: JointState, joint: int) -> JointState:
     return changed(message, **lists)
 
 
+def _moved(message: JointState, joint: int, by: float) -> JointState:
+    positions = list(message.position)
+    positions[joint] += by
+    return changed(message, position=positions)
+
+
 def _renamed(message: JointState, joint: int, name: str) -> JointState:
     names = list(message.name)
     names[joint] = name
@@ -260,6 +266,19 @@ MESSAGES = (
     *(row for name, value in NUMBERS.items() for row in _rows_of_numbers(name, value)),
     Fault("joint states: wrong sizes", one_by_one(states, SIZES), REFUSED),
     Fault("joint states: missing, renamed, repeated joints", one_by_one(states, NAMES), REFUSED),
+    Fault(
+        "joint states: a joint jumps for one sample, moving",
+        one_by_one(states, [lambda message: _moved(message, 2, 0.5)]),
+        "moved by",
+        moving=True,
+    ),
+    Fault(
+        "joint states: a joint jumps and stays",
+        lasting(states, lambda message: _moved(message, 2, 0.5)),
+        "jumped by",
+        safe="controller",
+        near=False,
+    ),
     Fault(
         "joint states: a joint missing for 0.3 s, moving",
         lasting(states, lambda message: _without(message, 1)),

@@ -20,7 +20,6 @@ from .bench import Bench, Told
 from .judge import largest_step, off_path, rest_after, top_speed, way
 
 SAFE_WITHIN = 0.1  # s from the fault to the safe output
-TOLD_LATER = 0.002  # s: a controller says that it sends the safe output after it has; the next sample may be out then
 KILLED_WITHIN = 0.06  # s from the last command of a killed controller to the watchdog's first
 NEAR = 0.02  # m from where the arm would be without the fault
 BACK_WITHIN = 6.0  # s after the fault, in which the controller leads the arm again, and the arm rests
@@ -326,7 +325,7 @@ def failures(fault: Fault, record: TrialRecord) -> list[str]:
     if fault.safe:
         if record.safe_after is None:
             found.append(f"no safe output of the {fault.safe}")
-        elif record.safe_after > fault.within + (TOLD_LATER if fault.safe == "controller" else 0.0) + ROUNDING:
+        elif record.safe_after > fault.within + ROUNDING:
             found.append(f"safe output after {record.safe_after:.3f} s: must be at most {fault.within:g} s")
     if record.step_share > 1.0 + ROUNDING:
         found.append(f"a command changes by {record.step:.2f}: {record.step_share:.2f} of what its rate allows")

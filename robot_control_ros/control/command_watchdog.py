@@ -16,6 +16,7 @@ from ..core.timeout import Timeout
 from ..core.types import Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotModel
+from ..sensing.joint_jumps import JointJumps
 from .blind_stop import BlindStop, RecentMotion
 from .safety import Safety
 from .sample_order import SampleOrder
@@ -69,6 +70,7 @@ class CommandWatchdog:
         self._moved_at = 0.0
         self._state_at = 0.0  # when the last state came [s]
         self._order = SampleOrder(robot.period)
+        self._jumps = JointJumps(model, robot.period)
         self._recent_motion = RecentMotion()
         self._blind_stop: BlindStop | None = None  # where states fail to come
 
@@ -102,16 +104,20 @@ class CommandWatchdog:
     def on_state(self, state: RobotState, now: float) -> Command | None:
         """The command for a joint state that came at the steady time `now` [s]; None where none is due.
 
-        States with numbers that no joint can have are ignored, and so are those that bring no new time.
+        States with numbers that no joint can have, or can have reached, are ignored. So are those that bring no new
+        time.
         """
         if not (is_finite(state.q) and is_finite(state.v)):
             return None
         try:
             self._model.limits.check_sample(state.q, state.v)
+            self._jumps.check(state.time, state.q, state.v)
         except ConfigError:
             return None
         if not self._order.judge(state.time).new:
+            self._jumps.pass_over()
             return None
+        self._jumps.accept(state.time, state.q, state.v)
         if (
             self._last is not None and self._last.mode is CommandMode.POSITION
         ):  # commands may count turns from elsewhere

@@ -121,6 +121,7 @@ class Controller(Protocol):
         robot, model, running, workspace: its configuration, its model, the law that runs, the box for targets.
         state, kin, reference: of the last cycle; state and kin are None before the first.
         repeats: samples in a row that brought no new time.
+        late_samples: samples that came after a newer one and were dropped, since the last reset.
         restarts: how often a stamp made the loop start anew.
         restart_reason: why it did so last, and what that ended; empty where it never did.
         warning: why the law does less than its gains and targets say; empty where it doesn't.
@@ -138,6 +139,8 @@ class Controller(Protocol):
 
     @property
     def repeats(self) -> int: ...
+    @property
+    def late_samples(self) -> int: ...
     @property
     def warning(self) -> str: ...
     @property

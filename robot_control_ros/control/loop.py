@@ -18,6 +18,7 @@ from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics, RobotModel
+from ..sensing.joint_jumps import JointJumps
 from ..sensing.wrench import WrenchPipeline
 from .blind_stop import BlindStop, RecentMotion
 from .controller import LoopReport, check_takeover, known_state, missing_wrench, tip_error
@@ -32,6 +33,8 @@ from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
 from .transition import BumplessTransition
 
+BRIDGED = 2.5  # periods without a usable sample, for which one that can't be used is passed over
+
 
 class ControlLoop:
     """A robot under a law.
@@ -41,8 +44,9 @@ class ControlLoop:
 
     Time is that of the stamps. A sample that is not newer than the newest one gets the last command again: ros2_control
     repeats stamps in simulated time, and relays deliver old samples. A stamp that comes more than 0.1 s later starts
-    the loop anew where the robot is. So does a clock that was set back: see :class:`SampleOrder`. Stamps that stand
-    still for 0.1 s of samples are a fault, and so are three restarts in a row.
+    the loop anew where the robot is. So does a clock that was set back: see :class:`SampleOrder`. So do joints that
+    have jumped, and stay there: see :class:`JointJumps`. Stamps that stand still for 0.08 s of samples are a fault, and
+    so are three restarts in a row.
 
     Args:
         robot: its configuration.
@@ -91,6 +95,7 @@ class ControlLoop:
         self._turns = bool(self.model.cyclic.any())
         self._sent: Command | None = None  # for the last sample; None where the next one starts anew
         self._order = SampleOrder(robot.period)
+        self._jumps = JointJumps(self.model, robot.period)
         self._recent_motion = RecentMotion()
         self._blind_stop: BlindStop | None = None
         self._stopped_at = 0.0  # silence [s] at the last command of the blind stop
@@ -174,6 +179,7 @@ class ControlLoop:
         self.ringing.restart()
         self._rest()
         self._order = SampleOrder(self.robot.period)
+        self._jumps = JointJumps(self.model, self.robot.period)
         self.safety.reset()
 
     def follow_on(self, command: Command) -> None:
@@ -188,6 +194,8 @@ class ControlLoop:
             ConfigError: see :meth:`tick`.
         """
         _check_state(state, self.robot.n, self.model.limits)
+        self._jumps.check(state.time, state.q, state.v)
+        self._jumps.accept(state.time, state.q, state.v)
         dt = self.robot.period if self.state is None else max(state.time - self.state.time, 0.0)
         self._rest()
         self._recent_motion.observe(state)
@@ -196,11 +204,17 @@ class ControlLoop:
         return self.safety.safe_output(self._sent_mode, state, self.kin, dt)
 
     def brake_or_stop(self, state: RobotState) -> Command | None:
-        """The next command on the robot's way to rest, whether a new sample can be used or not; see :meth:`stop`."""
+        """The next command on the robot's way to rest, whether a new sample can be used or not; see :meth:`stop`.
+
+        The last command stays where a sample or two can't be used.
+        """
         try:
             return self.brake(state)
         except ConfigError:
-            return self.stop(0.0 if self.state is None else max(state.time - self.state.time, 0.0))
+            silence = 0.0 if self.state is None else max(state.time - self.state.time, 0.0)
+            if self._sent is not None and silence <= BRIDGED * self.robot.period:
+                return self._sent
+            return self.stop(silence)
 
     @property
     def _sent_mode(self) -> CommandMode:
@@ -222,7 +236,7 @@ class ControlLoop:
             return None
         if self._blind_stop is None:
             self._rest()
-            self._order.interrupt()
+            self._order.interrupt("joint states were missing, or could not be used")
             acceleration = self._recent_motion.acceleration(self.state)
             self._blind_stop = BlindStop(self.robot, self.model, self.state, acceleration, silence)
             self._stopped_at = silence - self.robot.period
@@ -239,6 +253,7 @@ class ControlLoop:
         _check_state(state, self.robot.n, self.model.limits)
         self._rest()
         self._order = SampleOrder(self.robot.period)
+        self._jumps = JointJumps(self.model, self.robot.period)
         self.safety.reset()
         self.state, self.kin = state, self.model.update(state.q, state.v)
         return Command(self.running.mode, self.safety.holding(self.running.mode, self.state, self.kin))
@@ -261,15 +276,21 @@ class ControlLoop:
             state: arrays (n,) in the order of the robot's joints; `wrench` in a frame of the description.
 
         Raises:
-            ConfigError: a sample of the wrong size, with a number that isn't finite, or that no joint can have; nothing
-                has changed then. (A wrench that can't be used isn't an error of the sample: see
-                :class:`WrenchPipeline`.)
+            ConfigError: a sample of the wrong size, with a number that isn't finite, or that no joint can have or have
+                reached, see :class:`JointJumps`; nothing has changed then. (A wrench that can't be used isn't an error
+                of the sample: see :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
         _check_state(state, self.robot.n, self.model.limits)
+        if jumped := self._jumps.check(state.time, state.q, state.v):
+            self._order.interrupt(jumped)
+            if self.motion.trajectory is None:  # stopped meanwhile, because of the samples before
+                self._tell_restart(jumped)
         arrival = self._order.judge(state.time)
         if not arrival.new and self._sent is not None:
+            self._jumps.pass_over()
             return self._repeat(self._sent, state)
+        self._jumps.accept(state.time, state.q, state.v)
         self._blind_stop = None
         q = state.q
         if self.state is not None and self._turns:
@@ -306,12 +327,15 @@ class ControlLoop:
                 self._joint_reference.reset(state.q)
             return trajectory, arrival.gap
         if trajectory is not None:
-            self.restarts += 1
-            self.restart_reason = arrival.restart + "; the arm holds where it is"
+            self._tell_restart(arrival.restart)
             if self.motion.is_moving() or self.motion.feedforward_wrench is not None:
                 self.restart_reason += ", and its motion has ended"
         dt = min(arrival.gap, self.robot.period) if arrival.gap > 0.0 else self.robot.period
         return self._start(state, kin), dt
+
+    def _tell_restart(self, reason: str) -> None:
+        self.restarts += 1
+        self.restart_reason = reason + "; the arm holds where it is"
 
     def _start(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
         self.running.gains.finish()
@@ -395,12 +419,9 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
 
 
 def _check_state(state: RobotState, n: int, limits: JointLimits) -> None:
-    q, v = state.q, state.v
-    if q.shape == v.shape == (n,) and math.isfinite(q.dot(v)) and math.isfinite(state.time):
-        limits.check_sample(q, v)  # the product with a number that isn't finite isn't finite, not even with 0
-        return
     for name, values in (("position", state.q), ("velocity", state.v)):
-        if values.shape != (n,) or not is_finite(values):
+        if values.shape != (n,) or not (is_finite(values) or np.isfinite(values).all()):
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")
     if not math.isfinite(state.time):
         raise refused("time", state.time, "must be finite", where="joint state: ")
+    limits.check_sample(state.q, state.v)

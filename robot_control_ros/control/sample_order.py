@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_GAP = 0.1  # s between two samples; after a longer one the loop starts anew where the robot is
+STANDSTILL = 0.08  # s of samples that bring no new time, which are a fault: the safe output is due within 0.1 s
 SET_BACK = 0.05  # s of older samples alone, each newer than the one before: the clock was set back
 STORM = 3  # restarts in a row that are a fault
 FAR_BACK, FAR_SAMPLES = 0.5, 3  # s; samples so much older were not held up: so many in a row show the same
@@ -44,7 +45,7 @@ class SampleOrder:
     def __init__(self, period: float) -> None:
         self._period = period
         self._newest: float | None = None
-        self._interrupted = False
+        self._interrupted = ""  # why the next sample makes the loop start anew
         self._first_late: float | None = None
         self._last_late = 0.0
         self._late_in_a_row = 0
@@ -54,16 +55,16 @@ class SampleOrder:
         self.late = 0
         self.fault = ""
 
-    def interrupt(self) -> None:
-        """The loop was stopped, as samples were missing or unusable; with the next one it starts anew."""
-        self._interrupted = self._newest is not None
+    def interrupt(self, reason: str) -> None:
+        """The loop can't go on, for a reason in words; with the next sample it starts anew."""
+        if self._newest is not None or self._interrupted:
+            self._interrupted = reason
         self._newest = None
 
     def judge(self, time: float) -> Arrival:
         """What a sample with this stamp [s] brings."""
         if self._newest is None:
-            restart = "joint states were missing, or could not be used" if self._interrupted else ""
-            return self._accept(time, self._period, restart)
+            return self._accept(time, self._period, self._interrupted)
         gap = time - self._newest
         if 0.0 < gap <= MAX_GAP:
             return self._accept(time, gap, "")
@@ -78,7 +79,7 @@ class SampleOrder:
 
     def stands_still(self) -> str:
         """Why the samples can't be used, where they have brought no new time for too long; else empty."""
-        if self.unchanged * self._period <= MAX_GAP:
+        if self.unchanged * self._period <= STANDSTILL:
             return ""
         return (
             f"the last {self.unchanged + 1} joint states have the same stamp or older ones, "
@@ -88,7 +89,7 @@ class SampleOrder:
     def _accept(self, time: float, gap: float, restart: str) -> Arrival:
         self._newest = time
         self._first_late = None
-        self._interrupted = False
+        self._interrupted = ""
         self.unchanged = 0
         self._count(max(gap, 0.0), restart)
         return Arrival(True, gap, restart)

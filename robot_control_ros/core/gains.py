@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,12 @@ def choice(default: str, choices: Sequence[str], *, doc: str, links: bool = Fals
 
 def gain_specs(gains_type: type) -> tuple[GainSpec, ...]:
     """The declarations of a Gains dataclass, in their order."""
-    return tuple(replace(item.metadata[_KEY], name=item.name) for item in fields(gains_type))
+    return _named_specs(fields(gains_type))
+
+
+@lru_cache(maxsize=256)
+def _named_specs(items: tuple[Field[Any], ...]) -> tuple[GainSpec, ...]:
+    return tuple(replace(item.metadata[_KEY], name=item.name) for item in items)
 
 
 def check_gain(spec: GainSpec, value: Any, joints: int) -> float | str | Array:

@@ -20,9 +20,12 @@ JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
 JointPathFunction = Callable[[float], JointSample]
 
 
+LARGEST = 1e150  # of the numbers that are taken: the sum of their squares is finite
+
+
 def is_finite(values: Array) -> bool:
-    """Whether all of (n,) are finite numbers, and below 1e154: a larger one has no square."""
-    return math.isfinite(values.dot(values))
+    """Whether all of (n,) are finite numbers, and below 1e150: the squares of larger ones overflow."""
+    return math.hypot(*values.tolist()) < LARGEST  # scales by itself: a dot product overflows, and numpy warns of it
 
 
 class CommandMode(str, Enum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ class RobotModel:
         self.n = len(self.joints)
         self.base = base
         self.tip = tip
-        model = self._chosen_joints(urdf)
+        model = pin.Model(_read_model(urdf, self.joints))
         self._frame_ids = {f.name: i for i, f in enumerate(model.frames) if f.type == pin.FrameType.BODY}
         self.frames = tuple(self._frame_ids)
         for frame in (base, tip):
@@ -288,24 +288,6 @@ class RobotModel:
             jacobian = jacobian.reshape(6, 1)
         return RobotDynamics(self, q, v, placement.homogeneous, jacobian, gravity)
 
-    def _chosen_joints(self, urdf: str) -> Any:
-        parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
-        try:
-            model = pin.buildModelFromXML(urdf)
-        except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
-            raise ModelError(f"the robot description can't be read: {error}") from error
-        names = list(model.names)[1:]
-        missing = [name for name in self.joints if name not in names]
-        if missing:
-            text = f"joints {missing} are not in the robot description; joints: {', '.join(names)}"
-            raise ModelError(text, name=missing[0], bound=tuple(names))
-        locked = [model.getJointId(name) for name in names if name not in self.joints]
-        if locked:
-            model = pin.buildReducedModel(model, locked, pin.neutral(model))
-        if model.nv != self.n:
-            raise ModelError(f"the {self.n} joints {list(self.joints)} have {model.nv} degrees of freedom")
-        return model
-
     def _index_joints(self) -> None:
         ids = [self._model.getJointId(name) for name in self.joints]
         order = np.array([self._model.idx_vs[i] for i in ids])
@@ -361,6 +343,27 @@ def friction_torque(v: Array, viscous: Array, dry: Array) -> Array:
         viscous, dry: (n,) b [N·m·s/rad] and f [N·m], as in the description's <dynamics>.
     """
     return np.asarray(viscous * v + dry * np.tanh(v / SMOOTHING))
+
+
+@lru_cache(maxsize=16)
+def _read_model(urdf: str, joints: tuple[str, ...]) -> Any:
+    """Pinocchio's model of a description; all other joints are locked. It is shared: change only a copy."""
+    parse_description(urdf)  # a chain of 30,000 links would end the process in urdfdom
+    try:
+        model = pin.buildModelFromXML(urdf)
+    except Exception as error:  # Pinocchio raises several kinds, C++ ones among them
+        raise ModelError(f"the robot description can't be read: {error}") from error
+    names = list(model.names)[1:]
+    missing = [name for name in joints if name not in names]
+    if missing:
+        text = f"joints {missing} are not in the robot description; joints: {', '.join(names)}"
+        raise ModelError(text, name=missing[0], bound=tuple(names))
+    locked = [model.getJointId(name) for name in names if name not in joints]
+    if locked:
+        model = pin.buildReducedModel(model, locked, pin.neutral(model))
+    if model.nv != len(joints):
+        raise ModelError(f"the {len(joints)} joints {list(joints)} have {model.nv} degrees of freedom")
+    return model
 
 
 def _move_origin(model: Any, base_id: int, gravity: Array) -> None:

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from ..core.types import Array
+from ..core.errors import ConfigError
+from ..core.types import Array, is_finite
+from .joint_jumps import JointJumps
 
 RESTART, RESTART_PERIODS = 0.1, 3.0  # s, and periods, between two samples after which it begins anew
 
@@ -20,16 +22,19 @@ class DerivedVelocity:
 
     It delays slow changes by :attr:`HardwareProfile.velocity_delay`, about T. A sample without new time changes
     nothing. One after a gap, or after stamps that have gone back by as much, begins anew at rest. A change by more than
-    half a turn is one the other way: positions of a joint without end may jump by a turn.
+    half a turn is one the other way: positions of a joint without end may jump by a turn. A sample that `jumps` refuses
+    changes nothing either.
 
     Args:
         time_constant: T [s].
         period: usual interval between samples [s].
+        jumps: refuses positions that no joint can have reached; None to believe all.
     """
 
-    def __init__(self, time_constant: float, period: float) -> None:
+    def __init__(self, time_constant: float, period: float, jumps: JointJumps | None = None) -> None:
         self._time_constant = time_constant
         self._restart = max(RESTART, RESTART_PERIODS * period)
+        self._jumps = jumps
         self._time = -math.inf
         self._q = self._v = np.zeros(0)
 
@@ -39,13 +44,32 @@ class DerivedVelocity:
         The first ones, and those that begin anew, are 0.
         """
         interval = time - self._time
-        finite = np.isfinite(q)
         if not abs(interval) <= self._restart:
-            self._time, self._q, self._v = time, q, np.zeros(len(q))
-        elif interval > 0.0 and finite.all():
-            change = q - self._q
-            change = np.where(np.abs(change) > np.pi, np.remainder(change + np.pi, 2.0 * np.pi) - np.pi, change)
-            forgotten = -math.expm1(-interval / self._time_constant)
-            self._v = self._v + forgotten * (change / interval - self._v)
-            self._time, self._q = time, q
+            self._begin(time, q)
+        elif interval > 0.0 and is_finite(q):
+            self._differentiate(time, q, interval)
         return self._v
+
+    def _differentiate(self, time: float, q: Array, interval: float) -> None:
+        if self._jumps is not None:
+            try:
+                jumped = self._jumps.check(time, q, self._v)
+            except ConfigError:  # whoever controls the robot refuses the sample, and says so
+                return
+            if jumped:
+                self._begin(time, q)
+                return
+        change = q - self._q
+        change = np.where(np.abs(change) > np.pi, np.remainder(change + np.pi, 2.0 * np.pi) - np.pi, change)
+        forgotten = -math.expm1(-interval / self._time_constant)
+        self._take(time, q, self._v + forgotten * (change / interval - self._v))
+
+    def _begin(self, time: float, q: Array) -> None:
+        self._take(time, q, np.zeros(len(q)))
+
+    def _take(self, time: float, q: Array, v: Array) -> None:
+        self._time = time
+        self._q = q
+        self._v = v
+        if self._jumps is not None:
+            self._jumps.accept(time, q, v)

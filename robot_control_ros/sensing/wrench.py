@@ -64,7 +64,11 @@ class WrenchSettings:
         300.0, unit="N·m", lower=0.1, upper=1e4, doc="Larger torques are cut to this length."
     )
     max_age: float = gain(
-        0.1, unit="s", lower=0.001, upper=10.0, doc="A sample older than this is no wrench; a law that needs one stops."
+        0.08,
+        unit="s",
+        lower=0.001,
+        upper=10.0,
+        doc="A sample older than this is no wrench; a law that needs one stops.",
     )
     observer_gain: float = gain(
         50.0,

@@ -16,6 +16,7 @@ from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 pytestmark = pytest.mark.sim
 
 UR5 = load_robot("ur5")
+SHOWN = ("impedance", "joint_pid", "admittance")  # one of each mode: torques, velocities, positions
 TIME_CONSTANT = 0.01  # s
 FORCE = np.array([15.0, 0.0, 0.0])  # N, that pushes the tip for 0.2 s
 
@@ -38,7 +39,9 @@ def pushed(law, time_constant):
     return np.array(speeds)
 
 
-@pytest.mark.parametrize("law", law_names(plugins=False))
+@pytest.mark.parametrize(
+    "law", [law if law in SHOWN else pytest.param(law, marks=pytest.mark.long) for law in law_names(plugins=False)]
+)
 def test_a_pushed_arm_moves_and_rests_as_with_measured_velocities(law):
     measured, derived = pushed(law, 0.0), pushed(law, TIME_CONSTANT)
     assert derived.max() < 1.5 * measured.max() + 0.02

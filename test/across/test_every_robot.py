@@ -26,14 +26,15 @@ ROBOTS = {name: load_robot(name) for name in robot_names()}
 NO_VENDOR = {"planar_two_link"}
 
 every_robot = pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
-# The UR5e is the UR5 with other numbers: what moves is tried with one of them, and both rates with that one.
+# The UR5e is the UR5 with other numbers: what moves is tried with one of them, and both rates with that one, which
+# takes long: the tests of the laws run on it.
 MOVING = {name: robot for name, robot in ROBOTS.items() if name != "ur5e"}
 every_moving_robot = pytest.mark.parametrize("robot", MOVING.values(), ids=MOVING)
 RATES = [(name, rate) for name in MOVING for rate in ((500.0, 1000.0) if name == "ur5" else (500.0,))]
 every_robot_and_rate = pytest.mark.parametrize(
     ("robot", "rate"),
     [
-        pytest.param(ROBOTS[name], rate, id=f"{name}-{rate:g}", marks=() if rate == 500.0 else pytest.mark.long)
+        pytest.param(ROBOTS[name], rate, id=f"{name}-{rate:g}", marks=pytest.mark.long if name == "ur5" else ())
         for name, rate in RATES
     ],
 )

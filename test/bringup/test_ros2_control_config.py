@@ -2,6 +2,7 @@
 
 import math
 import xml.etree.ElementTree as ElementTree
+from functools import cache
 
 import pytest
 import xacro
@@ -54,8 +55,12 @@ def parameters(name, controller):
 
 def system(robot, hardware):
     """The ros2_control tag of a robot."""
-    path = robot.urdf_path.with_name(f"{robot.name}.urdf.xacro")
-    given = {"hardware": hardware, "controllers": str(FILES[robot.name]), "slave_config": str(DRIVE)}
+    return processed(robot.urdf_path.with_name(f"{robot.name}.urdf.xacro"), FILES[robot.name], hardware)
+
+
+@cache
+def processed(path, controllers, hardware):
+    given = {"hardware": hardware, "controllers": str(controllers), "slave_config": str(DRIVE)}
     return ElementTree.fromstring(xacro.process_file(str(path), mappings=given).toxml()).find("ros2_control")
 
 

@@ -103,12 +103,12 @@ def test_a_running_simulation_is_well_and_then_its_controller_is_missed(ros, vis
         assert well.level(words) == "ok", well.text
     assert max(map(len, well.lines)) <= 100
 
-    other = visit("--profile", "mock", "--law", "joint_pid")
+    other = visit("--profile", "mock", "--law", "joint_pid", "--seconds", "4")
     assert other.level("controller runs for ur5 under profile sim") == "FAIL"
     assert other.level("watchdog runs for ur5 under profile sim") == "FAIL"
 
     assert controller.child.end(2) == 0
-    alone = visit("--law", "admittance")
+    alone = visit("--law", "admittance", "--seconds", "4")
     assert alone.level("no controller: nothing commands the robot") == "warn"
     assert alone.next.endswith(  # after `ros2 run …`, or `python -m …` where there is no ros2
         " controller --ros-args -p robot:=ur5 -p profile:=sim -p use_sim_time:=true "

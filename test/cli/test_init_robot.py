@@ -71,7 +71,13 @@ def test_the_file_has_the_joints_frames_and_axes_of_the_urdf(made):
     assert robot.axes == (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("law", law_names(plugins=False))
+@pytest.mark.parametrize(
+    "law",
+    [
+        law if law in ("impedance", "admittance", "joint_pid") else pytest.param(law, marks=pytest.mark.long)
+        for law in law_names(plugins=False)
+    ],
+)
 def test_every_law_runs_at_once(made, law):
     log = simulate(made[1], law, duration=0.1, rate=500.0)
     assert np.isfinite(log.q).all()

@@ -161,11 +161,11 @@ BOUND = {"max_force": 20.0, "max_torque": 10.0}  # of a spring
 @pytest.mark.parametrize(
     ("law", "gains"),
     [
-        ("impedance", {}),
+        pytest.param("impedance", {}, marks=pytest.mark.long),
         ("impedance", BOUND),
-        ("task_space_pd", BOUND),
+        pytest.param("task_space_pd", BOUND, marks=pytest.mark.long),
         ("joint_impedance", {}),
-        ("position_domain_pd", {}),
+        pytest.param("position_domain_pd", {}, marks=pytest.mark.long),
         ("admittance", {}),
     ],
 )

@@ -122,7 +122,7 @@ def test_another_robot_and_a_controller_that_is_not_there_are_named(robot):
         Robot("ur5e", timeout=SLOW)
     assert (refused.value.name, refused.value.value, refused.value.bound) == ("robot", "ur5e", "ur5")
     with pytest.raises(StaleStateError, match="no controller /left/controller") as missing:
-        Robot(namespace="/left", timeout=2.0)
+        Robot(namespace="/left", timeout=0.1)
     assert missing.value.bound == ("/controller",)
 
 

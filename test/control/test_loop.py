@@ -602,10 +602,10 @@ def test_the_largest_target_wrench_is_an_entry_of_the_robots_file(model):
 def test_stop_holds_the_last_known_state(model):
     loop = ControlLoop(UR5, "impedance", model=model)
     loop.tick(state(0.0))
-    loop.tick(state(DT, HOME + 0.05))
+    loop.tick(state(DT, HOME + 0.02))
     for k in range(20):
         command = loop.stop(0.06 + k * DT)
-    assert command.values == pytest.approx(holding(loop, HOME + 0.05), abs=1e-9)
+    assert command.values == pytest.approx(holding(loop, HOME + 0.02), abs=1e-9)
 
 
 @pytest.mark.sim
@@ -903,7 +903,7 @@ def test_a_law_takes_over_from_one_whose_wrench_is_missing(model):
         loop.tick(state(k * DT, wrench=wrench()))
     far = HOME + [0.2, 0.0, 0.0, 0.0, 0.0, 0.0]
     for k in range(5, 80):
-        loop.tick(state(k * DT, far))
+        loop.tick(state(k * DT, HOME + min((k - 4) / 20.0, 1.0) * (far - HOME)))
     assert "wrench" in loop.safety.fault
     loop.switch_law(RunningLaw(UR5, "joint_impedance"))
     assert loop.tick(state(80 * DT, far)).values == pytest.approx(holding(loop, far), abs=1e-6)
@@ -917,7 +917,7 @@ def test_a_law_of_the_tip_that_takes_over_far_from_resting_joints_approaches_the
     at_home = loop.tip()
     far = HOME + [0.2, 0.0, 0.0, 0.0, 0.0, 0.0]
     for k in range(1, 20):
-        loop.tick(state(k * DT, far))
+        loop.tick(state(k * DT, HOME + min(k / 10.0, 1.0) * (far - HOME)))
     loop.switch_law(RunningLaw(UR5, "impedance"))
     loop.tick(state(20 * DT, far))
     assert np.abs(loop.pose_error()).max() < 1e-3

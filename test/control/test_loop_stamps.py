@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from robot_control_ros.control.cycle_times import CycleTimes
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.control.sample_order import MAX_GAP
+from robot_control_ros.control.sample_order import MAX_GAP, STANDSTILL
 from robot_control_ros.core.errors import ConfigError
 from robot_control_ros.core.types import CommandMode, RobotState, Wrench
 from robot_control_ros.laws import law_names
@@ -134,7 +134,7 @@ def test_samples_without_new_time_change_nothing_that_follows(law, steps, repeat
 
 
 def test_the_sequence_of_the_report_from_gazebo():
-    """Stamps 0, 2, 2, 6, 6, 8 ms, back, a gap, equal for 0.1 s of samples."""
+    """Stamps 0, 2, 2, 6, 6, 8 ms, back, a gap, equal for 0.08 s of samples."""
     loop = moving_loop("impedance")
     for k, ms in enumerate([2, 2, 6, 6, 8]):
         loop.tick(sample(1e-3 * ms, k))
@@ -145,7 +145,7 @@ def test_the_sequence_of_the_report_from_gazebo():
     assert loop.late_samples == 1
     loop.tick(sample(0.504))
     assert loop.restarts == 1
-    for _ in range(round(MAX_GAP / PERIOD)):
+    for _ in range(round(STANDSTILL / PERIOD)):
         loop.tick(sample(0.504))
         assert not loop.fault
     loop.tick(sample(0.506))
@@ -155,7 +155,7 @@ def test_the_sequence_of_the_report_from_gazebo():
 @pytest.mark.parametrize("law", LAWS)
 def test_stamps_that_stand_still_for_longer_are_a_fault_that_ends_with_the_next_one(law):
     loop = moving_loop(law)
-    for k in range(1, round(MAX_GAP / PERIOD) + 1):
+    for k in range(1, round(STANDSTILL / PERIOD) + 1):
         loop.tick(sample(0.0, k))
     assert loop.fault == ""
     for k in range(5):

@@ -233,7 +233,7 @@ def moved(law, gains, taken, rate=500.0, duration=2.0):
     return faults, rang
 
 
-@pytest.mark.parametrize("rate", [125.0, 500.0])
+@pytest.mark.parametrize("rate", [125.0, pytest.param(500.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("law", "gains"),
     [

@@ -21,7 +21,7 @@ from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.imperfect.delayed import DelayedPlant
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
 
-STATES = 1000  # random ones, of each robot
+STATES = 300  # random ones, of each robot
 ROBOTS = [name for name in robot_names() if name != "ur5e" and CommandMode.EFFORT in load_robot(name).profile.commands]
 SHOWN = (("ur5", "joint_pid_effort"), ("gen3", "impedance"))  # of the random trials: the others are long
 every_robot = pytest.mark.parametrize("name", ROBOTS)

@@ -25,6 +25,7 @@ from robot_control_ros.sensing.wrench import WrenchPipeline
 from robot_control_ros.simulation.in_process import Push, simulate
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "adding_a_robot.md"
+SHOWN = ("admittance", "impedance", "joint_pid")  # with a wrench; torques; velocities
 PROFILES = ("sim", "real")
 
 
@@ -77,7 +78,9 @@ def test_the_controller_of_the_guide_s_robot_listens_where_the_simulator_sends(f
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("name", law_names(plugins=False))
+@pytest.mark.parametrize(
+    "name", [name if name in SHOWN else pytest.param(name, marks=pytest.mark.long) for name in law_names(plugins=False)]
+)
 def test_the_guide_s_robot_comes_to_rest_under_every_law(folder, name):
     pytest.importorskip("mujoco")
     push = Push((5.0, 0.0, 0.0), start=0.2, duration=0.3)

@@ -4,6 +4,7 @@ import json
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from identification_trials import (
     wrong_figures,
 )
 from refusals import refuses
+from stepped_time import SteppedTime
 
+from robot_control_ros.client.robot import Robot
 from robot_control_ros.core.errors import ConfigError, HardwareFault
 from robot_control_ros.core.types import CommandMode
 from robot_control_ros.experiments.identify.alignment import align
@@ -50,10 +53,10 @@ SERVO = 150.0  # rad/s, of the simulated position servo, critically damped
 
 
 @cache
-def identified(seed, joints=MOVED):
+def identified(seed, joints=MOVED, step=STEP):
     arm = random_arm(seed)
     plan = plan_motion(ROBOT, MODEL, HOME, MotionBounds(joints=joints))
-    return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=STEP)
+    return arm, plan, *identify_plan(ROBOT, arm, plan, physics_step=step)
 
 
 @pytest.mark.sim
@@ -69,7 +72,7 @@ def test_one_joint_tells_line_noise_and_friction():
 @pytest.mark.sim
 def test_a_vertical_joint_alone_shows_its_friction_and_no_payload(tmp_path):
     """No payload loads it: nothing is known of one, and that is no error."""
-    arm, _, found, _ = identified(4, ("wrist_3_joint",))
+    arm, _, found, _ = identified(4, ("wrist_3_joint",), 2.0 * STEP)
     assert bool(found.coulomb.holds(np.array(arm.friction.coulomb))[5])
     assert float(found.payload_mass.half_width) > 100.0
     assert figures_of(found)["payload_mass"][1] == float(found.payload_mass.half_width)
@@ -221,6 +224,25 @@ def test_a_law_in_the_bus_process_is_refused_with_the_way_out():
     with refuses("bus") as caught:
         RunningIdentification(BusOperator(), lambda seconds: None, "controller", print, "")
     assert "in_process:=false" in str(caught.value)
+
+
+class AbsentOperator:
+    """As if no such controller was there."""
+
+    ready = False
+
+    def poll(self):
+        pass
+
+
+def test_a_controller_that_is_not_there_is_looked_for_as_long_as_robot_looks(monkeypatch):
+    """A misspelt name is told then; before, 20 s went by."""
+    stepped = SteppedTime(0)
+    monkeypatch.setattr("time.monotonic", lambda: stepped.now * 1e-9)
+    with refuses("controller") as caught:
+        RunningIdentification(AbsentOperator(), stepped.sleep, "contoller", print, "")
+    assert caught.value.value == "contoller"
+    assert stepped.now * 1e-9 == pytest.approx(signature(Robot.__init__).parameters["timeout"].default, abs=0.1)
 
 
 @pytest.mark.parametrize("lag", [0.002, 0.0347])

@@ -540,7 +540,13 @@ def test_torque_is_bounded_near_singularities(ur5_model, rng, posture, off):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("posture", SINGULAR.values(), ids=SINGULAR)
+@pytest.mark.parametrize(
+    "posture",
+    [
+        pytest.param(posture, id=name, marks=() if name in ("elbow straight", "wrist straight") else pytest.mark.long)
+        for name, posture in SINGULAR.items()
+    ],
+)
 def test_an_arm_at_a_singularity_gives_way_and_comes_back(posture):
     log = simulate("ur5", duration=3.0, q0=posture, push=Push((10.0, 10.0, 10.0), start=0.1, duration=0.5))
     assert np.linalg.norm(log.pose_error[:, :3], axis=1).max() < 0.1
@@ -692,7 +698,7 @@ def test_posture_moves_the_elbow_and_leaves_the_tip():
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("axis", [0, *(pytest.param(axis, marks=pytest.mark.long) for axis in (1, 2))])
 def test_twenty_newtons_against_500_newtons_per_metre_are_forty_millimetres(axis):
     force = 20.0 * np.eye(3)[axis]
     gains, push = {"stiffness": [500, 500, 500, 50, 50, 50]}, Push(force, duration=2.0)

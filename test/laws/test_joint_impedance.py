@@ -249,7 +249,7 @@ def by_robot():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", ["ur5", "gen3"])
+@pytest.mark.parametrize("name", [pytest.param("ur5", marks=pytest.mark.long), "gen3"])
 def test_with_an_exact_model_a_move_is_followed_exactly(name, rate):
     robot = load_robot(name)
     model, home = RobotModel.of(robot), np.array(robot.home)

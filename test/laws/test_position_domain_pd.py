@@ -387,7 +387,7 @@ def test_the_order_of_the_joints_does_not_matter(domain):
 
 
 @pytest.mark.parametrize("rate", [500.0, pytest.param(1000.0, marks=pytest.mark.long)])
-@pytest.mark.parametrize("robot", ["ur5", "gen3", "planar_two_link"])
+@pytest.mark.parametrize("robot", [pytest.param("ur5", marks=pytest.mark.long), "gen3", "planar_two_link"])
 def test_the_defaults_are_stable_on_every_robot(robot, rate):
     config = load_robot(robot)
     model = RobotModel.of(config)

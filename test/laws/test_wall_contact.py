@@ -158,7 +158,12 @@ def test_the_defaults_stay_in_contact_with_a_rigid_wall_where_light_gains_hammer
 
 @pytest.mark.sim
 @pytest.mark.parametrize(
-    ("name", "law"), [("ur5", "impedance"), ("gen3", "task_space_pd"), ("planar_two_link", "task_space_pd")]
+    ("name", "law"),
+    [
+        ("ur5", "impedance"),
+        ("gen3", "task_space_pd"),
+        pytest.param("planar_two_link", "task_space_pd", marks=pytest.mark.long),
+    ],
 )
 def test_laws_of_torque_stay_in_contact_with_late_commands(name, law):
     pytest.importorskip("mujoco")

@@ -211,7 +211,7 @@ class At:
 
 
 @every_robot
-@pytest.mark.parametrize("rate", [125.0, 500.0])
+@pytest.mark.parametrize("rate", [125.0, pytest.param(500.0, marks=pytest.mark.long)])
 def test_at_a_pose_far_beyond_reach_the_joints_come_to_rest(name, rate):
     follower = Follower(name, rate)
     for target in ([1.0, 0.7, -0.4], [-1.2, -0.6, 0.1], [-0.9, 0.0, 1.2]):

@@ -385,7 +385,7 @@ def test_a_pursuit_needs_a_pose_to_start_from():
 
 
 @pytest.mark.parametrize("reach", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4, 5))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_a_pursuit_keeps_its_limits_whatever_target_is_streamed_and_however_late_it_is_asked(seed, reach):
     """Targets at random, near and far, half turns among them, at random times; sampled at uneven times."""
     rng = np.random.default_rng(seed)

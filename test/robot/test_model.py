@@ -416,3 +416,17 @@ def test_model_of_a_configuration_takes_its_joints_frames_and_rotor_inertia(rng)
     np.testing.assert_allclose(
         model.at(q, v).mass - plain.at(q, v).mass, np.diag(robot.rotor_inertia), rtol=0, atol=1e-14
     )
+
+
+def test_two_models_of_one_description_share_no_rotors_and_no_gravity(ur5):
+    """The description is read once: what one model changes must not be seen in the other."""
+    arguments = (ur5.urdf(), ur5.joints, ur5.base, ur5.tip)
+    q = np.array(ur5.home)
+    first = RobotModel(*arguments)
+    mass, gravity = first.mass(q), first.at(q).gravity
+    other = RobotModel(*arguments, rotor_inertia=[1.0] * ur5.n, gravity=(0.0, 0.0, 0.0))
+    np.testing.assert_allclose(np.diag(other.mass(q) - mass), 1.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(other.at(q).gravity, 0.0, rtol=0, atol=1e-9)
+    again = RobotModel(*arguments)
+    np.testing.assert_array_equal(again.mass(q), mass)
+    np.testing.assert_array_equal(again.at(q).gravity, gravity)

@@ -327,7 +327,7 @@ def test_a_bad_sample_is_refused_by_its_name_and_the_last_good_one_stays(ur5_mod
     assert "must be" in pipeline.reason or "unknown frame" in pipeline.reason
     bad = replace(bad, time=0.11)
     assert pipeline.on_tip(bad, kin) is None
-    assert "0.110 s old: must be at most max_age = 0.1 s" in pipeline.reason
+    assert "0.110 s old: must be at most max_age = 0.08 s" in pipeline.reason
     np.testing.assert_array_equal(pipeline.on_tip(state(0.12, q, PUSH), kin), good)
     assert pipeline.reason == ""
 

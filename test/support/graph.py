@@ -46,6 +46,7 @@ class Graph(SteppedTime):
         lines: what was logged: name of the logger, severity, text.
         on_message: called with the publisher and the serialised message; what it returns is delivered. A list of
             (delay [ns], bytes) stands for loss, delays, duplicates and damage.
+        sees: whether a node has discovered a publisher of another one; None where each has at once.
         launch: the command line of the node that is made next.
         process: whose code runs; None for the test's own.
     """
@@ -62,6 +63,7 @@ class Graph(SteppedTime):
         self.timers: list[Timer] = []
         self.lines: list[tuple[str, int, str]] = []
         self.on_message: Callable[[Publisher, bytes], Iterable[tuple[int, bytes]]] | None = None
+        self.sees: Callable[[Node, Publisher], bool] | None = None
         self.launch = Launch([])
         self.process: Any = None
         _graphs.append(self)
@@ -103,9 +105,9 @@ class Graph(SteppedTime):
 
     def _next_thing(self) -> tuple[int | None, Callable[[], None]]:
         due, action = super()._next_thing()
-        timer = min((each for each in self.timers if each.runs), key=lambda each: each.due, default=None)
-        if timer is not None and (due is None or timer.due < due):
-            return timer.due, timer.fire
+        for timer in self.timers:
+            if timer.runs and (due is None or timer.due < due):
+                due, action = timer.due, timer.fire
         return due, action
 
 
@@ -245,7 +247,7 @@ class Node(Entity):
         return full
 
     def get_count_publishers(self, topic: str) -> int:
-        return len(self.graph.publishers.get(topic, ()))
+        return len(_discovered(self, topic))
 
     def get_count_subscribers(self, topic: str) -> int:
         return len(self.graph.subscriptions.get(topic, ()))
@@ -944,6 +946,12 @@ def _of_node(lists: dict[str, list[Any]], name: str, namespace: str) -> dict[str
     }
 
 
+def _discovered(node: Any, topic: str) -> list[Any]:
+    """The publishers of a topic that a node has discovered."""
+    found, sees = node.graph.publishers.get(topic, []), node.graph.sees
+    return found if sees is None else [each for each in found if each.node is node or sees(node, each)]
+
+
 def _infos(entities: list[Named], kind: int) -> list[dict[str, Any]]:
     return [
         {
@@ -984,7 +992,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rclpy_get_client_names_and_types_by_node": lambda node, name, space: _names_and_types(
         _of_node(node.graph.clients, name, space)
     ),
-    "rclpy_get_publishers_info_by_topic": lambda node, topic, plain: _infos(node.graph.publishers.get(topic, []), 1),
+    "rclpy_get_publishers_info_by_topic": lambda node, topic, plain: _infos(_discovered(node, topic), 1),
     "rclpy_get_subscriptions_info_by_topic": lambda node, topic, plain: _infos(
         node.graph.subscriptions.get(topic, []), 2
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
+import os
 import signal
 import traceback
 from collections.abc import Callable, Mapping
@@ -288,6 +289,7 @@ def _maker(executable: str) -> Callable[[], Any]:
     found: list[Callable[[], Any]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run", found.append)
+        patch.setattr(os, "nice", lambda step: 0)  # it would be for the tests' own process, and for good
         module.main()
     return found[0]
 

@@ -6,6 +6,7 @@ This is a plug-in of pytest. Tests in test/system are the part `system`, all oth
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import signal
@@ -26,14 +27,26 @@ OUTCOMES = ("passed", "failed", "skipped", "xfailed")
 
 # Whatever is begun last is waited for: so these files, which take longest, are begun first.
 LONGEST = (
+    "system/test_reliability.py",
+    "system/test_gripper_shell.py",
     "system/test_ethercat_node.py",
-    "nodes/test_controller_node.py",
-    "across/test_law_switching.py",
     "system/test_identify_running.py",
     "system/test_launch_processes.py",
+    "nodes/test_controller_node.py",
+    "evidence/test_trial.py",
+    "experiments/test_identify.py",
+    "client/test_robot_ros.py",
+    "nodes/test_watchdog_node.py",
+    "laws/test_admittance.py",
+    "client/test_robot.py",
+    "control/test_soft_limits.py",
+    "laws/test_impedance.py",
+    "across/test_every_law.py",
+    "across/test_law_switching.py",
+    "nodes/test_dashboard_node.py",
+    "nodes/test_controller_laws.py",
     "nodes/test_mock_hardware.py",
     "nodes/test_simulator_node.py",
-    "nodes/test_controller_laws.py",
     "experiments/test_reproduce_position_domain.py",
 )
 
@@ -81,6 +94,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def place(item: pytest.Item) -> int:
     name = "/".join(item.path.parts[-2:])
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave what was collected to itself: each search for garbage would look through thousands of tests again."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.freeze()
 
 
 # --- limits ---

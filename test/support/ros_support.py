@@ -370,6 +370,9 @@ class Controller:
         return self.ros.until(heard, f"an error in /diagnostics with {words}", again)
 
 
+STEP = 0.02  # rad by which a joint moves from one joint state to the next
+
+
 class FakeRobot:
     """Plays the robot: sends joint states with stamps of its own, and takes the commands.
 
@@ -386,6 +389,7 @@ class FakeRobot:
         self.ros, self.robot = ros, robot
         self.q, self.v, self.time = np.array(robot.home), np.zeros(robot.n), 100.0
         self.noise: np.random.Generator | None = None
+        self._place = self.q  # where it was last
         self.commands = ros.subscribe(Float64MultiArray, f"/forward_{mode}_controller/commands")
         self._publisher = ros.publisher(JointState, "joint_states")
 
@@ -396,6 +400,7 @@ class FakeRobot:
         from robot_control_ros.nodes.common.messages import to_stamp
 
         self.time += PERIOD
+        self._place = self.q
         message = JointState(name=list(self.robot.joints), position=self.q.tolist(), velocity=self.v.tolist())
         if self.noise is not None:
             message.effort = self.noise.normal(size=self.robot.n).tolist()
@@ -406,7 +411,29 @@ class FakeRobot:
         self._publisher.publish(self.message() if message is None else message)
 
     def exchange(self, message: Any = None) -> np.ndarray:
-        """Send a joint state, the next one by default, and wait for the command that answers it."""
+        """Send a joint state, the next one by default, and wait for the command that answers it.
+
+        Where the joints were set elsewhere, they move there first, no faster than joints can.
+        """
+        if message is None:
+            self._move()
+        return self._exchange(message)
+
+    def set_down(self, q: np.ndarray) -> None:
+        """It is at q (n,), at rest, without a way to there: nobody looks."""
+        self.q = self._place = q
+        self.v = np.zeros(self.robot.n)
+
+    def _move(self) -> None:
+        """Send what is between the place that was last sent and the next one."""
+        start, goal = self._place, self.q
+        count = int(np.ceil(np.abs(goal - start).max() / STEP))
+        for k in range(1, count):
+            self.q = start + k / count * (goal - start)
+            self._exchange()
+        self.q = goal
+
+    def _exchange(self, message: Any = None) -> np.ndarray:
         count = len(self.commands)
         self.send(message)
         self.ros.until(lambda: len(self.commands) > count, "a command for the joint state")

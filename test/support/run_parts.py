@@ -18,7 +18,8 @@ from pathlib import Path
 from parts import PARTS, SUMMARY, Count
 
 # A worker that crashes ends the run: with one that takes its place, pytest-xdist 3.8 waits for ever.
-SIDE_BY_SIDE = ("--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
+SIDE_BY_SIDE = ("--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0")
+WORKERS = {"pure": 2, "system": 3}  # on two processors: a test of the system waits half of its time
 NONE_CHOSEN = 5  # pytest's exit status where no test is chosen
 INTERRUPTED = 2
 SLOWEST = 20
@@ -27,7 +28,8 @@ SLOWEST = 20
 def run(part: str, alone: bool, long: bool, arguments: list[str], summary: Path) -> int:
     """Run pytest on one half of a part; returns its exit status."""
     chosen = f"{'alone' if alone else 'not alone'} and {'long' if long else 'not long'}"
-    command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *(() if alone else SIDE_BY_SIDE)]
+    side_by_side = () if alone else (f"--numprocesses={WORKERS[part]}", *SIDE_BY_SIDE)
+    command = [sys.executable, "-m", "pytest", f"--part={part}", "-m", chosen, *side_by_side]
     print(f"--- {part}, {chosen} ---", flush=True)
     with subprocess.Popen([*command, *arguments], env={**os.environ, SUMMARY: str(summary)}) as tests:
         while True:

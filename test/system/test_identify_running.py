@@ -99,16 +99,12 @@ def test_the_file_and_the_figures_are_written_at_the_usual_rate_of_the_clock(ros
 
 def test_what_cannot_be_identified_or_is_not_agreed_to_moves_nothing(ros):
     system = System(ros, real_time_factor=0.05)  # nothing moves
-    for options, word in (
-        (("--controller", "nobody"), "nobody"),
-        (("--joints", "nonsense"), "nonsense"),
-        (("--speed", "9"), "speed"),
-    ):
-        process = system.start(*options)
-        _, err = process.communicate()
-        assert process.returncode in (1, 2)
-        assert word in err
-        assert "Traceback" not in err
+    waiting = system.start("--controller", "nobody")  # it looks for that while the others run
+    refused = [
+        (system.start("--joints", "nonsense"), "nonsense"),
+        (system.start("--speed", "9"), "speed"),
+        (waiting, "nobody"),
+    ]
     for answer, status in (("n\n", 1), (signal.SIGINT, 130), (signal.SIGTERM, 130)):
         process, asked = system.ask(), ""
         while not asked.endswith("[y/N] "):
@@ -122,4 +118,9 @@ def test_what_cannot_be_identified_or_is_not_agreed_to_moves_nothing(ros):
             process.send_signal(answer)
         _, err = process.communicate()
         assert (process.returncode, err) == (status, "")
+    for process, word in refused:
+        _, err = process.communicate()
+        assert process.returncode in (1, 2)
+        assert word in err
+        assert "Traceback" not in err
     assert system.is_as_before()

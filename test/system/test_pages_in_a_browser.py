@@ -120,8 +120,23 @@ def stops(link):
 
 
 @in_browser
-@pytest.mark.parametrize("sizes", [SIZES, pytest.param(MORE_SIZES, marks=pytest.mark.long)])
-def test_stop_and_the_state_are_in_sight_at_every_size(browser, link, sizes):
+@pytest.mark.long
+def test_stop_and_the_state_are_in_sight_at_every_further_size(browser, link):
+    check_sizes(browser, link, MORE_SIZES)
+
+
+@in_browser
+def test_stop_is_in_sight_at_every_size_and_pressed_by_keys_and_what_is_lost_is_told(browser, link):
+    """In one test, as a browser takes longer to draw its first picture than for all of these."""
+    check_losses(browser, link)
+    check_keys(browser, link)
+    browser.click("UR5 (CB3)")  # unfolds the panel
+    link.asked.clear()
+    check_sizes(browser, link, SIZES)
+
+
+def check_sizes(browser, link, sizes):
+    """STOP and the state are in sight, and STOP is pressed by a click and by a key."""
     shown = ("#stop", "#bar-state", "#bar-details")
     for count, size in enumerate(sizes):
         resize(browser, *size)
@@ -133,8 +148,8 @@ def test_stop_and_the_state_are_in_sight_at_every_size(browser, link, sizes):
         until(lambda wanted=2 * count + 2: stops(link) == wanted, "STOP by a key")
 
 
-@in_browser
-def test_stop_is_pressed_by_keys_from_everywhere_and_with_the_panel_folded(browser, link):
+def check_keys(browser, link):
+    """STOP is pressed by keys from everywhere, and with the panel folded."""
     press(browser, "Tab")
     assert browser.evaluate(FOCUSED) == "stop"  # the first that Tab comes to
     browser.do("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13)
@@ -159,8 +174,8 @@ def test_stop_is_pressed_by_keys_from_everywhere_and_with_the_panel_folded(brows
 # --- what is lost ---
 
 
-@in_browser
-def test_a_lost_controller_or_robot_is_told_across_the_picture(browser, page, link):
+def check_losses(browser, link):
+    """A lost controller or robot is told across the picture."""
     for lost in ({"answers": False}, {"robot_silence": 2.0}):
         assert not browser.evaluate(STALE)
         link.state = replace(RUNNING, **lost)

@@ -12,24 +12,28 @@ from evidence.faults.table import FAULTS, path_of, record_of
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 BY_NAME = {fault.name: fault for fault in FAULTS}
-ROWS = (
-    pytest.param("joint states: NaN in each number", marks=pytest.mark.long),
-    pytest.param("a second controller", marks=pytest.mark.long),
-    "watchdog SIGKILL",
-    pytest.param("simulator ends", marks=pytest.mark.long),
-    pytest.param("full disk while recording, CSV", marks=pytest.mark.long),
+LONG_ROWS = (
+    "joint states: NaN in each number",
+    "a second controller",
+    "simulator ends",
+    "full disk while recording, CSV",
 )
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG_ROWS)
 def test_a_row_of_the_fault_table_passes_over_real_processes(name):
     fault = BY_NAME[name]
     assert record_of(fault, path_of(fault.law) if fault.moving else None).failures == ()
 
 
-def test_the_watchdog_brakes_the_arm_of_a_killed_controller_and_a_next_one_takes_it_over():
-    fault = BY_NAME["controller SIGKILL"]
-    record = record_of(fault, path_of(fault.law))
+def test_a_killed_watchdog_is_told_and_it_brakes_the_arm_of_a_killed_controller_which_a_next_one_takes_over():
+    """Both in one test: they share the way of an arm to which nothing happens."""
+    watchdog, controller = BY_NAME["watchdog SIGKILL"], BY_NAME["controller SIGKILL"]
+    assert watchdog.law == controller.law
+    path = path_of(controller.law)
+    assert record_of(watchdog, path).failures == ()
+    record = record_of(controller, path)
     assert record.failures == ()
     assert record.rest_after is not None
     assert record.statuses["controller"] == -9

@@ -230,7 +230,8 @@ class RemoteLoop:
         self.state: RobotState | None = None
         self.kin: RobotDynamics | None = None
         self.reference = Reference()
-        self.repeats = self.restarts = 0
+        self.repeats = self.late_samples = 0  # joint states of ROS are only shown
+        self.restarts = 0
         self.restart_reason = ""
         self._connection = connection = LoopConnection(path)
         self.motion, self.wrench = RemoteMotion(connection), RemoteWrench(connection, robot)

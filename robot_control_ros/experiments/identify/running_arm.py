@@ -21,7 +21,8 @@ from .motion_law import LAWS, motion_gains, motion_mode
 from .motion_plan import MotionBounds, MotionPlan, plan_motion
 from .recording import ArmRecording
 
-READY = 20.0  # s until the controller and its joint states are there
+FOUND = 10.0  # s until the controller is there, as long as `Robot` waits for one
+READY = 20.0  # s until its joint states are there
 REPLY = 10.0  # s until it replies
 AGAIN = 1.0  # s until the same is requested again
 SETTLE = 1.5  # s in which changed gains are taken over, and the arm comes to rest
@@ -65,7 +66,7 @@ class RunningIdentification:
     ) -> None:
         self._operator, self._spin, self._report = operator, spin, report
         text = f"no controller {name!r} answers: must be started"
-        self._until(lambda: operator.ready, READY, ConfigError(text, name="controller", value=name))
+        self._until(lambda: operator.ready, FOUND, ConfigError(text, name="controller", value=name))
         system = self._get(_SYSTEM)
         if system["bus"]:
             raise refused("bus", system["bus"], IN_BUS_PROCESS, "")

@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ...core.errors import ConfigError, refused
 from ...core.spatial import make_pose, quaternion_to_rotation, rotation_to_quaternion
-from ...core.types import Array, Command, CommandMode, RobotState, Wrench
+from ...core.types import Array, Command, CommandMode, RobotState, Wrench, is_finite
 
 SHOWN = 50  # names of a message, in an error
 MAX_POINTS = 1000  # of a trajectory of numbers: more would keep the control loop waiting while they are read
@@ -225,7 +225,7 @@ def read_pose(message: Pose) -> Array:
 
 def _pose(origin, turn) -> Array:
     position = vector(origin)
-    if not np.isfinite(position).all():
+    if not is_finite(position):
         raise refused("target position", position, "must be 3 finite numbers")
     return make_pose(position, quaternion_to_rotation(np.array([turn.x, turn.y, turn.z, turn.w])))
 

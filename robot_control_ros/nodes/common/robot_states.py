@@ -8,7 +8,9 @@ from sensor_msgs.msg import JointState
 
 from ...core.types import RobotState
 from ...robot.configuration import RobotConfig
+from ...robot.model import RobotModel
 from ...sensing.derived_velocity import DerivedVelocity
+from ...sensing.joint_jumps import JointJumps
 from .messages import JointStateReader
 from .wire import WireReader
 
@@ -24,7 +26,10 @@ class RobotStateReader:
         time_constant = robot.profile.velocity_filter
         self._messages = JointStateReader(robot.joints, velocities=time_constant == 0.0)
         self._wire = WireReader(self._messages)
-        self._velocity = DerivedVelocity(time_constant, robot.period) if time_constant > 0.0 else None
+        self._velocity: DerivedVelocity | None = None
+        if time_constant > 0.0:
+            jumps = JointJumps(RobotModel.of(robot), robot.period)
+            self._velocity = DerivedVelocity(time_constant, robot.period, jumps)
 
     def read(self, data: bytes) -> RobotState | None:
         """The state in a serialised joint state; None where it names none of the robot's joints.

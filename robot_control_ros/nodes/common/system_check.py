@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy.node import Node
 
@@ -138,15 +138,30 @@ def check_claim(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Findi
     return check_conflicting_publishers(node, robot, mode) or (unnamed if senders[UNKNOWN] else [])
 
 
-def commanding_nodes(node: Node, robot: RobotConfig, mode: CommandMode) -> list[str]:
-    """Who leads the robot: full names of the nodes that publish commands, without the watchdog beside this node.
+class Commander(NamedTuple):
+    """A publisher of commands.
 
-    A name stands as often as it has publishers.
+    Attributes:
+        name: full name of its node; UNKNOWN where that isn't known yet.
+        gid: its identifier, the same for all who ask.
     """
-    _, senders = _commanders(node, robot, mode)
-    for name in (UNKNOWN, in_namespace(node, WATCHDOG)):
-        del senders[name]
-    return sorted(senders.elements())
+
+    name: str
+    gid: bytes
+
+
+def commanders(node: Node, robot: RobotConfig, mode: CommandMode) -> list[Commander]:
+    """Who publishes commands, this node among them, without the watchdog beside it."""
+    topic = node.resolve_topic_name(robot.profile.command_topic(mode))
+    ends = node.get_publishers_info_by_topic(topic)
+    found = (Commander(_full_name(end), bytes(end.endpoint_gid)) for end in ends)
+    return [each for each in found if each.name != in_namespace(node, WATCHDOG)]
+
+
+def joint_state_publishers(node: Node, topic: str = "joint_states") -> list[str]:
+    """Full names of the nodes that publish joint states, once for each publisher."""
+    topic = node.resolve_topic_name(topic)
+    return sorted(map(_full_name, _others(node, node.get_publishers_info_by_topic(topic))))
 
 
 def how_to_start(robot: RobotConfig) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from ..common.entities import Entities
 from ..common.messages import seconds
 
 INACTIVE = "the controller is not active: activate it first"
+FAULT = "fault"  # topic of each controller, below its name
 _DEPTH = 20  # of both topics: none of them may get lost that follow each other
 
 
@@ -26,7 +27,7 @@ class Answers:
         self._loop, self._fault = loop, INACTIVE
         self._replies = entities.publisher(DiagnosticStatus, "~/target_reply", _DEPTH)
         latched = QoSProfile(depth=_DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._faults = entities.publisher(String, "~/fault", latched)
+        self._faults = entities.publisher(String, f"~/{FAULT}", latched)
         self._faults.publish(String(data=self._fault))
 
     def fault(self, text: str) -> None:

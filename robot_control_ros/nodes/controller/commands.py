@@ -25,10 +25,12 @@ class CommandPublishers:
 
     Attributes:
         last: the command that was sent last; None before the first.
+        gids: identifiers of the publishers in the graph; nothing else tells nodes of one name apart.
     """
 
     def __init__(self, entities: Entities, loop: Controller) -> None:
         self.last: Command | None = None
+        self.gids: frozenset[bytes] = frozenset()
         self._loop, self._profile = loop, loop.robot.profile
         self._publishers: dict[CommandMode, Any] = {}
         self._values, self._joint_state = Float64MultiArray(), JointState(name=list(loop.robot.joints))
@@ -38,19 +40,16 @@ class CommandPublishers:
 
     def open(self) -> None:
         """Make the publishers."""
-        profile, entities = self._profile, Entities(self._entities.node)
-        self._entities = entities
         if not self._loop.publishes_commands:
             return
-        if self._on_one_topic:
-            self._publishers = dict.fromkeys(profile.commands, entities.publisher(JointState, profile.joint_commands))
-        else:
-            for mode in profile.commands:
-                self._publishers[mode] = entities.publisher(Float64MultiArray, profile.command_topic(mode))
+        others = self._graph()
+        self._make()
+        self.gids = self._graph() - others
 
     def close(self) -> None:
         """Take them back."""
         self._publishers = {}
+        self.gids = frozenset()
         self._entities.close()
 
     def send(self, command: Command, time: float) -> None:
@@ -69,3 +68,19 @@ class CommandPublishers:
         """Wait until what was sent has arrived."""
         for publisher in set(self._publishers.values()):
             publisher.wait_for_all_acked(limit)
+
+    def _graph(self) -> frozenset[bytes]:
+        """Identifiers of all publishers of commands."""
+        node, profile = self._entities.node, self._profile
+        topics = {node.resolve_topic_name(profile.command_topic(mode)) for mode in profile.commands}
+        ends = (end for topic in topics for end in node.get_publishers_info_by_topic(topic))
+        return frozenset(bytes(end.endpoint_gid) for end in ends)
+
+    def _make(self) -> None:
+        profile, entities = self._profile, Entities(self._entities.node)
+        self._entities = entities
+        if self._on_one_topic:
+            self._publishers = dict.fromkeys(profile.commands, entities.publisher(JointState, profile.joint_commands))
+        else:
+            for mode in profile.commands:
+                self._publishers[mode] = entities.publisher(Float64MultiArray, profile.command_topic(mode))

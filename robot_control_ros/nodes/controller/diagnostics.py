@@ -18,6 +18,7 @@ FAULT_PERIOD = 10.0  # s between two lines of the log on a fault that lasts
 MAX_AGE = 60.0  # s; beyond it the stamps are of another clock
 RECENT = 2.0  # s during which a refusal or a restart shows
 RING_SIZE = 2000  # cycles whose latencies are kept
+SHORTEST_WINDOW = 0.75  # s; over a shorter one a rate says little
 TOO_OFTEN = 1.5  # times the nominal rate, from which on joint states come too often
 _COUNTERS = {"cycles": "cycles", "repeated": "repeated stamps", "missed": "missed deadlines"}
 
@@ -31,12 +32,16 @@ class LoopMonitor:
     Two latencies: the response, from the arrival of a joint state to its command being sent; and, where stamps are wall
     time, the age of the state when its command was sent, which is right where sender and controller share a clock.
     (The middleware's own time stamps would show more, but the events executor of ROS 2 Kilted can't deliver them.)
+
+    Attributes:
+        senders: names of the nodes that publish joint states, where there are several; else empty.
     """
 
     def __init__(self, node: Node, loop: Controller, simulated: bool) -> None:
         self._node, self._log, self._loop, self._simulated = node, node.get_logger(), loop, simulated
         self._fault_at, self._restarts = -math.inf, 0
         self._rest_reason = self._logged_rest = ""
+        self.senders = ""
         self.restart()
 
     def restart(self) -> None:
@@ -48,6 +53,13 @@ class LoopMonitor:
         self._stamp_since: float | None = None
         self._refusal, self._refused_at, self._refusals = "", -math.inf, 0
         self._restart, self._restarted_at = "", -math.inf
+        self._rates: tuple[float, float, float] | None = None  # see _measure
+        self._late_count = self._loop.late_samples  # as the last diagnosis had it
+        self._late, self._late_at = "", -math.inf
+
+    def begins_late(self) -> bool:
+        """Whether joint states come late now, and the last diagnosis doesn't say so."""
+        return self._loop.late_samples > self._late_count and time.monotonic() - self._late_at > RECENT
 
     def refuse(self, error: Exception) -> None:
         """Report what was refused."""
@@ -105,10 +117,10 @@ class LoopMonitor:
             watchdog: why the watchdog isn't there; or empty.
         """
         now = time.monotonic()
-        passed, speed = self._passed(now)
-        rate, repeated = (self._latencies.count - self._counted) / passed, self._repeated / passed
-        self._repeated = 0
-        self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
+        if self._rates is None or now - self._since >= SHORTEST_WINDOW:
+            self._rates = self._measure(now)
+        rate, repeated, speed = self._rates
+        self._look_for_late(now)
         level, text = self._judge(rate, self._too_often(rate, repeated), now, warning, inactive, watchdog)
         status = DiagnosticStatus(level=level, name=f"{full_name(self._node)}: control loop", message=text)
         status.hardware_id = self._loop.robot.name
@@ -121,6 +133,27 @@ class LoopMonitor:
     def _refused(self, message: str) -> None:
         self._refusal, self._refused_at = message, time.monotonic()
         self._refusals += 1
+
+    def _measure(self, now: float) -> tuple[float, float, float]:
+        """Rates of joint states and of repeated stamps since the last call [Hz], and how fast the clock goes."""
+        passed, speed = self._passed(now)
+        rate, repeated = (self._latencies.count - self._counted) / passed, self._repeated / passed
+        self._repeated = 0
+        self._counted, self._since, self._stamp_since = self._latencies.count, now, self._stamp
+        return rate, repeated, speed
+
+    def _look_for_late(self, now: float) -> None:
+        """Report joint states that were dropped since the last diagnosis."""
+        new, self._late_count = self._loop.late_samples - self._late_count, self._loop.late_samples
+        if new <= 0:
+            return
+        publishers = f"; they come from {self.senders}" if self.senders else ""
+        self._late_at = now
+        self._late = (
+            f"of the joint states since the last report {new} came after a newer one and were dropped: "
+            f"is there a second publisher, or a relay?{publishers}"
+        )
+        self._log.warning(self._late, throttle_duration_sec=FAULT_PERIOD)
 
     def _passed(self, now: float) -> tuple[float, float]:
         """Time since the last message, by the clock in force [s], and how fast that clock goes."""
@@ -142,7 +175,9 @@ class LoopMonitor:
             return ""
         text = f"joint states come at {rate:.0f} Hz where {nominal:.0f} Hz are nominal"
         if repeated > 0.25 * rate:
-            return f"{text}, {repeated / rate:.0%} of them with the stamp of the one before: do two nodes publish them?"
+            publishers = f" ({self.senders})" if self.senders else ""
+            stamps = f"{repeated / rate:.0%} of them with the stamp of the one before"
+            return f"{text}, {stamps}: do two nodes publish them?{publishers}"
         return f"{text}: set the parameter rate, or let the driver publish them less often"
 
     def _judge(
@@ -161,6 +196,8 @@ class LoopMonitor:
             return DiagnosticStatus.WARN, "no joint states"
         if self._rest_reason:
             return DiagnosticStatus.WARN, f"the law rests: {self._rest_reason}"
+        if now - self._late_at < RECENT:
+            return DiagnosticStatus.WARN, self._late
         if too_often:  # a controller that can't keep up sees them late
             return DiagnosticStatus.WARN, too_often
         if warning := self._loop.warning or warning:
@@ -181,6 +218,9 @@ class LoopMonitor:
         values["restarts"] = str(self._loop.restarts)
         if self._loop.restart_reason:
             values["last restart"] = self._loop.restart_reason
+        values["late joint states"] = str(self._loop.late_samples)
+        if self.senders:
+            values["joint states from"] = self.senders
         values["wrench"] = self._loop.wrench.reason or "fresh"
         if self._loop.state is not None:
             values |= _margins(self._loop)

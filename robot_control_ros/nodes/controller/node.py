@@ -5,7 +5,6 @@ Topics, services and parameters: docs/controller.md.
 
 from __future__ import annotations
 
-import difflib
 import random
 import time
 from dataclasses import replace
@@ -19,11 +18,12 @@ from std_msgs.msg import String
 
 from ...control.controller import Controller
 from ...control.loop import ControlLoop
-from ...core.errors import ConfigError, RobotControlError
+from ...core.errors import ConfigError, RobotControlError, unknown
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot, robot_names
 from ...robot.model import RobotModel
+from ...robot.yaml_files import misspelt
 from ..common.entities import Entities
 from ..common.qos import LATCHED_QOS
 from ..common.ros_params import PREFIX_TEXT, TunedParameters, declare
@@ -85,6 +85,7 @@ class ControllerNode(LifecycleNode):
     def __init__(self) -> None:
         super().__init__("controller")
         self.failed, self._born = False, time.monotonic()
+        self._started_itself = False  # whether it was activated by itself last, and is again where it yields
         self._looks_to_wait = 0  # after another has claimed the robot at the same time
         self._declare_parameters()
         self._tuned = TunedParameters(self)
@@ -139,6 +140,7 @@ class ControllerNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         assert self._runtime is not None
         self._runtime.deactivate()
+        self._started_itself = False
         return super().on_deactivate(state)
 
     @told
@@ -152,11 +154,11 @@ class ControllerNode(LifecycleNode):
         """As rclpy's; a parameter set to the value it has changes nothing, and an unknown one is refused by name."""
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
-                known = self.list_parameters([], 0).names
-                close = difflib.get_close_matches(parameter.name, known, n=3)
-                hint = f"did you mean {', '.join(close)}?" if close else f"parameters: {', '.join(sorted(known))}"
-                reason = f"unknown parameter {parameter.name!r}; {hint}"
-                return SetParametersResult(successful=False, reason=reason)
+                known = sorted(self.list_parameters([], 0).names)
+                meant = misspelt(parameter.name, known)
+                hint = f"; did you mean {meant}?" if meant else ""
+                error: ConfigError = unknown("parameter", parameter.name, [meant] if meant else known, hint=hint)
+                return SetParametersResult(successful=False, reason=str(error))
         changed = [each for each in parameter_list if each.value != self.get_parameter(each.name).value]
         return super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
 
@@ -176,6 +178,14 @@ class ControllerNode(LifecycleNode):
             self._starter.cancel()
         if self._runtime is not None and self._runtime.active:
             self.trigger_deactivate()
+
+    def _yield(self) -> None:
+        """Deactivate, as another controller leads the robot; one that had started by itself waits to do so again."""
+        starts_again = self._started_itself
+        self.trigger_deactivate()
+        if starts_again:
+            self._looks_to_wait = random.randint(0, MAX_LOOKS_TO_WAIT)
+            self._starter.reset()
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -206,6 +216,7 @@ class ControllerNode(LifecycleNode):
             return
         if self._runtime.active or self.trigger_activate() == TransitionCallbackReturn.SUCCESS:
             self._starter.cancel()
+            self._started_itself = True
 
     def _declare_parameters(self) -> None:
         known = {"robots": ", ".join(robot_names()), "laws": ", ".join(law_names())}
@@ -223,7 +234,9 @@ class ControllerNode(LifecycleNode):
         loop = self._make_loop(robot, law)
         rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
         without_watchdog = chosen["without_watchdog"]
-        self._runtime = ControllerRuntime(self, loop, self._tuned, rate, timeout, checked, without_watchdog)
+        self._runtime = ControllerRuntime(
+            self, loop, self._tuned, rate, timeout, checked, without_watchdog, self._yield
+        )
 
     def _make_loop(self, robot: RobotConfig, law: RunningLaw) -> Controller:
         description, time_constant = self._chosen_description(), self._chosen["gain_time_constant"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -14,11 +15,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ...control.controller import Controller, settings_of, zero_wrench
+from ...control.loop import BRIDGED
 from ...control.wrench_supply import check_wrench_supply
 from ...core.errors import ConfigError, RobotControlError
 from ...core.types import Command, RobotState
 from ...laws.running_law import RunningLaw
-from ..common.entities import Entities, in_namespace, newest_waiting
+from ..common.entities import Entities, newest_waiting
 from ..common.fallback import Fallback
 from ..common.findings import Finding, Level, describe, errors
 from ..common.own_stop import OwnStop
@@ -31,8 +33,8 @@ from ..common.system_check import (
     check_controllers,
     check_system,
     check_wrench_publishers,
-    commanding_nodes,
     how_to_resume,
+    joint_state_publishers,
 )
 from ..identify.identification_services import IdentificationServices
 from .answers import INACTIVE, Answers
@@ -43,6 +45,7 @@ from .effort_check import EffortCheck
 from .gain_monitor import GainMonitor
 from .intake import Intake
 from .other_commands import OtherCommands
+from .rivals import Precedence, PublisherCounts, Rivals
 from .services.contact_services import ContactServices
 from .services.payload_services import PayloadServices
 from .state_input import StateInput
@@ -59,7 +62,6 @@ AT_REST = 0.02  # rad/s (m/s)
 DELIVERED_WITHIN = 0.001  # s in which the middleware delivers the next of the joint states that wait
 CATCHING_UP = 20  # looks, at most, for newer joint states after a standstill
 STANDSTILL = 2.5  # periods without a command of ours, after which another may have commanded
-BRIDGED = 2.5  # periods without a usable joint state, for which one that can't be used is passed over
 SHORTEST_TIMEOUT = 3.0  # periods
 DIAGNOSTICS_PERIOD = 1.0  # s
 FRESHNESS_PERIOD = 0.02  # s between two looks at the age of the last joint state; also of safe outputs at rest
@@ -80,6 +82,7 @@ class ControllerRuntime:
         state_timeout: age of the last joint state at which the safe output is sent [s].
         checked: whether laws are only taken where the system offers what they need.
         without_watchdog: what is done where the watchdog has gone; see :class:`WatchdogPresence`.
+        deactivate: deactivates the node, where it yields to another controller; see :class:`Rivals`.
 
     Raises:
         ConfigError, ParameterException: a parameter given for it is refused.
@@ -94,8 +97,11 @@ class ControllerRuntime:
         state_timeout: float,
         checked: bool,
         without_watchdog: str = "profile",
+        deactivate: Callable[[], None] = lambda: None,
     ) -> None:
         self.active = False
+        self._deactivate = deactivate
+        self._stands_back = False  # sends nothing while it is active, as another controller commands
         self._checked = checked
         self._node = node
         self._loop = loop
@@ -111,8 +117,9 @@ class ControllerRuntime:
         self._gains = GainMonitor(loop)
         self._state_at: float | None = None  # when the last good joint state came, by the steady clock
         self._stale = self._looked = False
-        self._inactive, self._rivals = INACTIVE, ""  # why it commands nothing; who commands beside it
-        self._leading: list[str] = []  # full names of the nodes that command the robot
+        self._seen = ("", "", "")  # who commands beside it, who publishes joint states, what is refused of both
+        self._unpublished = False  # whether something has come up that the last diagnosis doesn't have
+        self._inactive = INACTIVE  # why it commands nothing
         self._entities = Entities(node)
         try:
             simulated = loop.robot.profile.simulated_time
@@ -131,6 +138,8 @@ class ControllerRuntime:
             entities.tuned(parameters, prefix, settings, loop.robot.joints)
         self._goals = FollowJointTrajectory(entities, loop, parameters, lambda: self.active, self._monitor.refuse)
         self._commands = CommandPublishers(entities, loop)
+        self._rivals = Rivals(self._node, loop, self._commands)
+        self._publisher_counts = PublisherCounts(self._node, self._watched_topics)
         self._others = OtherCommands(entities, loop)
         self._own_stop = OwnStop(entities, loop.robot, Fallback(entities, loop.robot))
         self._diagnostics = entities.publisher(DiagnosticArray, "/diagnostics", 10)
@@ -194,24 +203,26 @@ class ControllerRuntime:
         self._stale = False
         self._sent_at = -math.inf
         self._inactive = ""
-        self._rivals = ""
+        self._rivals.begin(time.monotonic())
+        self._stands_back = False
         self.active = True
         self._monitor.rests(self._execution.reason, True, begun=False)
 
     def deactivate(self) -> None:
-        """Send the safe output, see that it arrives, and stop answering."""
+        """Send the safe output, see that it arrives, and stop answering; without it where another controller leads."""
+        leading = self._rivals.others if self._stands_back else ()
         if self.active:
             self._goals.abort("the controller was deactivated")
             self.leave()
             self._commands.wait(ACKNOWLEDGED_WITHIN)
         self._commands.close()
-        self._inactive = self._answers.inactive(())
+        self._inactive = self._answers.inactive(leading)
 
     def leave(self) -> None:
-        """Bring the robot to rest, and stop answering."""
-        if self.active and not self._execution.reason:
+        """Bring the robot to rest, and stop answering; nothing is sent against another controller that leads it."""
+        if self.active and not self._execution.reason and not self._stands_back:
             self._bring_to_rest()
-        self.active = False
+        self.active = self._stands_back = False
         self._stopping.cancel()
 
     def _bring_to_rest(self) -> None:
@@ -299,7 +310,7 @@ class ControllerRuntime:
         self._loop.close()
 
     def _on_joint_state(self, message: bytes) -> None:
-        if not self.active:
+        if not self.active or self._stands_back:
             return
         arrived = time.monotonic()
         if arrived - self._sent_at > STATE_QOS.depth * self._period:
@@ -324,7 +335,7 @@ class ControllerRuntime:
         if self._stale:
             self._stale = False
             self._stopping.cancel()
-        self._answers.fault(self._rest() or self._loop.fault or self._contacts.message or self._rivals)
+        self._answers.fault(self._rest() or self._loop.fault or self._contacts.message or self._rivals.text)
         self._monitor.cycle(arrived, state.time)
         if self._loop.repeats == 0:
             self._goals.cycle()
@@ -356,6 +367,8 @@ class ControllerRuntime:
 
     def _rest(self) -> str:
         """Why no targets are taken; empty where they are."""
+        if self._stands_back:
+            return self._rivals.text
         return self._execution.rest or (self._watchdog.text if self._watchdog.holds else "")
 
     def _follow_others(self) -> None:
@@ -420,7 +433,7 @@ class ControllerRuntime:
 
     def _send_safe(self) -> None:
         """The next safe output; the next good joint state makes a fresh start."""
-        if not self.active:
+        if not self.active or self._stands_back:
             return
         silence = self._silence()
         command = self._loop.stop(silence)
@@ -435,7 +448,8 @@ class ControllerRuntime:
         now = time.monotonic()
         if self._watchdog.look(now):
             self._on_watchdog()
-        if not self.active or self._state_at is None:
+        self._watch_others()
+        if not self.active or self._stands_back or self._state_at is None:
             return
         silence = self._silence()
         if silence <= self._state_timeout:
@@ -471,11 +485,7 @@ class ControllerRuntime:
 
     def _look(self) -> None:
         """See who leads the robot: others that command it, too, may come later. Then look at effort and gains."""
-        self._leading = commanding_nodes(self._node, self._loop.robot, self._loop.running.mode)
-        if not self.active:
-            self._inactive = self._answers.inactive(self._leading)
-        elif self._checked:
-            self._look_for_rivals()
+        self._look_at_others()
         if self.active:
             looks = (self._effort_check.look(self._input.sent), self._gains.look(), self._input.look())
             for warning in filter(None, looks):
@@ -483,24 +493,79 @@ class ControllerRuntime:
             if learnt := self._contacts.look():
                 self._node.get_logger().info(learnt)
 
-    def _look_for_rivals(self) -> None:
-        """Report who commands the robot beside this active controller. The law goes on."""
-        others = self._leading.copy()
-        own_name = in_namespace(self._node, self._node.get_name())
-        if own_name in others:
-            others.remove(own_name)
-        self._rivals = f"{', '.join(others)} commands the robot, too: only one node may" if others else ""
+    def _watched_topics(self) -> list[str]:
+        """On these another publisher changes what becomes of the robot."""
+        commands = self._loop.robot.profile.command_topic(self._loop.running.mode)
+        return [commands, "joint_states", *(["wrench"] if self._is_sensed else [])]
+
+    def _watch_others(self) -> None:
+        """Tell soon who comes or goes, and that joint states begin to be late.
+
+        To look and to publish in one go makes a sample late at 500 Hz, so the next call publishes.
+        """
+        if self._unpublished:
+            self._unpublished = False
+            self._publish_diagnostics()
+            return
+        if self._publisher_counts.changed() or self._rivals.unnamed or self._stands_back:
+            before = self._seen
+            self._look_at_others()
+            self._unpublished = self._seen != before
+        elif self.active and self._monitor.begins_late():
+            self._unpublished = True
+
+    def _look_at_others(self) -> None:
+        """See who publishes commands, joint states and the wrench; yield to another controller where that is due."""
+        precedence = self._rivals.look(time.monotonic())
+        senders = joint_state_publishers(self._node)
+        self._monitor.senders = ", ".join(senders) if len(senders) > 1 else ""
+        conflict = ""
+        if not self.active:
+            self._inactive = self._answers.inactive(self._rivals.leading)
+        elif self._checked:
+            conflict = self._refuse_others()
+            self._take_precedence(precedence)
+        self._seen = (self._rivals.text, self._monitor.senders, conflict)
+
+    def _refuse_others(self) -> str:
+        """Report who commands the robot beside this active controller, and a second publisher of its wrench."""
         running = self._loop.running
         conflicting = check_conflicting_publishers(self._node, self._loop.robot, running.mode)
         if self._is_sensed:
             conflicting += errors(check_wrench_publishers(self._node, running, "wrench"))
-        if conflicting:
-            self._monitor.refuse(ConfigError(describe(conflicting)))
+        if not conflicting:
+            return ""
+        text = describe(conflicting)
+        if not self._stands_back:
+            self._monitor.refuse(ConfigError(text))
+        return text
+
+    def _take_precedence(self, precedence: Precedence) -> None:
+        """Lead, stand back, or yield.
+
+        One that stands back sends nothing, and one that yields ends without a braking command: two that command in
+        turns make steps of torque, and the other leads the arm. Where that one dies, the watchdog brakes.
+        """
+        if precedence is Precedence.LEAD:
+            if self._stands_back:
+                self._node.get_logger().info("no other controller commands the robot any more: this one begins anew")
+                self.activate()
+            return
+        if not self._stands_back:
+            self._stands_back = True
+            self._stopping.cancel()
+            text = self._rivals.text
+            self._node.get_logger().warning(f"{text}; this controller is young, and sends nothing from now on")
+            self._answers.fault(text)
+            self._goals.abort(text, PATH_TOLERANCE_VIOLATED)
+        if precedence is Precedence.YIELD:
+            self._node.get_logger().warning(f"{self._rivals.text}; this controller yields, and is deactivated")
+            self._deactivate()
 
     def _publish_diagnostics(self) -> None:
         values = {"effort": self._effort_check.text, "wrench sensor": self._input.old_wrench}
         values |= self._gains.values() | self._contacts.values()
-        values["commanded by"] = ", ".join(self._leading)
+        values["commanded by"] = ", ".join(self._rivals.leading)
         values[KEY] = self._entities.refusals.text
         self._diagnostics.publish(
             self._monitor.message(values, self._gains.report.warning, self._inactive, self._watchdog.text)

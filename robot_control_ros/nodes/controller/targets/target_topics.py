@@ -81,9 +81,9 @@ class Targets:
 
     def _twist(self, message: TwistStamped) -> None:
         rotation = self._frame(message)[:3, :3]
-        linear, angular = vector(message.twist.linear), vector(message.twist.angular)
-        twist = _finite("target twist", np.concatenate((rotation @ linear, rotation @ angular)))
-        self._loop.motion.jog(twist, JOG_LASTS)
+        both = np.concatenate((vector(message.twist.linear), vector(message.twist.angular)))
+        twist = _finite("target twist", both)
+        self._loop.motion.jog(np.concatenate((rotation @ twist[:3], rotation @ twist[3:])), JOG_LASTS)
 
     def _wrench(self, message: WrenchStamped) -> None:
         frame = self._frame(message)
