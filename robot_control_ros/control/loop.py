@@ -419,6 +419,9 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
 
 
 def _check_state(state: RobotState, n: int, limits: JointLimits) -> None:
+    sizes_fit = state.q.shape == state.v.shape == (n,)
+    if sizes_fit and math.isfinite(state.time) and limits.allow(state.q, state.v):
+        return
     for name, values in (("position", state.q), ("velocity", state.v)):
         if values.shape != (n,) or not (is_finite(values) or np.isfinite(values).all()):
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")

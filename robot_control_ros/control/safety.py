@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.compiled import compiled
 from ..core.errors import ConfigError
 from ..core.types import Array, Command, CommandMode, RobotState, is_finite
 from ..robot.configuration import RobotConfig
@@ -67,7 +68,6 @@ class Safety:
         self._position_rate = self._none  # of position commands [rad/s]
         self._last_extra: Array | None = None
         self._effort_bounds = -limits.effort, limits.effort
-        self._limit_lists = limits.effort.tolist(), self._effort_rate.tolist()
         self._asked = self._bounded = self._sent = self._executed = np.zeros(robot.n)
         self.fault = ""
 
@@ -205,7 +205,7 @@ class Safety:
         self._interval = min(interval, LONGEST_INTERVAL)
         mode = command.mode
         last = self.start(mode, state, kin)
-        if mode is CommandMode.EFFORT and _is_within(wanted, last, self._limit_lists, dt):
+        if mode is CommandMode.EFFORT and _is_within(wanted, last, self._limits.effort, self._effort_rate, dt):
             bounded = sent = wanted.copy()  # a law may use its array again
         else:
             lower, upper, rate = self._bounds(mode, last, state, dt)
@@ -305,10 +305,13 @@ class Safety:
         return stopping
 
 
-def _is_within(torque: Array, last: Array, limits: tuple[list[float], list[float]], dt: float) -> bool:
+@compiled
+def _is_within(torque: Array, last: Array, limit: Array, rate: Array, dt: float) -> bool:
     """Whether torques (n,), `dt` [s] after the last ones, keep the limits of effort and of its rate: the usual case."""
-    for value, before, most, rate in zip(torque.tolist(), last.tolist(), *limits, strict=True):  # numpy takes longer
-        step = rate * dt
-        if not (-most <= value <= most and before - step <= value <= before + step):
+    for joint in range(len(torque)):
+        step = rate[joint] * dt
+        if not -limit[joint] <= torque[joint] <= limit[joint]:
+            return False
+        if not last[joint] - step <= torque[joint] <= last[joint] + step:
             return False
     return True

@@ -9,13 +9,16 @@ overshoot.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..core.compiled import compiled
 from ..core.errors import ConfigError
-from ..core.spatial import make_pose, rotation_exp, rotation_log
+from ..core.rotations import pose_error_into, rotation_exp_into
 from ..core.types import Array, Reference
 from ..robot.model import RobotModel
 from .joint import joint_reference
@@ -28,15 +31,83 @@ BRAKING = 0.6  # fraction of the acceleration limit that braking is planned with
 ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
 
+@compiled
+def wanted_change(away: Array, rate: Array, speed: Array, acceleration: Array) -> Array:
+    """Acceleration (m, d) of m parts of d coordinates each; see the module.
+
+    Args:
+        away: (m, d) way that is left [m or rad].
+        rate: (m, d) present velocity.
+        speed, acceleration: (m,) limits of each part.
+    """
+    change = np.empty_like(away)
+    for part in range(away.shape[0]):
+        square = 0.0
+        for axis in range(away.shape[1]):
+            square += away[part, axis] * away[part, axis]
+        distance = math.sqrt(square)
+        braking = BRAKING * acceleration[part]
+        joint = braking / GAIN**2  # where the linear law meets the braking curve
+        if distance <= joint:
+            wanted = GAIN * distance
+        else:
+            wanted = math.sqrt(2.0 * braking * max(distance - joint / 2.0, 0.0))
+        wanted = min(wanted, speed[part])
+        square = 0.0
+        for axis in range(away.shape[1]):
+            towards = wanted / max(distance, 1e-12) * away[part, axis]
+            change[part, axis] = RESPONSE * (towards - rate[part, axis])
+            square += change[part, axis] * change[part, axis]
+        scale = acceleration[part] / max(math.sqrt(square), acceleration[part])
+        for axis in range(away.shape[1]):
+            change[part, axis] *= scale
+    return change
+
+
+@compiled
+def pose_away(at: Array, target: Array) -> Array:
+    """Way (2, 3) from a pose (4, 4) to a target (4, 4) [m, rad]."""
+    error = np.empty(6)
+    pose_error_into(target, at, error)
+    return error.reshape((2, 3))
+
+
+@compiled
+def moved_pose(at: Array, step: Array) -> Array:
+    """The pose (4, 4) a small way (2, 3) [m, rad] further than `at`."""
+    turn = np.empty((3, 3))
+    rotation_exp_into(step[1], turn)
+    pose = np.zeros((4, 4))
+    pose[3, 3] = 1.0
+    for i in range(3):
+        pose[i, 3] = at[i, 3] + step[0, i]
+        for j in range(3):
+            for k in range(3):
+                pose[i, j] += turn[i, k] * at[k, j]
+    return pose
+
+
+@compiled
+def is_there(away: Array, rate: Array) -> bool:
+    """Whether neither way nor velocity (m, d) is left."""
+    for part in range(away.shape[0]):
+        for axis in range(away.shape[1]):
+            if not (abs(away[part, axis]) < ARRIVED and abs(rate[part, axis]) < ARRIVED):
+                return False
+    return True
+
+
 class _OnlineTrajectory(SteppedTrajectory):
     """What has m parts of d coordinates each goes after a target, step by step."""
 
-    def __init__(self, at: Array, target: Array, time: float, rate: Array, speed: Array, acceleration: Array) -> None:
-        self._at, self.target = at, target
-        self._time, self._rate, self._change = time, rate, np.zeros_like(rate)  # rate and change: (m, d) each
-        self._speed, self._acceleration = speed, acceleration  # (m,) each
-        self._braking = BRAKING * acceleration
-        self._joint = self._braking / GAIN**2  # where the linear law meets the braking curve
+    def __init__(self, at: Array, target: Array, time: float, rate: Array, speed: Any, acceleration: Any) -> None:
+        self._at = at
+        self.target = target
+        self._time = time
+        self._rate = rate  # (m, d)
+        self._change = np.zeros_like(rate)  # (m, d)
+        self._speed = np.asarray(speed, dtype=float)  # (m,)
+        self._acceleration = np.asarray(acceleration, dtype=float)  # (m,)
         self._reached: Array | None = None  # the target that was
         self._now = self._reference()
 
@@ -47,23 +118,15 @@ class _OnlineTrajectory(SteppedTrajectory):
 
     def _advance(self, dt: float) -> None:
         away = self._away()
-        if max(np.abs(away).max(), np.abs(self._rate).max()) < ARRIVED:
+        if is_there(away, self._rate):
             self._reached = self.target
-            self._rate, self._change = np.zeros_like(away), np.zeros_like(away)
+            self._rate = np.zeros_like(away)
+            self._change = np.zeros_like(away)
             self._at = self.target
             return
-        self._change = self._wanted_change(away)
+        self._change = wanted_change(away, self._rate, self._speed, self._acceleration)
         self._rate = self._rate + dt * self._change
         self._move(dt * self._rate)
-
-    def _wanted_change(self, away: Array) -> Array:
-        """Acceleration (m, d) for the way that is left (m, d)."""
-        distance = np.sqrt((away * away).sum(axis=1))
-        curve = np.sqrt(2.0 * self._braking * np.maximum(distance - self._joint / 2.0, 0.0))
-        wanted = np.minimum(np.where(distance <= self._joint, GAIN * distance, curve), self._speed)
-        change = RESPONSE * ((wanted / np.maximum(distance, 1e-12))[:, None] * away - self._rate)
-        size = np.sqrt((change * change).sum(axis=1))
-        return np.asarray(change * (self._acceleration / np.maximum(size, self._acceleration))[:, None])
 
     @abstractmethod
     def _away(self) -> Array:
@@ -99,7 +162,7 @@ class OnlineTrajectory(_OnlineTrajectory):
     ) -> None:
         pose, twist = beginning(start, "an online trajectory")
         self._q = q
-        super().__init__(pose, target, time, twist.reshape(2, 3), np.asarray(speed), np.asarray(acceleration))
+        super().__init__(pose, target, time, twist.reshape(2, 3), speed, acceleration)
 
     @property
     def heading(self) -> Array:
@@ -107,11 +170,10 @@ class OnlineTrajectory(_OnlineTrajectory):
         return self._away().reshape(6)
 
     def _away(self) -> Array:
-        turn = rotation_log(self.target[:3, :3] @ self._at[:3, :3].T)
-        return np.array((self.target[:3, 3] - self._at[:3, 3], turn))
+        return pose_away(self._at, self.target)
 
     def _move(self, step: Array) -> None:
-        self._at = make_pose(self._at[:3, 3] + step[0], rotation_exp(step[1]) @ self._at[:3, :3])
+        self._at = moved_pose(self._at, step)
 
     def _reference(self) -> Reference:
         return Reference(self._at, self._rate.reshape(6), self._change.reshape(6), None, self._q)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from ..core.compiled import compiled
 from ..core.errors import ModelError, refused, unknown
 from ..core.spatial import wrap
 from ..core.types import Array
@@ -25,6 +26,17 @@ IMPOSSIBLE_SPEED = 10.0  # times a joint's speed limit
 FARTHEST = 1e4  # rad (m) from zero
 SMOOTHING = 0.01  # rad/s over which Coulomb friction changes sign
 _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+
+@compiled
+def are_possible(q: Array, v: Array, lowest: Array, highest: Array, fastest: Array) -> bool:
+    """Whether all of q and v (n,) are numbers within these bounds (n,)."""
+    for joint in range(len(q)):
+        if not lowest[joint] <= q[joint] <= highest[joint]:
+            return False
+        if not abs(v[joint]) <= fastest[joint]:
+            return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +70,10 @@ class JointLimits:
         lowest = np.maximum(self.lower - margin, -FARTHEST)
         highest = np.minimum(self.upper + margin, FARTHEST)
         return lowest, highest, IMPOSSIBLE_SPEED * self.velocity
+
+    def allow(self, q: Array, v: Array) -> bool:
+        """Whether a sample of q [rad] and v [rad/s] (n,) consists of numbers that joints can have."""
+        return are_possible(q, v, *self.possible)
 
     def check_sample(self, q: Array, v: Array) -> None:
         """Refuse a sample of q [rad] and v [rad/s] (n,) that no joint can have; see :attr:`possible`.

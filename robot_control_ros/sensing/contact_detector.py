@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.compiled import compiled
+from ..core.record import Field, Record
 from ..core.types import Array, Command, CommandMode, RobotState
 from ..robot.model import RobotDynamics
 from .contact_settings import ContactSettings
@@ -55,13 +57,26 @@ class Excess(NamedTuple):
     limit: float
 
 
+WATCH = Record(
+    "WatchMemory",
+    (
+        Field("base", ("n",), "N·m, N or rad", "Threshold ε0 of the high-passed value; infinite for none."),
+        Field("of_velocity", ("n",), "the same, times s/rad", "Share a of the reference's speed in the threshold."),
+        Field("of_acceleration", ("n",), "the same, times s²/rad", "Share b of its acceleration in it."),
+        Field("clamping", ("n",), "N·m, N or rad", "Threshold ε_max of the value itself; infinite for none."),
+        Field("slow", ("n",), "N·m, N or rad", "Values, low-passed."),
+        Field("deviation", ("n",), "N·m, N or rad", "Values less the low-passed ones."),
+        Field("limit", ("n",), "N·m, N or rad", "Threshold of the deviation in the last sample."),
+    ),
+)
+_views = WATCH.views
+
+
 class Watch:
     """Values x (n,), high-passed and as they are, beside their thresholds.
 
     A collision is |x - x_slow| > ε0 + a |q̇_ref| + b |q̈_ref|, x_slow being a low-pass of x; a clamping is |x| > ε_max.
     A threshold of 0 is none.
-
-    Lists of plain numbers: numpy takes longer for so few.
 
     Attributes:
         watches: whether there is a threshold.
@@ -69,57 +84,83 @@ class Watch:
     """
 
     def __init__(self, n: int) -> None:
-        self._deviation, self._slow = [0.0] * n, [0.0] * n
+        self._n = n
+        rows, named = WATCH.memory(1, n)
+        self._row = rows[0]
+        self._memory = named[0]
+        self._still = np.zeros(n)
         self.watches = self.adapts = False
 
     def adopt(self, base: Array, clamping: Array, of_velocity: Array, of_acceleration: Array) -> None:
         """Take thresholds over: ε0, ε_max, a, b, each (n,)."""
-        self._base, largest = (np.where(each > 0.0, each, math.inf) for each in (base, clamping))
-        self._of_velocity, self._of_acceleration = of_velocity, of_acceleration
-        self._limits: list[float] = self._base.tolist()
-        self._clamping: list[float] = largest.tolist()
+        memory = self._memory
+        memory["base"] = np.where(base > 0.0, base, math.inf)
+        memory["clamping"] = np.where(clamping > 0.0, clamping, math.inf)
+        memory["of_velocity"] = of_velocity
+        memory["of_acceleration"] = of_acceleration
+        memory["limit"] = memory["base"]
         self.watches = bool(base.any() or clamping.any())
         self.adapts = bool(of_velocity.any() or of_acceleration.any())
 
-    def settle(self, x: list[float]) -> None:
+    def settle(self, x: Array) -> None:
         """What is now, is normal."""
-        self._deviation, self._slow = [0.0] * len(x), list(x)
+        self._memory["deviation"] = 0.0
+        self._memory["slow"] = x
 
-    def update(self, x: list[float], weight: float, motion: tuple[Array, Array] | None) -> Excess | None:
+    def update(self, x: Array, weight: float, motion: tuple[Array, Array] | None) -> Excess | None:
         """What is over its threshold.
 
         Args:
-            x: n values of this sample.
+            x: (n,) values of this sample.
             weight: of it in the low-pass.
             motion: q̇_ref and q̈_ref (n,); may be None where the thresholds don't need it.
         """
-        if self.adapts and motion is not None:
-            v, a = motion
-            limits = self._base + self._of_velocity * np.abs(v) + self._of_acceleration * np.abs(a)
-            self._limits = limits.tolist()
-        deviations, slow, collisions, clampings = self._deviation, self._slow, self._limits, self._clamping
-        collides = clamps = -1
-        for joint, value in enumerate(x):  # one loop over all lists: the quickest for so few
-            before = slow[joint]
-            deviations[joint] = deviation = value - before
-            slow[joint] = before + weight * deviation
-            if abs(deviation) > collisions[joint]:
-                collides = joint
-            if abs(value) > clampings[joint]:
-                clamps = joint
-        if collides >= 0:
-            return Excess(collides, False, abs(deviations[collides]), collisions[collides])
-        return Excess(clamps, True, abs(x[clamps]), clampings[clamps]) if clamps >= 0 else None
+        adapts = self.adapts and motion is not None
+        v, a = motion if adapts and motion is not None else (self._still, self._still)
+        number = compare(self._row, x, weight, v, a, adapts, self._n)
+        if number < 0:
+            return None
+        joint, memory = number % self._n, self._memory
+        if number < self._n:
+            return Excess(joint, False, float(abs(memory["deviation"][joint])), float(memory["limit"][joint]))
+        return Excess(joint, True, float(abs(x[joint])), float(memory["clamping"][joint]))
 
     @property
     def deviation(self) -> Array:
         """(n,) x - x_slow."""
-        return np.array(self._deviation)
+        return np.array(self._memory["deviation"])
 
     @property
     def load(self) -> Array:
         """(n,) the high-passed values over their thresholds; 0 without."""
-        return np.abs(self.deviation) / self._limits
+        return np.asarray(np.abs(self._memory["deviation"]) / self._memory["limit"])
+
+
+@compiled
+def compare(row: Array, x: Array, weight: float, v: Array, a: Array, adapts: bool, n: int) -> int:
+    """Compare values (n,) with their thresholds.
+
+    Returns:
+        The number of the last one whose deviation is too large; else n and the number of the last one that is too
+        large itself; else -1.
+    """
+    memory = _views(row, n)
+    collides = -1
+    clamps = -1
+    for joint in range(n):
+        if adapts:
+            of_motion = memory.of_velocity[joint] * abs(v[joint]) + memory.of_acceleration[joint] * abs(a[joint])
+            memory.limit[joint] = memory.base[joint] + of_motion
+        deviation = x[joint] - memory.slow[joint]
+        memory.deviation[joint] = deviation
+        memory.slow[joint] += weight * deviation
+        if abs(deviation) > memory.limit[joint]:
+            collides = joint
+        if abs(x[joint]) > memory.clamping[joint]:
+            clamps = joint
+    if collides >= 0:
+        return collides
+    return n + clamps if clamps >= 0 else -1
 
 
 class ContactDetector:
@@ -154,7 +195,7 @@ class ContactDetector:
         self.torque, self.force, self.following = Watch(n), Watch(1), Watch(n)
         self._observer, self._until = MomentumObserver(), -math.inf
         self._lag = np.zeros(n)
-        self._watched: list[tuple[str, Watch, list[float]]] = []
+        self._watched: list[tuple[str, Watch, Array]] = []
 
     def adopt(self, settings: ContactSettings) -> None:
         """Take settings over."""
@@ -208,13 +249,13 @@ class ContactDetector:
         torque, effort = self.torque, state.effort
         self._watched = watched = []
         if force is not None and self.force.watches:
-            watched.append((WRENCH, self.force, [math.sqrt(force.dot(force))]))
+            watched.append((WRENCH, self.force, np.array([math.sqrt(force.dot(force))])))
         if (torque.watches or everything) and effort.size == state.v.size:
             external = self._observer.update(state, kin, self._gain)
             if external is not None:
                 watched.append((TORQUE, torque, external))
         if (self.following.watches or everything) and command is not None and command.mode is not CommandMode.EFFORT:
-            watched.append((FOLLOWING, self.following, self._lagging(state, kin, command, dt).tolist()))
+            watched.append((FOLLOWING, self.following, self._lagging(state, kin, command, dt)))
         if state.time < self._until:
             for _, watch, x in watched:
                 watch.settle(x)

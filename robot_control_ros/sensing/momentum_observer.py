@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
-from ..core.types import Array, RobotState
+from ..core.compiled import compiled
+from ..core.record import Field, Record
+from ..core.types import Array, RobotState, is_finite
 from ..robot.inverse_kinematics import ROTATION_LENGTH
-from ..robot.model import RobotDynamics, friction_torque
+from ..robot.model import SMOOTHING, RobotDynamics
 
 MIN_SINGULAR_VALUE = 0.03  # m, singular value below which the wrench is damped
 _SCALE = np.array([1.0, 1.0, 1.0, ROTATION_LENGTH, ROTATION_LENGTH, ROTATION_LENGTH])
+
+MEMORY = Record(
+    "ObserverMemory",
+    (
+        Field("torque", ("n",), "N·m", "External joint torques r."),
+        Field("q", ("n",), "rad", "Joint angles of the last sample."),
+        Field("v", ("n",), "rad/s", "Joint velocities of the last sample."),
+        Field("position", ("n",), "rad", "Joint angles in the middle of the last two samples."),
+        Field("velocity", ("n",), "rad/s", "Joint velocities there."),
+        Field("acceleration", ("n",), "rad/s²", "Joint accelerations there."),
+    ),
+)
+_views = MEMORY.views
 
 
 class MomentumObserver:
@@ -39,20 +55,22 @@ class MomentumObserver:
     """
 
     def __init__(self) -> None:
-        self._torque = list[float]()
+        self._n = 0
+        self._row = np.zeros(0)
+        self._memory: Any = None
         self.time: float | None = None
 
     @property
     def torque(self) -> Array:
         """(n,) r [N·m], exerted by the environment on the robot."""
-        return np.array(self._torque)
+        return np.zeros(0) if self._memory is None else np.array(self._memory["torque"])
 
     def reset(self) -> None:
         """Start anew at the next sample."""
         self.time = None
 
-    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> list[float] | None:
-        """The n external joint torques [N·m], until the next call; `state.effort` acted since the last sample.
+    def update(self, state: RobotState, kin: RobotDynamics, gain: float) -> Array | None:
+        """The external joint torques (n,) [N·m], until the next call; `state.effort` acted since the last sample.
 
         Efforts that aren't finite numbers give None, and change nothing.
 
@@ -61,49 +79,55 @@ class MomentumObserver:
             kin: at that state; joints that turn without end are counted on.
             gain: K [1/s].
         """
-        v, efforts = state.v, state.effort.tolist()
-        if not math.isfinite(sum(efforts)):
+        v, effort, model = state.v, state.effort, kin.model
+        if not is_finite(effort):
             return None
-        if self.time is None:
-            self._torque, self._sample = [0.0] * v.size, _Sample(kin.q, v)
+        if self.time is None or self._n != v.size:
+            self._begin(kin.q, v)
         elif state.time > self.time:
-            dt, model = state.time - self.time, kin.model
-            position, middle, acceleration = self._sample.middle(kin.q, v, dt)
-            needed = model.inverse_dynamics(position, middle, acceleration)
-            if model.has_friction:
-                friction = friction_torque(middle, model.viscous_friction, model.dry_friction)
-                needed, efforts = needed - state.effort + friction, [0.0] * v.size
-            share, torque = -math.expm1(-gain * dt), self._torque
-            for joint, new in enumerate(needed.tolist()):  # plain numbers: numpy takes longer for so few
-                old = torque[joint]
-                torque[joint] = (new - efforts[joint] - old) * share + old
+            dt = state.time - self.time
+            take_motion(self._row, kin.q, v, dt, self._n)
+            needed = model.inverse_dynamics(self._position, self._velocity, self._acceleration)
+            relax_torque(self._row, needed, effort, model.viscous_friction, model.dry_friction, gain * dt, self._n)
         self.time = state.time
         return self._torque
 
+    def _begin(self, q: Array, v: Array) -> None:
+        """Take a sample as the beginning, with r = 0."""
+        self._n = v.size
+        rows, named = MEMORY.memory(1, self._n)
+        self._row = rows[0]
+        self._memory = memory = named[0]
+        memory["q"] = q
+        memory["v"] = v
+        self._torque, self._position = memory["torque"], memory["position"]
+        self._velocity, self._acceleration = memory["velocity"], memory["acceleration"]
 
-class _Sample:
-    """The motion between two states, as one matrix product: sums and a difference take twice the time.
 
-    Args:
-        q, v: (n,) at its beginning.
-    """
+@compiled
+def take_motion(row: Array, q: Array, v: Array, dt: float, n: int) -> None:
+    """The motion at the middle of a sample of `dt` [s] that ends with q and v (n,); the next one begins there."""
+    memory = _views(row, n)
+    for joint in range(n):
+        memory.position[joint] = 0.5 * (memory.q[joint] + q[joint])
+        memory.velocity[joint] = 0.5 * (memory.v[joint] + v[joint])
+        memory.acceleration[joint] = (v[joint] - memory.v[joint]) / dt
+        memory.q[joint] = q[joint]
+        memory.v[joint] = v[joint]
 
-    def __init__(self, q: Array, v: Array) -> None:
-        ends = np.array((q, v, q, v))
-        self._older, self._newer = (ends[0], ends[1]), (ends[2], ends[3])
-        self._ends, self._sign = ends, -1.0
-        self._weights = np.array(((0.5, 0.0, 0.5, 0.0), (0.0, 0.5, 0.0, 0.5), (0.0, 0.0, 0.0, 0.0)))
-        self._motion = np.empty((3, q.size))
-        self._rows = tuple(self._motion)
 
-    def middle(self, q: Array, v: Array, dt: float) -> tuple[Array, ...]:
-        """The q and q̇ at the middle of a sample of `dt` [s] that ends with these (n,); q̈ is the change of q̇ over dt."""
-        self._older, self._newer, self._sign = self._newer, self._older, -self._sign
-        newer, weights, per_second = self._newer, self._weights, self._sign / dt
-        newer[0][:], newer[1][:] = q, v
-        weights[2, 1], weights[2, 3] = per_second, -per_second
-        weights.dot(self._ends, self._motion)
-        return self._rows
+@compiled
+def relax_torque(
+    row: Array, needed: Array, effort: Array, viscous: Array, dry: Array, gain_times_dt: float, n: int
+) -> None:
+    """Lead r (n,) towards what the motion needed, with friction, less the measured effort: by 1 - exp(-K dt)."""
+    memory = _views(row, n)
+    share = -math.expm1(-gain_times_dt)
+    for joint in range(n):
+        speed = memory.velocity[joint]
+        friction = viscous[joint] * speed + dry[joint] * math.tanh(speed / SMOOTHING)
+        external = needed[joint] + friction - effort[joint]
+        memory.torque[joint] += (external - memory.torque[joint]) * share
 
 
 def wrench_from_torque(jacobian: Array, torque: Array) -> Array:
