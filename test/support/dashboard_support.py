@@ -186,7 +186,8 @@ class Browser:
 
         def find():
             handles = list(self.page.server.gui._gui_input_handle_from_uuid.values())
-            return next((each for each in handles if getattr(each, "label", None) == label), None)
+            shown = (each for each in handles if getattr(each, "visible", True))
+            return next((each for each in shown if getattr(each, "label", None) == label), None)
 
         return until(find, f"a control {label!r}")
 
