@@ -86,7 +86,8 @@ $(ETHERCAT): $(RUN)
 	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat]'
 	@touch $@
 
-$(DEV): $(RUN)
-	@echo "Installing what tests and lint need into $(VENV) …"
+# At once with what runs needs, where both are missing: pip is slow to look again.
+$(DEV): setup.py | $(VENV)/pyvenv.cfg
+	@echo "Installing ROS 2, Pinocchio, MuJoCo and what tests and lint need into $(VENV): one to three minutes the first time."
 	@$(PIP) install --editable '.[ros,sim,dashboard,ethercat,learning,test,dev]'
-	@touch $@
+	@touch $(RUN) $(ETHERCAT) $@

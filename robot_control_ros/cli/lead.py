@@ -10,6 +10,8 @@ from typing import Any
 from ..core.errors import refused
 from .options import FINITE, NOT_NEGATIVE, POSITIVE, VALUES, add_command, gain_value, output_file, whole
 
+CLOSED_WITHIN = 2.0  # s; all is done by then, so a middleware that hangs at its end is no failure of the command
+
 Action = Callable[[Any, argparse.Namespace], str]  # what is done with a Robot; returns what is printed
 
 
@@ -18,11 +20,14 @@ def _command(name: str, text: str, action: Action) -> Callable[[Any], Callable[.
 
     def run(options: argparse.Namespace) -> int:
         from ..client.robot import Robot
+        from ..nodes.common.ending import exit_after
 
         chosen = {"namespace": options.namespace, "controller": options.controller, "domain": options.domain}
         with Robot(**chosen, timeout=options.within, lost_after=options.lost_after) as robot:
             if text := action(robot, options):
-                print(text)
+                print(text, flush=True)
+            prevent = exit_after(CLOSED_WITHIN, 0)
+        prevent()
         return 0
 
     def add_to(commands: Any) -> Callable[..., Any]:

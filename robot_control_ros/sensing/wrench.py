@@ -234,7 +234,7 @@ class WrenchPipeline:
             ("force", sample.force, settings.range_force, "N"),
             ("torque", sample.torque, settings.range_torque, "N·m"),
         ):
-            if (size := float(np.linalg.norm(values))) > bound > 0.0:
+            if (size := math.hypot(*values.tolist())) > bound > 0.0:
                 rule = f"must be at most {bound:g} {unit}, the sensor's range (wrench.range_{name})"
                 raise refused(name, round(size, 3), rule, bound, where="wrench: ", unit=unit)
 

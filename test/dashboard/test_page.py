@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from robot_control_ros.dashboard.page_thread import PERIOD, PageThread
 from robot_control_ros.dashboard.view.placing import pose_of
 from robot_control_ros.dashboard.view.robot_view import GREEN, add_shape
 from robot_control_ros.dashboard.view.shapes import DrawnShape
+from robot_control_ros.dashboard.view.trail import Trail
 from robot_control_ros.robot.model import RobotModel
 
 
@@ -453,6 +455,52 @@ def test_the_trail_follows_the_tip_and_is_cleared(browser, page, link):
     until(pieces, "a piece of the trail")
     browser.set("Trajectory", "Clear")
     until(lambda: not pieces(), "none")
+
+
+def test_a_long_trail_uses_few_names(page):
+    """Viser remembers each name that was ever drawn: names that are always new fill the memory."""
+    drawn = []
+    scene = page.server.scene
+
+    def add(name, *given, **look):
+        drawn.append(name)
+        return scene.add_frame(name)
+
+    trail = Trail(SimpleNamespace(add_line_segments=add))
+    trail.show(True)
+    for k in range(20_000):
+        trail.draw(np.array([0.003 * k, 0.0, 0.0]))
+    assert len(drawn) > 300
+    assert len(set(drawn)) < 70
+    trail.clear()
+
+
+def test_laws_that_are_changed_to_and_fro_make_no_new_controls(page, link, monkeypatch):
+    """Viser remembers each control that was ever removed."""
+    made = []
+    gui = page.server.gui
+    impedance = link.gains
+    other = {"p": Parameter("p", 2.0, 2.0, upper=10.0), "i": Parameter("i", 1.0, 1.0, upper=10.0)}
+
+    def shown():
+        return {handle.label for handle in gui._gui_input_handle_from_uuid.values() if handle.visible}
+
+    def counted(add):
+        def make(label, *given, **look):
+            made.append(label)
+            return add(label, *given, **look)
+
+        return make
+
+    until(lambda: "Coriolis" in shown(), "the first gains")
+    for name in ("add_slider", "add_checkbox", "add_dropdown"):
+        monkeypatch.setattr(gui, name, counted(getattr(gui, name)))
+    for _ in range(5):
+        link.running, link.gains = "joint_pid", other
+        until(lambda: "P" in shown() and "Coriolis" not in shown(), "the gains of joint_pid")
+        link.running, link.gains = "impedance", impedance
+        until(lambda: "Coriolis" in shown() and "P" not in shown(), "the gains of impedance")
+    assert sorted(made) == ["I", "P"]
 
 
 # --- the state ---

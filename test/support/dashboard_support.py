@@ -186,7 +186,9 @@ class Browser:
 
         def find():
             handles = list(self.page.server.gui._gui_input_handle_from_uuid.values())
-            return next((each for each in handles if getattr(each, "label", None) == label), None)
+            labelled = [each for each in handles if getattr(each, "label", None) == label]
+            shown = [each for each in labelled if each.visible]
+            return next(iter(shown or labelled), None)
 
         return until(find, f"a control {label!r}")
 

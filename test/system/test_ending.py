@@ -48,6 +48,25 @@ print("goes on")
     assert end_of(program) == (0, "goes on\n")
 
 
+def test_a_command_that_is_done_ends_well_although_its_middleware_hangs_at_the_end():
+    program = """
+from robot_control_ros.cli import lead, main
+from robot_control_ros.client import robot
+class Hanging:
+    law = "impedance"
+    def __init__(self, **chosen): pass
+    def __enter__(self): return self
+    def __exit__(self, *error):
+        with ending.exits_within(4.0, ending.DEAF):  # as a client's own thread
+            holding.sleep(50)
+    def hold(self): return ""
+robot.Robot = Hanging
+print("ready", flush=True)
+sys.exit(main.main(["hold"]))
+"""
+    assert end_of(program)[0] == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_process_in_which_no_python_runs(number):
     program = """

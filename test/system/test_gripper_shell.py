@@ -10,6 +10,7 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from ros_support import Ros
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 from robot_control_ros import Robot
@@ -67,6 +68,8 @@ def test_the_shell_opens_closes_and_moves_the_fingers(tmp_path, arm):
         given = {"robot": NAME, "prefix": f"{arm}_" if arm else "", "rate": RATE}
         ros.start("simulator", given, namespace=arm)  # in lockstep it would take the time in which the shells start
         ros.start("controller", {**given, "autostart": True, "use_sim_time": True}, namespace=arm)
+        commands = ros.subscribe(Float64MultiArray, f"{arm}/forward_effort_controller/commands".lstrip("/"))
+        ros.until(lambda: len(commands), "an active controller")
 
         def run(*arguments, status=0):
             command = [sys.executable, "-m", "robot_control_ros.cli", "gripper", *arguments, "--within", str(SLOW)]

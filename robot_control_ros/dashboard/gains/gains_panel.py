@@ -39,6 +39,7 @@ class GainsPanel:
         self._parameters: Mapping[str, Parameter] = {}
         self._controls: list[tuple[str, Control, Any]] = []
         self._available: list[Availability] = []  # of the controls
+        self._made: dict[Any, tuple[Any, Availability]] = {}  # controls that were ever shown, see _control
         self._built: object = None  # what the controls were made for
         self._edits: dict[str, Value] = {}  # not yet sent
         self._waiting = False  # for an answer
@@ -99,16 +100,32 @@ class GainsPanel:
 
     def _build(self, wanted: list[tuple[str, Control]]) -> None:
         for _, _, handle in self._controls:
-            handle.remove()
+            handle.visible = False
         self._controls = []
-        first = tuple(self._parameters)[:FIRST]
-        for name, control in wanted:
-            with self._settings.get(split(name)[0], self._first if name in first else self._rest):
-                handle = self._thread.connect(self._make(name, control), partial(self._edit, name, control))
+        self._available = []
+        for place, (name, control) in enumerate(wanted):
+            handle, available = self._control(name, control)
+            handle.order = float(place)
+            handle.visible = True
             self._controls.append((name, control, handle))
-        self._available = [Availability(handle) for _, _, handle in self._controls]
+            self._available.append(available)
         for prefix, folder in self._settings.items():
             folder.visible = any(name.startswith(prefix) for name in self._parameters)
+
+    def _control(self, name: str, control: Control) -> tuple[Any, Availability]:
+        """The control of a gain and what makes it available: one that was hidden, or a new one.
+
+        None is removed: viser remembers for ever that it was, so a page would grow with each change of the law.
+        """
+        prefix, parameter = split(name)[0], self._parameters[name]
+        law = "" if prefix in self._settings else self._link.law()
+        kind = (law, name, control, parameter.text, parameter.choices)
+        if kind not in self._made:
+            is_first = name in tuple(self._parameters)[:FIRST]
+            with self._settings.get(prefix, self._first if is_first else self._rest):
+                handle = self._thread.connect(self._make(name, control), partial(self._edit, name, control))
+            self._made[kind] = handle, Availability(handle)
+        return self._made[kind]
 
     def _make(self, name: str, control: Control) -> Any:
         gui, parameter = self._gui, self._parameters[name]

@@ -1,4 +1,7 @@
-"""The path of the tip, as a line in pieces: only the last piece changes."""
+"""The path of the tip, as a line in pieces: only the last piece changes.
+
+A piece gets the name of one that has gone: viser keeps what it knows of a name for ever.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from ...core.types import Array
 SPACING = 0.002  # m between two points
 PIECE = 60  # points
 PIECES = 60  # kept
+NAMES = PIECES + 1  # of pieces
 COLOUR = (230, 120, 20)
 
 
@@ -48,11 +52,11 @@ class Trail:
         self._pieces, self._points = [], []
 
     def _begin_piece(self, segments: Array) -> None:
+        if len(self._pieces) == PIECES:
+            self._pieces.pop(0).remove()
         self._count += 1
         self._pieces.append(
             self._scene.add_line_segments(
-                f"/trail/{self._count}", segments, COLOUR, thickness=2.5, thickness_units="screen"
+                f"/trail/{self._count % NAMES}", segments, COLOUR, thickness=2.5, thickness_units="screen"
             )
         )
-        if len(self._pieces) > PIECES:
-            self._pieces.pop(0).remove()
