@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
-from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, is_finite
+from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_rows, is_finite
 from ..laws.running_law import RunningLaw
 from ..references import Trajectory
 from ..references.joint_reference import JointReference
@@ -28,7 +28,7 @@ from .reactions.contact_monitor import ContactMonitor
 from .reactions.late_samples import LateSamples
 from .reactions.ringing_reaction import RingingReaction
 from .safety import Safety
-from .sample_order import Arrival, SampleOrder
+from .sample_order import MAX_GAP, Arrival, SampleOrder
 from .singular_damping import SingularDamping
 from .soft_limits import SoftLimits
 from .transition import BumplessTransition
@@ -281,16 +281,14 @@ class ControlLoop:
                 of the sample: see :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
-        _check_state(state, self.robot.n, self.model.limits)
-        if jumped := self._jumps.check(state.time, state.q, state.v):
-            self._order.interrupt(jumped)
-            if self.motion.trajectory is None:  # stopped meanwhile, because of the samples before
-                self._tell_restart(jumped)
-        arrival = self._order.judge(state.time)
-        if not arrival.new and self._sent is not None:
-            self._jumps.pass_over()
-            return self._repeat(self._sent, state)
-        self._jumps.accept(state.time, state.q, state.v)
+        if self._is_usual(state):
+            arrival = self._order.judge(state.time)
+        else:
+            arrival = self._judge(state)
+            if not arrival.new and self._sent is not None:
+                self._jumps.pass_over()
+                return self._repeat(self._sent, state)
+            self._jumps.accept(state.time, state.q, state.v)
         self._blind_stop = None
         q = state.q
         if self.state is not None and self._turns:
@@ -302,6 +300,21 @@ class ControlLoop:
         self._sent = self._respond(state, kin, trajectory, dt)
         self.times.add(time.perf_counter() - begin, arrival.gap)
         return self._sent
+
+    def _is_usual(self, state: RobotState) -> bool:
+        """Whether a sample is one as most of them, see :meth:`JointJumps.take_usual`; it is accepted then."""
+        if not state.q.shape == state.v.shape == (self.robot.n,):
+            return False
+        return self._jumps.take_usual(float(state.time), *as_rows(state.q, state.v), MAX_GAP)
+
+    def _judge(self, state: RobotState) -> Arrival:
+        """What a sample brings that isn't a usual one; raises ConfigError, see :meth:`tick`."""
+        _check_state(state, self.robot.n, self.model.limits)
+        if jumped := self._jumps.check(state.time, state.q, state.v):
+            self._order.interrupt(jumped)
+            if self.motion.trajectory is None:  # stopped meanwhile, because of the samples before
+                self._tell_restart(jumped)
+        return self._order.judge(state.time)
 
     def _repeat(self, sent: Command, sample: RobotState) -> Command:
         """The answer to a sample without new time."""
@@ -419,9 +432,6 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
 
 
 def _check_state(state: RobotState, n: int, limits: JointLimits) -> None:
-    sizes_fit = state.q.shape == state.v.shape == (n,)
-    if sizes_fit and math.isfinite(state.time) and limits.allow(state.q, state.v):
-        return
     for name, values in (("position", state.q), ("velocity", state.v)):
         if values.shape != (n,) or not (is_finite(values) or np.isfinite(values).all()):
             raise refused(name, values, f"must be {n} finite numbers", n, where="joint state: ")

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.errors import ConfigError
-from ..core.types import Array, Command, CommandMode, RobotState, is_finite
+from ..core.types import Array, Command, CommandMode, RobotState, as_rows, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .blind_stop import BlindStop
 from .following import DEFLECTION, FollowingMonitor
 from .reactions.late_samples import max_rate
-from .soft_limits import SoftLimits
+from .soft_limits import SoftLimits, is_clear
 
 LONGEST_STEP = 2.0  # times the interval before: a command that comes later than that changes by no more
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
@@ -54,7 +54,7 @@ class Safety:
                 text = f"robot {robot.name}: its description's {name} limits are {values.tolist()}: must all be above 0"
                 raise ConfigError(text, name=name, value=values, bound=(0.0, math.inf))
         self._robot, self._limits, self._shape = robot, limits, (robot.n,)
-        self._effort_rate = np.array(robot.effort_rate)
+        self._effort_rate = np.array(robot.effort_rate, dtype=float)
         self._period = robot.period
         self._interval = robot.period  # between the last two commands [s]
         self._taken_over = False  # from another, whose command was the last one
@@ -179,7 +179,8 @@ class Safety:
 
     def apply(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> Command:
         """The command that may be sent, `dt` seconds after the last one."""
-        if not self.usable(command):
+        usual = self._is_usual(command, state, kin, dt)
+        if not usual and not self.usable(command):
             values, extra = command.values, command.feedforward
             parts = {"values": values, "feed-forward": extra, "velocity": command.velocity}
             given = " with ".join(f"{name} {part.tolist()}" for name, part in parts.items() if part is not None)
@@ -187,8 +188,34 @@ class Safety:
             return self.stop(command.mode, state, kin, reason, dt)
         mode = command.mode
         self.fault = self._following.check(mode, self._executed, state, kin, dt) if mode is self.mode else ""
+        if usual and not self.fault:
+            return self._pass(command.values, state, dt)
         wanted = self.holding(mode, state, kin) if self.fault else command.values
         return self._send(command, wanted, state, kin, dt)
+
+    def _is_usual(self, command: Command, state: RobotState, kin: RobotDynamics, dt: float) -> bool:
+        """Whether these are efforts that may be sent as they are; see :func:`are_usual`."""
+        last, soft_limits, values = self._last, self._soft_limits, command.values
+        if command.mode is not CommandMode.EFFORT or self.mode is not CommandMode.EFFORT:
+            return False
+        if last is None or soft_limits is None or soft_limits.acts or values.shape != self._shape:
+            return False
+        if not (command.feedforward is None is command.velocity is self._last_extra):
+            return False
+        dt = self._countable(dt)
+        rows = as_rows(values, last, state.q, state.v, kin.gravity)
+        limit, rate, age = self._limits.effort, self._effort_rate, float(state.age)
+        return are_usual(soft_limits.row, limit, rate, *rows, dt, age, self._robot.n)
+
+    def _pass(self, efforts: Array, state: RobotState, dt: float) -> Command:
+        """Usual efforts (n,), sent `dt` seconds after the last ones."""
+        sent = efforts.copy()  # a law may use its array again
+        self._interval = min(dt, LONGEST_INTERVAL)
+        self._taken_over = False
+        self._last = self._asked = self._bounded = self._sent = self._executed = sent
+        if self._soft_limits is not None:
+            self._soft_limits.remember(state)
+        return Command(CommandMode.EFFORT, sent)
 
     def _send(
         self,
@@ -205,13 +232,10 @@ class Safety:
         self._interval = min(interval, LONGEST_INTERVAL)
         mode = command.mode
         last = self.start(mode, state, kin)
-        if mode is CommandMode.EFFORT and _is_within(wanted, last, self._limits.effort, self._effort_rate, dt):
-            bounded = sent = wanted.copy()  # a law may use its array again
-        else:
-            lower, upper, rate = self._bounds(mode, last, state, dt)
-            bounded = np.minimum(np.maximum(wanted, lower), upper)
-            step = rate * dt
-            sent = np.minimum(np.maximum(bounded, last - step), last + step)
+        lower, upper, rate = self._bounds(mode, last, state, dt)
+        bounded = np.minimum(np.maximum(wanted, lower), upper)
+        step = rate * dt
+        sent = np.minimum(np.maximum(bounded, last - step), last + step)
         if mode is CommandMode.POSITION:
             self._position_rate = (sent - last) / dt
         torque = self._limited_feedforward(mode, command.feedforward, dt)
@@ -306,12 +330,35 @@ class Safety:
 
 
 @compiled
-def _is_within(torque: Array, last: Array, limit: Array, rate: Array, dt: float) -> bool:
-    """Whether torques (n,), `dt` [s] after the last ones, keep the limits of effort and of its rate: the usual case."""
-    for joint in range(len(torque)):
+def are_usual(
+    soft_limits: Array,
+    limit: Array,
+    rate: Array,
+    efforts: Array,
+    previous: Array,
+    q: Array,
+    v: Array,
+    gravity: Array,
+    dt: float,
+    age: float,
+    n: int,
+) -> bool:
+    """Whether torques (n,) may be sent as they are: within all limits, and far from the soft ones. The usual case.
+
+    Args:
+        soft_limits: memory of the soft limits.
+        limit, rate: of efforts, (n,) each [N·m, N·m/s].
+        efforts: to be sent (n,) [N·m].
+        previous: the last ones (n,) [N·m], `dt` [s] before.
+        q, v, gravity: of the sample, (n,) each [rad, rad/s, N·m].
+        dt: see `previous`.
+        age: of the sample [s].
+        n: number of joints.
+    """
+    for joint in range(n):
         step = rate[joint] * dt
-        if not -limit[joint] <= torque[joint] <= limit[joint]:
+        if not -limit[joint] <= efforts[joint] <= limit[joint]:  # or not a number
             return False
-        if not last[joint] - step <= torque[joint] <= last[joint] + step:
+        if not previous[joint] - step <= efforts[joint] <= previous[joint] + step:
             return False
-    return True
+    return is_clear(soft_limits, efforts, q, v, gravity, age, n)

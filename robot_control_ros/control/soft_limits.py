@@ -8,7 +8,9 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.types import Array, RobotState
+from ..core.compiled import compiled
+from ..core.record import Field, Record
+from ..core.types import Array, RobotState, as_rows
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 
@@ -26,6 +28,21 @@ TURNS = 4  # in which the dampers of all joints are found
 QUIET = 0.3  # of the speed above: slower, and without much torque, there is nothing to do
 SLOW = 0.1  # of it: slower, whatever the torque
 SHOWN = 1.0  # s for which a warning stays
+
+MEMORY = Record(
+    "SoftLimitsMemory",
+    (
+        Field("quiet_speed", ("n",), "rad/s", "Speed of each joint that counts as quiet."),
+        Field("quiet_torque", ("n",), "N·m", "Torque beside gravity that does."),
+        Field("middle", ("n",), "rad", "Middle of each joint's range."),
+        Field("half", ("n",), "rad", "Way from there that is far from both limits."),
+        Field("counts_gravity", (), "", "1 where the law's torque holds the arm."),
+        Field("slow", (), "rad²/s²", "Square of the speed of all joints below which the torque doesn't matter."),
+        Field("place", ("n",), "rad", "Joint angles where the joints were seen to be far from their limits."),
+        Field("room", (), "rad²", "Square of the way that they may go from there; below 0 where it isn't known."),
+    ),
+)
+_memory_at = MEMORY.views
 
 
 class SoftLimits:
@@ -84,13 +101,16 @@ class SoftLimits:
         self._whole = limits.effort / self._speed**2
         near = np.maximum(self.zone, self._speed**2 / self._braking)
         half = np.where(bounded, np.maximum((upper - lower) / 2.0 - near, 1e-3), np.inf)
-        self._middle, self._half = (upper + lower) / 2.0, half
-        quiet = QUIET * self._speed, (1.0 - QUIET) * rate * least * self._speed, half
-        self._per_quiet, self._shares, self._squares = 1.0 / np.concatenate(quiet), *np.zeros((2, 3 * robot.n))
-        self._share_of_v, self._share_of_drive, self._share_of_way = self._shares.reshape(3, robot.n)
-        self._slow = (SLOW * float(self._speed.min())) ** 2
-        self._place, self._room = self._none, -1.0
-        self._room_is_known = True
+        rows, named = MEMORY.memory(1, robot.n)
+        self.row = rows[0]
+        memory = named[0]
+        memory["quiet_speed"] = QUIET * self._speed
+        memory["quiet_torque"] = (1.0 - QUIET) * rate * least * self._speed
+        memory["middle"] = (upper + lower) / 2.0
+        memory["half"] = half
+        memory["counts_gravity"] = not self._gravity_by_robot
+        memory["slow"] = (SLOW * float(self._speed.min())) ** 2
+        memory["place"] = math.inf  # not seen yet
         self._joint, self._kind, self._shown = 0, "", -math.inf
 
     def reset(self) -> None:
@@ -100,8 +120,8 @@ class SoftLimits:
 
     def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none."""
-        self._samples.appendleft(state)
-        if self.torque is self._none and (self._rests(state) or self._is_far(law, state, kin)):
+        self.remember(state)
+        if not self.acts and is_clear(self.row, *as_rows(law, state.q, state.v, kin.gravity), float(state.age), len(law)):
             return law
         q, v = _middle([each.q for each in self._samples]), _middle([each.v for each in self._samples])
         rate, model = self._rate(state.age), kin.model
@@ -117,6 +137,15 @@ class SoftLimits:
         self.torque = torque
         self._keep_reason(walls, taken, q, state.time)
         return np.asarray(law + torque)
+
+    @property
+    def acts(self) -> bool:
+        """Whether a torque was added last."""
+        return self.torque is not self._none
+
+    def remember(self, state: RobotState) -> None:
+        """Take up a sample."""
+        self._samples.appendleft(state)
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -142,29 +171,6 @@ class SoftLimits:
         """Rate r [1/s] of the dampers, for samples of this age [s]."""
         return HASTE / (self._fixed_delay + max(age, DELAY))
 
-    def _rests(self, state: RobotState) -> bool:
-        """Whether the joints are slow, and not nearer to their limits than where they were seen to be far."""
-        if state.v.dot(state.v) >= self._slow:
-            return False
-        if not self._room_is_known:
-            self._room = float((self._half - np.abs(self._place - self._middle)).min()) ** 2
-            self._room_is_known = True
-        way = state.q - self._place
-        return bool(way.dot(way) < self._room)
-
-    def _is_far(self, law: Array, state: RobotState, kin: RobotDynamics) -> bool:
-        """Whether the joints are slow, driven little, and away from position limits: the usual case, and cheap."""
-        squares = self._squares
-        self._share_of_v[:] = state.v
-        np.subtract(law, self._none if self._gravity_by_robot else kin.gravity, self._share_of_drive)
-        np.subtract(state.q, self._middle, self._share_of_way)
-        np.multiply(self._shares, self._per_quiet, squares)
-        np.multiply(squares, squares, squares)
-        if state.age > DELAY or squares.dot(squares) >= 1.0:  # below, each share is
-            return False
-        self._place, self._room_is_known = state.q, False
-        return True
-
     def _walls(self, q: Array, v: Array, damping: Array) -> Array:
         """Springs into the range, and dampers within their zones (n,) [N·m]."""
         into = np.minimum(q - self._lower, 0.0) + np.maximum(q - self._upper, 0.0)
@@ -188,6 +194,49 @@ class SoftLimits:
                 gain -= coupling[:, i] * (wanted - taken[i])
                 taken[i] = wanted
         return taken
+
+
+@compiled
+def is_clear(row: Array, law: Array, q: Array, v: Array, gravity: Array, age: float, n: int) -> bool:
+    """Whether walls and dampers have nothing to do: the usual case.
+
+    That is where the joints are slow, and not nearer to their limits than where they were seen to be far; or where they
+    are slow, driven little, and away from their position limits.
+
+    Args:
+        row: memory of the soft limits.
+        law: the law's torques (n,) [N·m].
+        q, v, gravity: of the sample, (n,) [rad, rad/s, N·m].
+        age: of the sample [s].
+        n: number of joints.
+    """
+    memory = _memory_at(row, n)
+    squares = 0.0
+    way = 0.0
+    for joint in range(n):
+        squares += v[joint] * v[joint]
+        way += (q[joint] - memory.place[joint]) ** 2
+    if squares < memory.slow[0]:
+        if memory.room[0] < 0.0:
+            nearest = math.inf
+            for joint in range(n):
+                nearest = min(nearest, memory.half[joint] - abs(memory.place[joint] - memory.middle[joint]))
+            memory.room[0] = nearest * nearest
+        if way < memory.room[0]:
+            return True
+    if age > DELAY:
+        return False
+    total = 0.0
+    for joint in range(n):
+        drive = law[joint] - memory.counts_gravity[0] * gravity[joint]
+        total += (v[joint] / memory.quiet_speed[joint]) ** 4
+        total += (drive / memory.quiet_torque[joint]) ** 4
+        total += ((q[joint] - memory.middle[joint]) / memory.half[joint]) ** 4
+    if not total < 1.0:  # below, each share is
+        return False
+    memory.place[:] = q
+    memory.room[0] = -1.0
+    return True
 
 
 def _middle(values: list[Array]) -> Array:

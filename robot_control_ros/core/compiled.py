@@ -24,7 +24,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import config
 
-ROOMS = ("core", "references", "sensing", "laws", "stability", "control")  # that hold compiled functions
+ROOMS = ("core", "robot", "references", "sensing", "laws", "stability", "control")  # that hold compiled functions
 KEPT = 4  # folders of the cache: of other versions and checkouts that were used last
 SLOW = 1.0  # s of compiling that are announced
 

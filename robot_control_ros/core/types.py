@@ -28,6 +28,11 @@ def is_finite(values: Array) -> bool:
     return math.hypot(*values.tolist()) < LARGEST  # scales by itself: a dot product overflows, and numpy warns of it
 
 
+def as_rows(*arrays: Array) -> tuple[Array, ...]:
+    """The same numbers in the one layout that compiled functions take: another would be compiled anew."""
+    return tuple([np.ascontiguousarray(array, dtype=float) for array in arrays])
+
+
 class CommandMode(str, Enum):
     """What the numbers of a command are: torques, angles or velocities; the value is the name in topics and files."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..core.compiled import compiled
 from ..core.gains import JOINT, gain
 from ..core.types import Array, RobotState
-from ..robot.model import RobotDynamics
+from ..robot.model import SMOOTHING, RobotDynamics
 
 DRIVING_TERMS = ("stiffness", "feedforward", "posture")  # what moves an arm at rest, besides gravity and contacts
 
@@ -78,11 +80,31 @@ class FrictionCompensation:
 
 
 def _compensation(gains: Any, kin: RobotDynamics, residual: Array) -> Array:
-    bound = gains.friction_bound
-    torque = bound * np.minimum(np.maximum(residual / gains.friction_width, -1.0), 1.0)
-    if gains.friction > 0.0:
-        viscous = gains.friction * kin.model.viscous_friction * kin.v
-        limit = np.maximum(bound, gains.friction * kin.model.dry_friction)
-        dry = torque + gains.friction * kin.friction - viscous
-        torque = viscous + np.minimum(np.maximum(dry, -limit), limit)
-    return np.asarray(torque)
+    torque = np.empty(kin.model.n)
+    model = kin.model
+    width = float(gains.friction_width)
+    dry = model.dry_friction
+    friction_into(gains.friction_bound, width, float(gains.friction), residual, kin.v, model.viscous_friction, dry, torque)
+    return torque
+
+
+@compiled
+def friction_into(
+    bound: Array, width: float, share: float, residual: Array, v: Array, viscous: Array, dry: Array, torque: Array
+) -> None:
+    """The compensation u (n,) [N·m] of :class:`FrictionCompensation`, into torque.
+
+    Args:
+        bound: c (n,) [N·m].
+        width: s_0 [N·m].
+        share: s_f of the switch `friction`.
+        residual: s (n,) [N·m].
+        v: joint velocities (n,) [rad/s].
+        viscous, dry: b (n,) [N·m·s/rad] and f (n,) [N·m] of the description.
+        torque: the result.
+    """
+    for joint in range(len(v)):
+        at_rest = bound[joint] * min(max(residual[joint] / width, -1.0), 1.0)
+        by_velocity = share * dry[joint] * math.tanh(v[joint] / SMOOTHING)
+        limit = max(bound[joint], share * dry[joint])
+        torque[joint] = share * viscous[joint] * v[joint] + min(max(at_rest + by_velocity, -limit), limit)

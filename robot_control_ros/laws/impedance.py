@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import lapack
 
-from ..core.gains import MATRIX, TASK, gain
-from ..core.spatial import pose_error_and_map
-from ..core.types import Array, Command, CommandMode, Reference, RobotState
-from ..robot.model import RobotDynamics
+from ..core.compiled import compiled
+from ..core.cycle import cycle_at
+from ..core.errors import ConfigError
+from ..core.gains import MATRIX, TASK, gain, gains_record
+from ..core.record import Field, Record
+from ..core.small_matrices import (
+    cholesky_into,
+    mobility_into,
+    solve_with_factor,
+    times,
+    transposed_times,
+)
+from ..core.types import Array, CommandMode, RobotState
+from ..robot.model import SMOOTHING, RobotDynamics
+from .compiled_law import CompiledLaw
 from .friction_compensation import (
-    FrictionCompensation,
     friction_bound_gain,
     friction_by_wrench_gain,
     friction_gain,
+    friction_into,
     friction_width_gain,
 )
 from .law import register
-from .spring.bounded_spring import BoundedSpring, governor_gain, max_force_gain, max_torque_gain
-from .spring.compliance_frame import BASE, TANK, ComplianceFrame, PassiveSpring, TipSpring, frame_gain, frame_jacobian
-from .terms import critical_damping, damping_gain, damping_ratio_gain, gravity_gain, gravity_torque, is_diagonal, total
+from .spring.bounded_spring import adopt_spring, governor_gain, max_force_gain, max_torque_gain, spring_at
+from .spring.compliance_frame import (
+    CHANGE_MEMORY,
+    FIXED,
+    NOW,
+    TANK,
+    WANTED,
+    ComplianceFrame,
+    SpringFrames,
+    frame_gain,
+    passive_pull,
+    spring_load,
+    twist_map_into,
+)
+from .terms import critical_damping_into, damping_gain, damping_ratio_gain, gravity_gain
 
 DAMPING_PERIOD = 0.04  # s between two designs of the damping matrix: it follows the posture, not the velocity
 HEAVY = 100.0  # kg or kg·m²: where the tip feels heavier in a direction, the matrix turns quickly with the posture
 TURNED = 0.02  # rad, after which it is designed anew there
 MAX_INERTIA = 1e3  # kg or kg·m²: bound of the operational-space inertia near singularities
 REGULARISATION = 1e-6  # 1/kg, added to J M⁻¹ Jᵀ in the null space: keeps the solve finite at singularities
+DONE, NEEDS_MASS, NO_DAMPING = 0, 1, 2  # what compute answers
+STIFFNESS, DAMPING, GRAVITY, FEEDFORWARD, CORIOLIS, INERTIA, POSTURE, FRICTION = range(8)  # its terms
 
 
 @register("impedance")
-class Impedance:
+class Impedance(CompiledLaw):
     """Spring and damper between the tip and the reference, for any number of joints.
 
     Law:
@@ -112,68 +137,79 @@ class Impedance:
         )
 
     mode: ClassVar[CommandMode] = CommandMode.EFFORT
+    term_names = ("stiffness", "damping", "gravity", "feedforward", "coriolis", "inertia", "posture", "friction")
+    memory = Record(
+        "ImpedanceMemory",
+        (
+            *CHANGE_MEMORY.fields,
+            Field("active", (8,), "", "1 for each term that the last command was summed from."),
+            Field("adopted", (), "", "1 where the memory belongs to the gains, 0 where they are others."),
+            Field("begins", (), "", "1 until the first gains are adopted.", first=1.0),
+            Field("keeps_energy", (), "", "1 where changes of the spring are paid; 0 for a plain spring."),
+            Field("mass", ("n", "n"), "kg·m²", "Joint-space inertia, where it was asked for."),
+            Field("coriolis", ("n",), "N·m", "C(q, q̇) q̇, where gains need it."),
+            Field("jdot_v", (6,), "m/s², rad/s²", "J̇ q̇, where gains need it."),
+            Field("design", (6, 6), "N·s/m, N·m·s/rad", "Damping matrix D, in base axes."),
+            Field("design_age", (), "s", "Time since its design.", first=math.inf),
+            Field("designed_at", ("n",), "rad", "Joint angles of that."),
+            Field("heavy", (), "", "1 where the tip felt heavy there."),
+            Field("posture", ("n",), "rad", "Joint angles that the null space holds."),
+            Field("cyclic", ("n",), "", "1 for each joint that turns without end."),
+            Field("viscous", ("n",), "N·m·s/rad", "Viscous friction of the description."),
+            Field("dry", ("n",), "N·m", "Dry friction of the description."),
+        ),
+    )
 
     def __init__(self) -> None:
-        self.terms: dict[str, Array] = {}
-        self._friction = FrictionCompensation()
-        self._posture = np.zeros(0)
-        self._stiffness = np.zeros(6)
-        self._spring: PassiveSpring | None = None  # None: a diagonal K in base axes, without bounds
-        self._frame: ComplianceFrame | None = None  # None: the base
-        self._damping = np.zeros((6, 6))
-        self._damping_age = np.inf
-        self._designed_at = np.zeros(0)  # q where the tip feels heavy; empty where it doesn't
-        self._adopted: object = None
-        self._adds_inertia = False
-        self._holds_posture = False
+        super().__init__()
+        self._frames: SpringFrames | None = None
+        self._frame = ""
+        self._needs_mass = self._needs_coriolis = self._needs_drift = False
 
-    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
         """Take the present joint angles as the posture, and design the damping anew."""
-        self._posture = state.q.copy()
-        self._adopted = self._spring = None
-        self._damping_age = np.inf
+        model, memory = kin.model, self._memory
+        memory["posture"] = state.q
+        memory["cyclic"] = model.cyclic
+        memory["viscous"] = model.viscous_friction
+        memory["dry"] = model.dry_friction
+        memory["adopted"] = 0.0
+        memory["begins"] = 1.0
+        memory["keeps_energy"] = 0.0
+        memory["changes"] = 0.0
+        memory["next_is_now"] = 1.0
+        memory["design_age"] = math.inf
+        memory["active"] = 0.0
+        self._frames = SpringFrames(memory)
+        self._frame = ""
 
-    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, dt: float) -> Command:
-        if gains is not self._adopted:
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
+        """See :class:`~.compiled_law.CompiledLaw`."""
+        memory = self._memory
+        if gains is not self._gains:
             self._adopt(gains, kin)
-        self._damping_age += dt
-        if self._damping_age >= DAMPING_PERIOD or (self._designed_at.size and self._has_turned(kin)):
-            self._design_damping(kin, gains)
-        jacobian_t = kin.jacobian.T
-        twist_error = -kin.twist if reference.twist is None else reference.twist - kin.twist
-        damper = self._damping.dot(twist_error)
-        turning: Array | None = None
-        if reference.pose is None:
-            spring = np.zeros(6)
-        elif self._spring is not None:
-            taken = dt * float(damper.dot(twist_error)) if self._spring.tank < TANK else 0.0
-            spring, turning = self._spring.pull(reference.pose, kin, taken, dt)
-        else:
-            error, rotation_map = pose_error_and_map(reference.pose, kin.pose)
-            spring = self._stiffness * error
-            turn = spring[3:]
-            turn[:] = rotation_map.T.dot(turn)
-        stiffness = jacobian_t.dot(spring)
-        self.terms = terms = {
-            "stiffness": stiffness if turning is None else stiffness + turning,
-            "damping": jacobian_t.dot(damper),
-            "gravity": gravity_torque(gains, kin),
-        }
-        if reference.wrench is not None:
-            terms["feedforward"] = jacobian_t.dot(reference.wrench)
-        if gains.coriolis > 0.0:
-            terms["coriolis"] = gains.coriolis * kin.coriolis
-        if self._adds_inertia:
-            terms["inertia"] = jacobian_t.dot(self._inertia_force(state, kin, reference, gains, spring + damper))
-        if self._holds_posture:
-            terms["posture"] = self._posture_torque(state, kin, reference, gains)
-        self._friction.add(terms, gains, state, kin)
-        return Command(self.mode, total(terms))
+        if self._needs_mass:
+            memory["mass"] = kin.mass
+        if self._needs_coriolis:
+            memory["coriolis"] = kin.coriolis
+        if self._needs_drift:
+            memory["jdot_v"] = kin.jdot_v
+        assert self._frames is not None
+        self._frames.follow(kin)
+        row = self._gains_row(gains)
+        answer = compute(cycles, k, row, self._row, self._n, dt)
+        if answer == NEEDS_MASS:
+            memory["mass"] = kin.mass
+            answer = compute(cycles, k, row, self._row, self._n, dt)
+        if answer == NO_DAMPING:
+            raise ConfigError("the operational-space inertia can't be diagonalised")
 
     @property
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
-        return 0.0 if self._spring is None else self._spring.load
+        if self._memory is None or not self._memory["keeps_energy"]:
+            return 0.0
+        return _load(self._row, self._n)
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -183,7 +219,10 @@ class Impedance:
         inertia = np.diag(axes * gains.inertia * axes)
         share = np.eye(6) - inertia.dot(np.linalg.solve(np.eye(6) + mobility.dot(inertia), mobility))
         spring = axes[:, None] * gains.stiffness * axes
-        damper = _designed_damping(gains, _mobility(gains, mass, jacobian))
+        damper = np.zeros((6, 6))
+        bounded = np.zeros((6, 6))
+        _mobility_into(np.ascontiguousarray(mass), np.ascontiguousarray(jacobian), axes, bounded)
+        _design_into(gains.stiffness, gains.damping, gains.damping_ratio, axes, bounded, damper)
         stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian
@@ -192,88 +231,288 @@ class Impedance:
         return stiffness, damping
 
     def _adopt(self, gains: Gains, kin: RobotDynamics) -> None:
-        """What depends on the gains alone."""
-        stiffness = gains.axes[:, None] * gains.stiffness * gains.axes
-        if self._frame is None or self._frame.name != gains.frame:
-            self._frame = None if gains.frame == BASE else ComplianceFrame(gains.frame, kin)
-        self._change_spring(stiffness, gains, kin)
-        self._stiffness = stiffness.diagonal()
-        self._adds_inertia = bool(gains.inertia.any())
-        self._holds_posture = gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
-        self._adopted, self._damping_age = gains, np.inf
-
-    def _change_spring(self, stiffness: Array, gains: Gains, kin: RobotDynamics) -> None:
-        """Go to the spring of these gains; the plain one takes its gains as they are."""
-        bounds = gains.max_force, gains.max_torque
-        if self._spring is None and not (self._frame or any(bounds) or not is_diagonal(stiffness)):
-            return
-        base = ComplianceFrame(BASE, kin)
-        spring = TipSpring(BoundedSpring(stiffness, *bounds), self._frame or base)
-        if self._spring is None:
-            plain = TipSpring(BoundedSpring(np.diag(self._stiffness), 0.0, 0.0), base)
-            self._spring = PassiveSpring(spring if self._adopted is None else plain)
-        self._spring.change(spring)
-
-    def _design_damping(self, kin: RobotDynamics, gains: Gains) -> None:
-        """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity.
-
-        Near singular postures it is large in one direction. An old direction, that the arm has turned from, gives the
-        torque a saw-tooth with the period of the designs.
-        """
-        to_frame = None if self._frame is None else self._frame.map(kin)
-        mobility = _mobility(gains, kin.mass, kin.jacobian if to_frame is None else to_frame.dot(kin.jacobian))
-        damping = _designed_damping(gains, mobility)
-        self._damping = damping if to_frame is None else to_frame.T.dot(damping).dot(to_frame)
-        light = lapack.dpotrf(mobility - np.eye(6) / HEAVY)[1] == 0 or not gains.damping_ratio.any()
-        self._damping_age, self._designed_at = 0.0, np.zeros(0) if light else kin.q
-
-    def _has_turned(self, kin: RobotDynamics) -> bool:
-        """Whether the joints have left the posture of the last design."""
-        away = kin.q - self._designed_at
-        return bool(away.dot(away) > TURNED**2)
-
-    @staticmethod
-    def _inertia_force(
-        state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains, force: Array
-    ) -> Array:
-        """M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
-        inertia = gains.axes * gains.inertia * gains.axes
-        _, solved, _ = lapack.dposv(kin.mass, np.column_stack((kin.jacobian.T, kin.coriolis)))
-        both = kin.jacobian.dot(solved)
-        mobility, drift = both[:, :6], kin.jdot_v - (1.0 - gains.coriolis) * both[:, 6]
-        pull = force if reference.wrench is None else force + reference.wrench
-        if state.wrench_on_tip is not None:
-            pull = pull + state.wrench_on_tip
-        wanted = np.zeros(6) if reference.acceleration is None else reference.acceleration
-        right = mobility.dot(pull + inertia * wanted) + drift
-        _, _, acceleration, _ = lapack.dgesv(np.eye(6) + mobility * inertia, right)
-        return np.asarray(inertia * (wanted - acceleration))
-
-    def _posture_torque(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Gains) -> Array:
-        posture = self._posture if reference.q is None else reference.q
-        away = kin.model.wrap(posture - state.q)
-        torque = gains.posture_stiffness * away - gains.posture_damping * state.v
-        rows = gains.axes[:, None] * frame_jacobian(gains, kin)
-        return project(torque, rows, kin.mass, 1.0 - gains.axes**2)
+        """What depends on the gains alone, and isn't compiled."""
+        self._gains = gains
+        self._memory["adopted"] = 0.0
+        if gains.frame != self._frame:
+            assert self._frames is not None
+            self._frame = gains.frame
+            self._frames.adopt(ComplianceFrame(gains.frame, kin))
+        self._needs_drift = bool(gains.inertia.any())
+        self._needs_coriolis = self._needs_drift or gains.coriolis > 0.0
+        self._needs_mass = self._needs_drift or gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
 
 
-def _mobility(gains: Impedance.Gains, mass: Array, jacobian: Array) -> Array:
-    """J M⁻¹ Jᵀ (6, 6) of the controlled axes, of which none feels heavier than the bound."""
-    axes = gains.axes
-    _, solved, _ = lapack.dposv(mass, jacobian.T)
-    mobility = axes[:, None] * jacobian.dot(solved) * axes  # an axis that is 0 is taken out of it
-    mobility.flat[::7] += 1.0 - axes * axes + 1.0 / MAX_INERTIA
-    return np.asarray(mobility)
+_memory_at = Impedance.memory.views
+_gains_at = gains_record(Impedance.Gains).views
 
 
-def _designed_damping(gains: Impedance.Gains, mobility: Array) -> Array:
-    """D (6, 6) at a posture."""
-    axes = gains.axes
-    damping = gains.damping.copy()
-    if gains.damping_ratio.any():
-        stiffness = axes[:, None] * gains.stiffness * axes
-        damping += critical_damping(stiffness, mobility, gains.damping_ratio)
-    return np.asarray(axes[:, None] * damping * axes)
+@compiled
+def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: float) -> int:
+    """Write the terms of a cycle and their sum; see the law.
+
+    Returns:
+        DONE; NEEDS_MASS where the damping has to be designed anew, and the mass of this posture isn't in the memory
+        yet: call again; NO_DAMPING where the inertia has no modes.
+    """
+    cycle = cycle_at(cycles[k], n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    if law.adopted[0] == 0.0:
+        _adopt_spring(law, gain)
+        law.adopted[0] = 1.0
+        law.design_age[0] = math.inf
+    if law.design_age[0] >= 0.0:
+        law.design_age[0] += dt
+        if law.design_age[0] >= DAMPING_PERIOD or _has_turned(law, cycle, n):
+            law.design_age[0] = -1.0  # with the mass of this posture, next time
+            return NEEDS_MASS
+    else:
+        if not _design_damping(law, cycle, gain):
+            return NO_DAMPING
+    terms = cycle.terms
+    law.active[:] = 0.0
+    twist_error = np.empty(6)
+    times(cycle.jacobian, cycle.v, twist_error)
+    for i in range(6):
+        twist_error[i] = -twist_error[i] if math.isnan(cycle.target_twist[i]) else cycle.target_twist[i] - twist_error[i]
+    damper = np.empty(6)
+    times(law.design, twist_error, damper)
+    transposed_times(cycle.jacobian, damper, terms[DAMPING])
+    law.active[DAMPING] = 1.0
+    spring = np.zeros(6)
+    turning = np.zeros(n)
+    if not math.isnan(cycle.target_pose[0, 0]):
+        _pull(law, cycle, damper, twist_error, spring, turning, n, dt)
+    transposed_times(cycle.jacobian, spring, terms[STIFFNESS])
+    law.active[STIFFNESS] = 1.0
+    law.active[GRAVITY] = 1.0
+    for joint in range(n):
+        terms[STIFFNESS, joint] += turning[joint]
+        terms[GRAVITY, joint] = gain.gravity[0] * cycle.gravity[joint]
+    if not math.isnan(cycle.target_wrench[0]):
+        transposed_times(cycle.jacobian, cycle.target_wrench, terms[FEEDFORWARD])
+        law.active[FEEDFORWARD] = 1.0
+    if gain.coriolis[0] > 0.0:
+        for joint in range(n):
+            terms[CORIOLIS, joint] = gain.coriolis[0] * law.coriolis[joint]
+        law.active[CORIOLIS] = 1.0
+    if np.any(gain.inertia != 0.0):
+        for i in range(6):
+            spring[i] += damper[i]
+        _inertia_into(law, cycle, gain, spring, terms[INERTIA], n)
+        law.active[INERTIA] = 1.0
+    if gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
+        _posture_into(law, cycle, gain, terms[POSTURE], n)
+        law.active[POSTURE] = 1.0
+    _add_friction(law, cycle, gain, n)
+    for joint in range(n):
+        cycle.asked[joint] = 0.0
+        for term in range(len(law.active)):
+            if law.active[term] == 1.0:
+                cycle.asked[joint] += terms[term, joint]
+    return DONE
+
+
+@compiled
+def _adopt_spring(law: Any, gain: Any) -> None:
+    """Go to the spring of these gains; a plain one takes its gains as they are."""
+    wanted = spring_at(law.springs[WANTED], 0)
+    stiffness = np.empty((6, 6))
+    plain = gain.max_force[0] == 0.0 and gain.max_torque[0] == 0.0 and int(wanted.frame[0]) == FIXED
+    for i in range(6):
+        for j in range(6):
+            stiffness[i, j] = gain.axes[i] * gain.stiffness[i, j] * gain.axes[j]
+            if i != j and stiffness[i, j] != 0.0:
+                plain = False
+    adopt_spring(law.springs[WANTED], stiffness, gain.max_force[0], gain.max_torque[0])
+    if law.keeps_energy[0] == 0.0:
+        if plain or law.begins[0] == 1.0:
+            law.springs[NOW] = law.springs[WANTED]
+            law.link_turns[:3] = law.link_turns[6:]
+        if not plain:
+            law.keeps_energy[0] = 1.0
+            law.tank[0] = TANK
+            law.fraction[0] = 1.0
+            law.next_is_now[0] = 1.0
+            law.springs[1] = law.springs[NOW]
+            law.changes[0] = 1.0 - law.begins[0]
+            law.next_is_wanted[0] = law.begins[0]
+    else:
+        law.changes[0] = 1.0
+        law.next_is_wanted[0] = 0.0
+    law.begins[0] = 0.0
+
+
+@compiled
+def _pull(
+    law: Any, cycle: Any, damper: Array, twist_error: Array, spring: Array, turning: Array, n: int, dt: float
+) -> None:
+    """The spring's wrench (6,) and torques of a link (n,), into spring and turning."""
+    taken = 0.0
+    if law.tank[0] < TANK:
+        for i in range(6):
+            taken += dt * damper[i] * twist_error[i]
+    passive_pull(law, cycle.target_pose, cycle.pose, taken, dt, spring, turning, n)
+
+
+@compiled
+def _has_turned(law: Any, cycle: Any, n: int) -> bool:
+    """Whether the tip feels heavy, and the joints have left the posture of the last design."""
+    if law.heavy[0] == 0.0:
+        return False
+    square = 0.0
+    for joint in range(n):
+        square += (cycle.q[joint] - law.designed_at[joint]) ** 2
+    return square > TURNED**2
+
+
+@compiled
+def _design_damping(law: Any, cycle: Any, gain: Any) -> bool:
+    """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity.
+
+    Near singular postures it is large in one direction. An old direction, that the arm has turned from, gives the
+    torque a saw-tooth with the period of the designs.
+    """
+    wanted = spring_at(law.springs[WANTED], 0)
+    to_frame = np.empty((6, 6))
+    twist_map_into(wanted, cycle.pose, to_frame)
+    jacobian = cycle.jacobian
+    fixed = int(wanted.frame[0]) == FIXED
+    if not fixed:
+        jacobian = to_frame @ cycle.jacobian
+    mobility = np.empty((6, 6))
+    if not _mobility_into(law.mass, jacobian, gain.axes, mobility):
+        return False
+    damping = np.empty((6, 6))
+    if not _design_into(gain.stiffness, gain.damping, gain.damping_ratio, gain.axes, mobility, damping):
+        return False
+    if not fixed:
+        damping = to_frame.T.copy() @ damping @ to_frame
+    law.design[:] = damping
+    for i in range(6):
+        mobility[i, i] -= 1.0 / HEAVY
+    light = cholesky_into(mobility, np.empty((6, 6))) or not np.any(gain.damping_ratio != 0.0)
+    law.heavy[0] = 0.0 if light else 1.0
+    law.design_age[0] = 0.0
+    law.designed_at[:] = cycle.q
+    return True
+
+
+@compiled
+def _mobility_into(mass: Array, jacobian: Array, axes: Array, mobility: Array) -> bool:
+    """J M⁻¹ Jᵀ (6, 6) of the controlled axes, of which none feels heavier than the bound, into mobility."""
+    if not mobility_into(mass, jacobian, mobility):
+        return False
+    for i in range(6):
+        for j in range(6):
+            mobility[i, j] *= axes[i] * axes[j]  # an axis that is 0 is taken out of it
+        mobility[i, i] += 1.0 - axes[i] * axes[i] + 1.0 / MAX_INERTIA
+    return True
+
+
+@compiled
+def _design_into(
+    stiffness: Array, damping: Array, ratio: Array, axes: Array, mobility: Array, result: Array
+) -> bool:
+    """D (6, 6) at a posture, in the axes of the gains, into result; False where there is none."""
+    result[:] = 0.0
+    if np.any(ratio != 0.0):
+        controlled = np.empty((6, 6))
+        for i in range(6):
+            for j in range(6):
+                controlled[i, j] = axes[i] * stiffness[i, j] * axes[j]
+        if not critical_damping_into(controlled, mobility, ratio, result):
+            return False
+    for i in range(6):
+        for j in range(6):
+            result[i, j] = axes[i] * (result[i, j] + damping[i, j]) * axes[j]
+    return True
+
+
+@compiled
+def _inertia_into(law: Any, cycle: Any, gain: Any, force: Array, torque: Array, n: int) -> None:
+    """Jᵀ M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
+    lower = np.empty((n, n))
+    columns = np.empty((n, 7))
+    columns[:, :6] = cycle.jacobian.T
+    columns[:, 6] = law.coriolis
+    cholesky_into(law.mass, lower)
+    solve_with_factor(lower, columns)
+    both = cycle.jacobian @ columns
+    inertia = gain.axes * gain.inertia * gain.axes
+    pull = force.copy()
+    wanted = np.zeros(6)
+    if not math.isnan(cycle.target_wrench[0]):
+        pull += cycle.target_wrench
+    if not math.isnan(cycle.wrench[0]):
+        pull += cycle.wrench
+    if not math.isnan(cycle.target_acceleration[0]):
+        wanted[:] = cycle.target_acceleration
+    pull += inertia * wanted
+    matrix = np.eye(6)
+    right = np.empty(6)
+    for i in range(6):
+        right[i] = law.jdot_v[i] - (1.0 - gain.coriolis[0]) * both[i, 6]
+        for j in range(6):
+            right[i] += both[i, j] * pull[j]
+            matrix[i, j] += both[i, j] * inertia[j]
+    acceleration = np.linalg.solve(matrix, right)
+    transposed_times(cycle.jacobian, inertia * (wanted - acceleration), torque)
+
+
+@compiled
+def _posture_into(law: Any, cycle: Any, gain: Any, torque: Array, n: int) -> None:
+    """The torque (n,) of the null space: towards the posture, and against motion."""
+    wanted = np.empty(n)
+    for joint in range(n):
+        posture = law.posture[joint] if math.isnan(cycle.target_q[0]) else cycle.target_q[joint]
+        away = posture - cycle.q[joint]
+        if law.cyclic[joint] == 1.0:
+            away -= 2.0 * math.pi * math.floor((away + math.pi) / (2.0 * math.pi))
+        wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
+    wanted_spring = spring_at(law.springs[WANTED], 0)
+    to_frame = np.empty((6, 6))
+    twist_map_into(wanted_spring, cycle.pose, to_frame)
+    rows = to_frame @ cycle.jacobian if int(wanted_spring.frame[0]) != FIXED else cycle.jacobian.copy()
+    slack = np.empty(6)
+    for i in range(6):
+        slack[i] = 1.0 - gain.axes[i] ** 2
+        for joint in range(n):
+            rows[i, joint] *= gain.axes[i]
+    _project_into(wanted, rows, law.mass, slack, torque)
+
+
+@compiled
+def _add_friction(law: Any, cycle: Any, gain: Any, n: int) -> None:
+    """The term of friction, where the gains ask for it."""
+    terms = cycle.terms
+    if np.any(gain.friction_bound != 0.0):
+        residual = np.zeros(n)
+        for joint in range(n):
+            for term in (STIFFNESS, FEEDFORWARD, POSTURE):
+                if law.active[term] == 1.0:
+                    residual[joint] += terms[term, joint]
+        if not math.isnan(cycle.wrench[0]) and gain.friction_by_wrench[0] > 0.0:
+            push = np.empty(n)
+            transposed_times(cycle.jacobian, cycle.wrench, push)
+            for joint in range(n):
+                residual[joint] += gain.friction_by_wrench[0] * push[joint]
+        width = gain.friction_width[0]
+        share = gain.friction[0]
+        friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, terms[FRICTION])
+        law.active[FRICTION] = 1.0
+    elif gain.friction[0] > 0.0:
+        for joint in range(n):
+            v = cycle.v[joint]
+            friction = law.viscous[joint] * v + law.dry[joint] * math.tanh(v / SMOOTHING)
+            terms[FRICTION, joint] = gain.friction[0] * friction
+        law.active[FRICTION] = 1.0
+
+
+@compiled
+def _load(memory: Array, n: int) -> float:
+    return spring_load(_memory_at(memory, n))
 
 
 def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:
@@ -291,12 +530,34 @@ def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 
     Source: O. Khatib, A unified approach for motion and force control of robot manipulators: the operational
     space formulation, IEEE J. Robotics and Automation 3(1), 1987.
     """
-    if jacobian.shape[0] == 0:
-        return torque
-    both = np.column_stack((jacobian.T, torque))
-    _, solved, _ = lapack.dposv(mass, both)  # M⁻¹ [Jᵀ tau]
-    mobility = jacobian @ solved
-    inverse_inertia = mobility[:, :-1]
-    inverse_inertia.flat[:: inverse_inertia.shape[1] + 1] += REGULARISATION + slack
-    _, force, _ = lapack.dposv(inverse_inertia, mobility[:, -1])
-    return np.asarray(torque - jacobian.T @ force)
+    rows = np.ascontiguousarray(jacobian, dtype=float)
+    result = np.empty(len(torque))
+    each = np.array(np.broadcast_to(slack, (len(rows),)), dtype=float)
+    _project_into(np.array(torque, dtype=float), rows, np.ascontiguousarray(mass, dtype=float), each, result)
+    return result
+
+
+@compiled
+def _project_into(torque: Array, jacobian: Array, mass: Array, slack: Array, result: Array) -> None:
+    """See :func:`project`; into result (n,)."""
+    rows, n = jacobian.shape
+    result[:] = torque
+    if rows == 0:
+        return
+    lower = np.empty((n, n))
+    columns = np.empty((n, rows + 1))
+    columns[:, :rows] = jacobian.T
+    columns[:, rows] = torque
+    cholesky_into(mass, lower)
+    solve_with_factor(lower, columns)
+    both = jacobian @ columns
+    mobility = both[:, :rows].copy()
+    force = both[:, rows:].copy()
+    for i in range(rows):
+        mobility[i, i] += REGULARISATION + slack[i]
+    factor = np.empty((rows, rows))
+    cholesky_into(mobility, factor)
+    solve_with_factor(factor, force)
+    for joint in range(n):
+        for i in range(rows):
+            result[joint] -= jacobian[i, joint] * force[i, 0]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
+from ..core.compiled import compiled
 from ..core.errors import ConfigError
 from ..core.gains import JOINT, MATRIX, TASK, gain
+from ..core.small_matrices import cholesky_into, solve_transposed
 from ..core.types import Array
 from ..robot.model import RobotDynamics
 
@@ -63,11 +65,33 @@ def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
     Raises:
         ConfigError: W isn't positive definite.
     """
-    squares, modes, info = lapack.dsygv(stiffness, mobility, itype=2)
-    if info != 0:
-        raise ConfigError(f"the operational-space inertia can't be diagonalised (LAPACK info {info})")
-    root = np.sqrt(ratio)[:, None] * modes
-    return np.asarray(2.0 * (root * np.sqrt(np.maximum(squares, 0.0))).dot(root.T))
+    damping = np.empty((6, 6))
+    arrays = (np.ascontiguousarray(each, dtype=float) for each in (stiffness, mobility, ratio))
+    if not critical_damping_into(*arrays, damping):
+        raise ConfigError("the operational-space inertia can't be diagonalised: it isn't positive definite")
+    return damping
+
+
+@compiled
+def critical_damping_into(stiffness: Array, mobility: Array, ratio: Array, damping: Array) -> bool:
+    """See :func:`critical_damping`; into damping (6, 6). False where W isn't positive definite.
+
+    With W = L Lᵀ and Lᵀ K L = Y Ω² Yᵀ, Z = L⁻ᵀ Y.
+    """
+    size = stiffness.shape[0]
+    lower = np.empty((size, size))
+    if not cholesky_into(mobility, lower) or not np.all(np.isfinite(stiffness)):
+        return False
+    squares, modes = np.linalg.eigh(lower.T.copy() @ stiffness @ lower)
+    for mode in range(size):
+        solve_transposed(lower, modes, mode)
+    for i in range(size):
+        for j in range(size):
+            total = 0.0
+            for mode in range(size):
+                total += modes[i, mode] * math.sqrt(max(squares[mode], 0.0)) * modes[j, mode]
+            damping[i, j] = 2.0 * math.sqrt(ratio[i] * ratio[j]) * total
+    return True
 
 
 def total(terms: dict[str, Array]) -> Array:

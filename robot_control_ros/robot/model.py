@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.errors import ModelError, refused, unknown
@@ -29,14 +30,22 @@ _AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 @compiled
-def are_possible(q: Array, v: Array, lowest: Array, highest: Array, fastest: Array) -> bool:
-    """Whether all of q and v (n,) are numbers within these bounds (n,)."""
+def configuration_into(q: Array, places: NDArray[np.int64], turns: NDArray[np.bool_], result: Array) -> None:
+    """Joint angles q (n,) as Pinocchio takes them, into result.
+
+    Args:
+        q: angles [rad].
+        places: where each joint's numbers begin (n,).
+        turns: whether each joint turns without end (n,): it has its cosine and its sine.
+        result: (nq,).
+    """
     for joint in range(len(q)):
-        if not lowest[joint] <= q[joint] <= highest[joint]:
-            return False
-        if not abs(v[joint]) <= fastest[joint]:
-            return False
-    return True
+        place = places[joint]
+        if turns[joint]:
+            result[place] = math.cos(q[joint])
+            result[place + 1] = math.sin(q[joint])
+        else:
+            result[place] = q[joint]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +79,6 @@ class JointLimits:
         lowest = np.maximum(self.lower - margin, -FARTHEST)
         highest = np.minimum(self.upper + margin, FARTHEST)
         return lowest, highest, IMPOSSIBLE_SPEED * self.velocity
-
-    def allow(self, q: Array, v: Array) -> bool:
-        """Whether a sample of q [rad] and v [rad/s] (n,) consists of numbers that joints can have."""
-        return are_possible(q, v, *self.possible)
 
     def check_sample(self, q: Array, v: Array) -> None:
         """Refuse a sample of q [rad] and v [rad/s] (n,) that no joint can have; see :attr:`possible`.
@@ -309,7 +314,8 @@ class RobotModel:
         order = np.array([self._model.idx_vs[i] for i in ids])
         self._order = None if np.array_equal(order, np.arange(self.n)) else order
         self._scalar = np.array([self._model.nqs[i] == 1 for i in ids])
-        self._q_index = np.array([self._model.idx_qs[i] for i in ids])
+        self._q_index = np.array([self._model.idx_qs[i] for i in ids], dtype=np.int64)
+        self._nq = int(self._model.nq)
         self._turns = not self._scalar.all()
         self._plain = self._order is None and not self._turns
         self.cyclic = ~self._scalar
@@ -324,11 +330,8 @@ class RobotModel:
     def _configuration(self, q: Array) -> Array:
         if self._plain:
             return q
-        x = np.empty(self._model.nq)
-        x[self._q_index] = q
-        for index in np.flatnonzero(~self._scalar):
-            at = self._q_index[index]
-            x[at], x[at + 1] = math.cos(q[index]), math.sin(q[index])
+        x = np.empty(self._nq)
+        configuration_into(np.ascontiguousarray(q, dtype=float), self._q_index, self.cyclic, x)
         return x
 
     def _velocity(self, v: Array) -> Array:

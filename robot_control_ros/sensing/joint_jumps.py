@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from ..core.compiled import compiled
 from ..core.errors import ConfigError
+from ..core.record import Field, Record
 from ..core.types import Array
 from ..robot.model import RobotModel
 
@@ -13,6 +17,21 @@ NOISE = 0.005  # rad (m) of a position, with its resolution
 JITTER = 0.002  # s by which the time between two samples may differ from the one between their stamps
 LONGEST_GAP = 0.1  # s between two samples, after which a joint may be anywhere
 CONFIRMED_AFTER, CONFIRMED_SAMPLES = 0.05, 3  # s, and samples that agree, after which the joints are believed
+
+MEMORY = Record(
+    "JointJumpsMemory",
+    (
+        Field("lowest", ("n",), "rad", "Lowest position that a joint can have."),
+        Field("highest", ("n",), "rad", "Highest one."),
+        Field("fastest", ("n",), "rad/s", "Largest speed."),
+        Field("bound", ("n",), "rad/s", "Speed that counts for the way between two samples."),
+        Field("time", (), "s", "Stamp of the accepted sample; NaN before the first.", first=math.nan),
+        Field("q", ("n",), "rad", "Its positions."),
+        Field("speed", ("n",), "rad/s", "Its speeds |v|."),
+        Field("suspects", (), "", "1 where samples were refused since then."),
+    ),
+)
+_memory_at = MEMORY.views
 
 
 class JointJumps:
@@ -39,8 +58,12 @@ class JointJumps:
         self._model = model
         self._speed = SPEED_MARGIN * model.limits.velocity
         self._period = period
+        rows, named = MEMORY.memory(1, model.n)
+        self.row = rows[0]
+        self._memory = memory = named[0]
+        memory["lowest"], memory["highest"], memory["fastest"] = model.limits.possible
+        memory["bound"] = self._speed
         self._between = 0  # samples since the accepted one
-        self._accepted: tuple[float, Array, Array] | None = None  # time, q, |v|
         self._suspect: tuple[float, Array, Array] | None = None  # the last refused one
         self._suspected_since = 0.0
         self._agreeing = 0  # refused samples in a row that agree
@@ -56,15 +79,13 @@ class JointJumps:
         Raises:
             ConfigError: names the joint, by how much it has moved, and the bound.
         """
-        accepted = self._accepted
-        if accepted is None or not 0.0 < time - accepted[0] <= LONGEST_GAP:
+        accepted = self._memory
+        since = time - float(accepted["time"])
+        if not 0.0 < since <= LONGEST_GAP:  # or none was accepted yet
             return ""
-        change = q - accepted[1]
-        if change.dot(change) <= NOISE**2:  # the usual case, and a cheap one
-            return ""
-        change = self._change(q, accepted[1])
-        elapsed = max(time - accepted[0], (1 + self._between) * self._period)
-        most = self._most(elapsed, accepted[2], v)
+        change = self._change(q, accepted["q"])
+        elapsed = max(since, (1 + self._between) * self._period)
+        most = self._most(elapsed, accepted["speed"], v)
         if (change <= most).all():
             return ""
         joint = int((change / most).argmax())
@@ -80,9 +101,19 @@ class JointJumps:
 
     def accept(self, time: float, q: Array, v: Array) -> None:
         """Compare the next samples with this one."""
-        self._accepted = (time, q, np.abs(v))
+        self._memory["time"] = time
+        self._memory["q"] = q
+        self._memory["speed"] = np.abs(v)
+        self._memory["suspects"] = 0.0
         self._suspect = None
         self._between = 0
+
+    def take_usual(self, time: float, q: Array, v: Array, longest: float) -> bool:
+        """Accept a sample at once, if it is a usual one: possible, near the accepted one, at most `longest` [s] newer.
+
+        q and v are rows (n,), see :func:`~..core.types.as_rows`. Where it returns False, nothing has changed.
+        """
+        return self._between == 0 and take_usual_sample(self.row, time, q, v, longest, len(q))
 
     def pass_over(self) -> None:
         """A sample came that brought no new time."""
@@ -109,4 +140,28 @@ class JointJumps:
             self._agreeing = 0
         self._agreeing += 1
         self._suspect = (time, q, np.abs(v))
+        self._memory["suspects"] = 1.0
         return self._agreeing >= CONFIRMED_SAMPLES and time - self._suspected_since >= CONFIRMED_AFTER
+
+
+@compiled
+def take_usual_sample(row: Array, time: float, q: Array, v: Array, longest: float, n: int) -> bool:
+    """See :meth:`JointJumps.take_usual`."""
+    memory = _memory_at(row, n)
+    since = time - memory.time[0]
+    if memory.suspects[0] == 1.0 or not 0.0 < since <= longest:
+        return False
+    for joint in range(n):
+        if not memory.lowest[joint] <= q[joint] <= memory.highest[joint]:
+            return False
+        speed = abs(v[joint])
+        if not speed <= memory.fastest[joint]:
+            return False
+        most = (memory.bound[joint] + max(memory.speed[joint], speed)) * (since + JITTER) + NOISE
+        if not abs(q[joint] - memory.q[joint]) <= most:
+            return False
+    memory.time[0] = time
+    for joint in range(n):
+        memory.q[joint] = q[joint]
+        memory.speed[joint] = abs(v[joint])
+    return True

@@ -244,7 +244,8 @@ class ForceControl:
     @staticmethod
     def _away(frame: ComplianceFrame, pose: Array, kin: RobotDynamics, gains: Gains) -> Array:
         """The displacement (6,) from a pose along the frame's axes, over the largest one."""
-        error, _, axes = frame.error(pose, kin)
+        error = frame.error(pose, kin)
+        axes = frame.axes(kin, pose)
         bounds = np.repeat((gains.max_displacement, gains.max_rotation), 3)
         return np.asarray(-error.reshape(2, 3).dot(axes).ravel() / bounds)
 

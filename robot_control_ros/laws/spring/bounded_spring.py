@@ -6,16 +6,40 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
+from ...core.compiled import compiled
 from ...core.gains import gain
+from ...core.record import Field, Record
+from ...core.small_matrices import times
 from ...core.types import Array
 
-HALVES = (slice(0, 3), slice(3, 6))
 SYMMETRY = 1e-9  # fraction of the largest entry, by which a matrix may differ from its transpose
 ROUNDS = 200  # of the two halves in turn, where they are coupled
 NEWTON_STEPS = 50  # 3 to 6 are usual
 PRECISION = 1e-12  # relative, of a bounded force
+FORCE, TORQUE = 0, 1  # the two halves of a wrench
+
+SPRING = Record(
+    "Spring",
+    (
+        Field("stiffness", (6, 6), "N/m, N·m/rad", "K, along the axes of the spring's frame."),
+        Field("bound", (2,), "N, N·m", "Bounds of force and torque; infinite for none.", first=math.inf),
+        Field("symmetric", (), "", "1 where K is its own transpose.", first=1.0),
+        Field("coupled", (), "", "1 where translation and rotation are coupled."),
+        Field("alike", (2,), "N/m, N·m/rad", "κ of each half that is κ times the identity; else 0."),
+        Field("load", (), "", "Larger of force and torque of K e alone, over their bounds, in the last pull."),
+        Field("slip", (2,), "m/N, rad/(N·m)", "s_x and s_y of the last pull."),
+        Field("near", (2,), "m/N, rad/(N·m)", "Where the next search for them begins."),
+        Field("energy", (), "J", "V of the last pull; of a symmetric K."),
+        Field("local_error", (6,), "m, rad", "Error of the last pull, along the axes of the frame."),
+        Field("frame", (), "", "Kind of the frame, see compliance_frame.py."),
+        Field("frame_number", (), "", "Number of the frame; springs with the same number have the same frame."),
+        Field("offset", (4, 4), "m, -", "Pose of the frame in the tip, where it moves with it."),
+        Field("link_pose", (4, 4), "m, -", "Pose of the frame in the base, where it is another link."),
+    ),
+)
+WIDTH = SPRING.width(0)
+spring_at = SPRING.views
 
 
 def max_force_gain() -> Any:
@@ -60,109 +84,185 @@ class BoundedSpring:
     Args:
         stiffness: K (6, 6), positive semidefinite [N/m, N·m/rad].
         max_force, max_torque: F [N] and T [N·m]; 0 is no bound.
-
-    Attributes:
-        stiffness: as given.
-        load: the larger of |f| / F and |m| / T that K e alone has had in the last :meth:`gradient`.
     """
 
     def __init__(self, stiffness: Array, max_force: float, max_torque: float) -> None:
-        self.stiffness, self.load = stiffness, 0.0
-        self._bounds = max_force or math.inf, max_torque or math.inf
-        largest = float(np.abs(stiffness).max())
-        self._symmetric = float(np.abs(stiffness - stiffness.T).max()) <= SYMMETRY * largest
-        self._coupled = bool(stiffness[:3, 3:].any())
-        self._slips = [0.0, 0.0]  # s_x, s_y of the last gradient
-        self._near = [0.0, 0.0]  # where the next search for them begins
-        self._alike = [_alike(stiffness[half, half]) for half in HALVES]
-        self._modes: list[tuple[Array, Array] | None] = [None, None]
+        self.row = new_spring(stiffness, max_force, max_torque)
+        self._named = self.row.view(SPRING.dtype(0))[0]
+
+    @property
+    def stiffness(self) -> Array:
+        """K (6, 6) [N/m, N·m/rad]."""
+        return np.asarray(self._named["stiffness"])
+
+    @property
+    def load(self) -> float:
+        """The larger of |f| / F and |m| / T that K e alone has had in the last :meth:`gradient`."""
+        return float(self._named["load"])
 
     def gradient(self, error: Array) -> Array:
         """W = [f; m] (6,) at an error (6,) [m, rad]."""
-        pull: Array = self.stiffness.dot(error)
-        x, y, z, rx, ry, rz = pull.tolist()  # plain numbers: numpy takes longer for so few
-        force = math.sqrt(x * x + y * y + z * z) / self._bounds[0]
-        torque = math.sqrt(rx * rx + ry * ry + rz * rz) / self._bounds[1]
-        self.load, self._slips = max(force, torque), [0.0, 0.0]
-        if self.load <= 1.0:
-            return pull
-        if not self._symmetric:
-            pull[:3] /= max(force, 1.0)
-            pull[3:] /= max(torque, 1.0)
-            return pull
-        if self._coupled:
-            return self._coupled_gradient(error)
-        if force > 1.0:
-            self._slide(0, pull[:3], force)
-        if torque > 1.0:
-            self._slide(1, pull[3:], torque)
+        pull = np.empty(6)
+        gradient_into(self.row, np.ascontiguousarray(error, dtype=float), pull)
         return pull
 
     def energy(self, error: Array) -> float:
         """V [J] at an error (6,); of a symmetric stiffness."""
-        pull = self.gradient(error)
-        slid = sum(slip * bound**2 for slip, bound in zip(self._slips, self._bounds, strict=True) if slip > 0.0)
-        return 0.5 * (float(pull.dot(error)) + slid)
-
-    def _slide(self, index: int, pull: Array, load: float) -> None:
-        """Bound the force of one half (3,), which is `load` times the bound."""
-        stiffness = self._alike[index]
-        if stiffness:
-            self._slips[index] = (load - 1.0) / stiffness
-            pull /= load
-            return
-        modes = self._modes[index]
-        if modes is None:
-            values, vectors = np.linalg.eigh(self.stiffness[HALVES[index], HALVES[index]])
-            modes = self._modes[index] = np.maximum(values, 0.0), vectors
-        values, vectors = modes
-        along = pull.dot(vectors)
-        slip = slip_of(values, along, self._bounds[index], self._near[index])
-        self._slips[index] = self._near[index] = slip
-        pull[:] = vectors.dot(along / (1.0 + slip * values))
-
-    def _coupled_gradient(self, error: Array) -> Array:
-        """Each half's slip for the other's, in turn: descent by coordinates on the convex dual of V."""
-        slips, stiffness = self._slips, self.stiffness
-        for _ in range(ROUNDS):
-            before = list(slips)
-            for index, half in enumerate(HALVES):
-                slips[index] = 0.0
-                softened = _softened(stiffness, slips)
-                pull = softened[half].dot(error)
-                if math.sqrt(pull.dot(pull)) > self._bounds[index]:
-                    values, vectors = np.linalg.eigh(softened[half, half])
-                    slips[index] = slip_of(np.maximum(values, 0.0), vectors.T.dot(pull), self._bounds[index])
-            if all(abs(new - old) <= PRECISION * new for new, old in zip(slips, before, strict=True)):
-                break
-        return np.asarray(_softened(stiffness, slips).dot(error))
+        self.gradient(error)
+        return float(self._named["energy"])
 
 
-def _alike(stiffness: Array) -> float:
-    """κ where a stiffness (3, 3) is κ times the identity, else 0."""
-    first = float(stiffness[0, 0])
-    return first if np.array_equal(stiffness, first * np.eye(3)) else 0.0
+def new_spring(stiffness: Array, max_force: float, max_torque: float) -> Array:
+    """The row of a spring of K (6, 6), with bounds [N, N·m]; 0 is no bound."""
+    row = SPRING.memory(1, 0)[0][0]
+    adopt_spring(row, np.ascontiguousarray(stiffness, dtype=float), max_force, max_torque)
+    return row
 
 
-def slip_of(values: Array, along: Array, bound: float, near: float = 0.0) -> float:
+@compiled
+def adopt_spring(row: Array, stiffness: Array, max_force: float, max_torque: float) -> None:
+    """Give a spring another K (6, 6), and other bounds [N, N·m]; 0 is no bound. Its frame stays."""
+    spring = spring_at(row, 0)
+    spring.stiffness[:] = stiffness
+    spring.bound[FORCE] = max_force if max_force > 0.0 else math.inf
+    spring.bound[TORQUE] = max_torque if max_torque > 0.0 else math.inf
+    largest = 0.0
+    skew = 0.0
+    coupled = False
+    for i in range(6):
+        for j in range(6):
+            largest = max(largest, abs(stiffness[i, j]))
+            skew = max(skew, abs(stiffness[i, j] - stiffness[j, i]))
+            if i < 3 and j >= 3 and stiffness[i, j] != 0.0:
+                coupled = True
+    spring.symmetric[0] = 1.0 if skew <= SYMMETRY * largest else 0.0
+    spring.coupled[0] = 1.0 if coupled else 0.0
+    for half in range(2):
+        spring.alike[half] = _alike(stiffness, 3 * half)
+        spring.near[half] = 0.0
+
+
+@compiled
+def _alike(stiffness: Array, first: int) -> float:
+    """κ where the half of a stiffness (6, 6) that begins at a row is κ times the identity, else 0."""
+    kappa = stiffness[first, first]
+    for i in range(3):
+        for j in range(3):
+            if stiffness[first + i, first + j] != (kappa if i == j else 0.0):
+                return 0.0
+    return float(kappa)
+
+
+@compiled
+def _length(vector: Array) -> float:
+    """Length of a vector (3,)."""
+    return math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
+
+
+@compiled
+def gradient_into(row: Array, error: Array, pull: Array) -> None:
+    """The wrench W = [f; m] (6,) of a spring at an error (6,) [m, rad], into pull; see :class:`BoundedSpring`."""
+    spring = spring_at(row, 0)
+    times(spring.stiffness, error, pull)
+    force = _length(pull[:3]) / spring.bound[FORCE]
+    torque = _length(pull[3:]) / spring.bound[TORQUE]
+    spring.load[0] = max(force, torque)
+    spring.slip[:] = 0.0
+    if spring.load[0] > 1.0:
+        if spring.symmetric[0] == 0.0:
+            pull[:3] /= max(force, 1.0)
+            pull[3:] /= max(torque, 1.0)
+        elif spring.coupled[0] == 1.0:
+            _coupled_gradient(spring, error, pull)
+        else:
+            if force > 1.0:
+                _slide(spring, FORCE, pull[:3], force)
+            if torque > 1.0:
+                _slide(spring, TORQUE, pull[3:], torque)
+    energy = 0.0
+    for axis in range(6):
+        energy += 0.5 * pull[axis] * error[axis]
+    for half in range(2):
+        if spring.slip[half] > 0.0:
+            energy += 0.5 * spring.slip[half] * spring.bound[half] ** 2
+    spring.energy[0] = energy
+
+
+@compiled
+def _slide(spring: Any, half: int, pull: Array, load: float) -> None:
+    """Bound the force or the torque (3,), which is `load` times its bound."""
+    if spring.alike[half] > 0.0:
+        spring.slip[half] = (load - 1.0) / spring.alike[half]
+        pull /= load
+        return
+    first = 3 * half
+    values, vectors = np.linalg.eigh(spring.stiffness[first : first + 3, first : first + 3].copy())
+    values = np.maximum(values, 0.0)
+    along = np.empty(3)
+    for i in range(3):
+        along[i] = pull[0] * vectors[0, i] + pull[1] * vectors[1, i] + pull[2] * vectors[2, i]
+    slip = slip_of(values, along, spring.bound[half], spring.near[half])
+    spring.slip[half] = slip
+    spring.near[half] = slip
+    for i in range(3):
+        pull[i] = 0.0
+        for k in range(3):
+            pull[i] += vectors[i, k] * along[k] / (1.0 + slip * values[k])
+
+
+@compiled
+def _coupled_gradient(spring: Any, error: Array, pull: Array) -> None:
+    """Each half's slip for the other's, in turn: descent by coordinates on the convex dual of V."""
+    slip = spring.slip
+    part = np.empty(3)
+    for _ in range(ROUNDS):
+        force_slip = slip[FORCE]
+        torque_slip = slip[TORQUE]
+        for half in range(2):
+            first = 3 * half
+            slip[half] = 0.0
+            softened = _softened(spring.stiffness, slip)
+            times(softened[first : first + 3], error, part)
+            if _length(part) > spring.bound[half]:
+                values, vectors = np.linalg.eigh(softened[first : first + 3, first : first + 3].copy())
+                along = np.empty(3)
+                for i in range(3):
+                    along[i] = part[0] * vectors[0, i] + part[1] * vectors[1, i] + part[2] * vectors[2, i]
+                slip[half] = slip_of(np.maximum(values, 0.0), along, spring.bound[half], 0.0)
+        force_settles = abs(slip[FORCE] - force_slip) <= PRECISION * slip[FORCE]
+        torque_settles = abs(slip[TORQUE] - torque_slip) <= PRECISION * slip[TORQUE]
+        if force_settles and torque_settles:
+            break
+    times(_softened(spring.stiffness, slip), error, pull)
+
+
+@compiled
+def slip_of(values: Array, along: Array, bound: float, near: float) -> float:
     """The root s > 0 of |h / (1 + κ s)| = F, for h (3,) longer than F and κ (3,) >= 0, h_i = 0 where κ_i = 0.
 
     `near` is where the search begins, such as at the root of the last cycle.
     """
-    (k1, k2, k3), (h1, h2, h3), slip = values.tolist(), along.tolist(), near
-    h1, h2, h3 = h1 * h1, h2 * h2, h3 * h3
+    slip = near
     for _ in range(NEWTON_STEPS):
-        r1, r2, r3 = 1.0 / (1.0 + k1 * slip), 1.0 / (1.0 + k2 * slip), 1.0 / (1.0 + k3 * slip)
-        p1, p2, p3 = h1 * r1 * r1, h2 * r2 * r2, h3 * r3 * r3
-        square = p1 + p2 + p3
+        square = 0.0
+        slope = 0.0
+        for i in range(3):
+            reduced = 1.0 / (1.0 + values[i] * slip)
+            part = (along[i] * reduced) ** 2
+            square += part
+            slope += values[i] * part * reduced
         excess = math.sqrt(square) / bound - 1.0
         if abs(excess) <= PRECISION:
             break
-        slip = max(slip + excess * square / (k1 * p1 * r1 + k2 * p2 * r2 + k3 * p3 * r3), 0.0)
+        slip = max(slip + excess * square / slope, 0.0)
     return slip
 
 
-def _softened(stiffness: Array, slips: list[float]) -> Array:
+@compiled
+def _softened(stiffness: Array, slip: Array) -> Array:
     """(1 + K S)⁻¹ K (6, 6), S = diag(s_x, s_y)."""
-    _, _, softened, _ = lapack.dgesv(np.eye(6) + stiffness * np.repeat(slips, 3), stiffness)
-    return np.asarray(softened)
+    matrix = np.eye(6)
+    for i in range(6):
+        for j in range(6):
+            matrix[i, j] += stiffness[i, j] * slip[j // 3]
+    return np.linalg.solve(matrix, stiffness.copy())

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ...core.compiled import compiled
 from ...core.gains import choice
-from ...core.spatial import pose_error_and_map, skew
+from ...core.record import Field, Record
+from ...core.rotations import log_jacobian_into, pose_error_into
+from ...core.spatial import pose_error, skew
 from ...core.types import Array
 from ...robot.model import RobotDynamics
-from .bounded_spring import BoundedSpring
+from .bounded_spring import SPRING, WIDTH, BoundedSpring, gradient_into, spring_at
 
 BASE, REFERENCE, TIP = "base", "reference", "tip"
 FRAMES = (BASE, REFERENCE, TIP)
@@ -18,6 +21,24 @@ CHANGE = 0.2  # s from one frame to another
 TANK = 1.0  # J, at most, of dissipated energy that changes of a spring may use
 _BASE_AXES = np.eye(3)
 RIGID = 1e-9  # of a Jacobian, by which a link that moves with the tip may differ
+# Kinds of frames, as a spring's record has them: fixed in the base; turning with the reference; moving with the tip;
+# of a link that moves otherwise.
+FIXED, WITH_REFERENCE, WITH_TIP, WITH_LINK = 0, 1, 2, 3
+NOW, NEXT, WANTED = 0, 1, 2  # the springs of a change
+
+CHANGE_MEMORY = Record(
+    "SpringChange",
+    (
+        Field("springs", (3, WIDTH), "", "The spring that acts, the one that it changes to, and the one that is wanted."),
+        Field("link_turns", (9, "n"), "rad/rad", "Angular Jacobian (3, n) of the link of each spring's frame."),
+        Field("fraction", (), "", "Of the way to the next spring.", first=1.0),
+        Field("tank", (), "J", "Energy that changes may use.", first=TANK),
+        Field("changes", (), "", "1 where another spring is wanted than acts."),
+        Field("next_is_now", (), "", "1 where no change is under way.", first=1.0),
+        Field("next_is_wanted", (), "", "1 where the change under way leads to the wanted spring.", first=1.0),
+    ),
+)
+change_at = CHANGE_MEMORY.views
 
 
 def frame_gain(gains: str = "stiffness, damping and `axes`") -> Any:
@@ -60,6 +81,20 @@ class ComplianceFrame:
         """Whether its axes are those of a link that moves otherwise than the tip."""
         return self._is_link
 
+    @property
+    def kind(self) -> int:
+        """FIXED, WITH_REFERENCE, WITH_TIP or WITH_LINK."""
+        if self._is_link:
+            return WITH_LINK
+        if self._turns_with_tip:
+            return WITH_TIP
+        return WITH_REFERENCE if self.name == REFERENCE else FIXED
+
+    def link_pose_and_turns(self, kin: RobotDynamics) -> tuple[Array, Array]:
+        """Pose (4, 4) of its link in the base, and the link's angular Jacobian (3, n); where it is another link."""
+        pose, jacobian = self._link(kin)
+        return pose, jacobian[3:]
+
     def axes(self, kin: RobotDynamics, pose_ref: Array | None = None) -> Array:
         """Its axes E (3, 3) in the base; those of the reference are the tip's where there is none."""
         if self.name == TIP:
@@ -86,50 +121,12 @@ class ComplianceFrame:
             result[:3, 3:] = -axes.T.dot(skew(kin.pose[:3, :3].dot(self._offset[:3, 3])))
         return result
 
-    def error(self, pose_ref: Array, kin: RobotDynamics) -> tuple[Array, Array, Array]:
-        """[d; ρ] (6,) of its origin in base axes, A = Jr⁻¹(ρ) (3, 3), and its axes E (3, 3)."""
-        error, rotation_map = pose_error_and_map(pose_ref, kin.pose)
+    def error(self, pose_ref: Array, kin: RobotDynamics) -> Array:
+        """Error (6,) [m, rad] of its origin, in base axes."""
+        error = pose_error(pose_ref, kin.pose)
         if self._offset is not None:
             error[:3] += (pose_ref[:3, :3] - kin.pose[:3, :3]).dot(self._offset[:3, 3])
-        return error, rotation_map, self.axes(kin, pose_ref)
-
-    def wrench(self, pull: Array, error: Array, rotation_map: Array, kin: RobotDynamics) -> tuple[Array, Array | None]:
-        """[f; m] (6,) at the tip, and the torques (n,) of axes that another link carries.
-
-        `pull` (6,) has f and m_ρ in base axes; it is changed.
-        """
-        if self._turns_with_tip:
-            lever = error[:3]
-            if self._offset is not None:
-                lever = lever + kin.pose[:3, :3].dot(self._offset[:3, 3])
-            return _at_lever(pull, lever, rotation_map), None
-        beside = self._link(kin)[1][3:].T.dot(_couple(error, pull)) if self._is_link else None
-        turn = pull[3:]
-        turn[:] = rotation_map.T.dot(turn)
-        return pull, beside
-
-
-# The next two are in plain numbers: numpy takes longer for so few.
-
-
-def _couple(error: Array, pull: Array) -> Array:
-    """Moment d × f + ρ × m (3,) of [d; ρ] and [f; m] (6,)."""
-    (x, y, z, a, b, c), (fx, fy, fz, mx, my, mz) = error.tolist(), pull.tolist()
-    about_x = (y * fz - z * fy) + (b * mz - c * my)
-    about_y = (z * fx - x * fz) + (c * mx - a * mz)
-    about_z = (x * fy - y * fx) + (a * my - b * mx)
-    return np.array([about_x, about_y, about_z])
-
-
-def _at_lever(pull: Array, lever: Array, rotation_map: Array) -> Array:
-    """[f; A m + r × f] (6,) of [f; m] (6,)."""
-    x, y, z, rx, ry, rz = pull.tolist()
-    a, b, c = lever.tolist()
-    (a1, a2, a3), (b1, b2, b3), (c1, c2, c3) = rotation_map.tolist()
-    turn_x = a1 * rx + a2 * ry + a3 * rz + b * z - c * y
-    turn_y = b1 * rx + b2 * ry + b3 * rz + c * x - a * z
-    turn_z = c1 * rx + c2 * ry + c3 * rz + a * y - b * x
-    return np.array([x, y, z, turn_x, turn_y, turn_z])
+        return error
 
 
 def frame_jacobian(gains: Any, kin: RobotDynamics) -> Array:
@@ -168,22 +165,27 @@ class TipSpring:
     """
 
     def __init__(self, spring: BoundedSpring, frame: ComplianceFrame) -> None:
-        self.spring, self.frame = spring, frame
-        self._local = np.zeros(6)
+        self.frame = frame
+        self.row = spring.row
+        self._named = self.row.view(SPRING.dtype(0))[0]
+        self._named["frame"] = frame.kind
+        self._named["offset"] = np.eye(4) if frame.in_tip is None else frame.in_tip
 
     def pull(self, pose_ref: Array, kin: RobotDynamics) -> tuple[Array, Array | None]:
         """Wrench (6,) at the tip in base axes, and joint torques (n,) beside it; None where there are none."""
-        error, rotation_map, axes = self.frame.error(pose_ref, kin)
-        if self.frame.name == BASE:
-            self._local = error
-            return self.frame.wrench(self.spring.gradient(error), error, rotation_map, kin)
-        self._local = error.reshape(2, 3).dot(axes).reshape(6)
-        along = self.spring.gradient(self._local).reshape(2, 3).dot(axes.T).reshape(6)
-        return self.frame.wrench(along, error, rotation_map, kin)
+        n = kin.v.size
+        wrench = np.empty(6)
+        torque = np.zeros(n)
+        link_turns = np.zeros((3, n))
+        if self.frame.is_other_link:
+            self._named["link_pose"], link_turns[:] = self.frame.link_pose_and_turns(kin)
+        pose = np.ascontiguousarray(kin.pose)
+        pull_into(self.row, link_turns, np.ascontiguousarray(pose_ref), pose, wrench, torque, n)
+        return wrench, torque if self.frame.is_other_link else None
 
     def energy(self) -> float:
         """V [J] of the last pull."""
-        return self.spring.energy(self._local)
+        return float(self._named["energy"])
 
 
 class PassiveSpring:
@@ -198,77 +200,293 @@ class PassiveSpring:
 
     Args:
         spring: the first one.
-
-    Attributes:
-        tank: what is left in it [J].
-        changes: whether a change is under way, or waits.
+        n: number of joints.
     """
 
-    def __init__(self, spring: TipSpring) -> None:
-        self._now, self._next, self._wanted = spring, spring, spring
-        self._fraction, self.tank = 1.0, TANK
+    def __init__(self, spring: TipSpring, n: int) -> None:
+        self._n = n
+        rows, named = CHANGE_MEMORY.memory(1, n)
+        self._row = rows[0]
+        self._named = named[0]
+        self._frames = SpringFrames(self._named)
+        for place in (NOW, NEXT, WANTED):
+            self._named["springs"][place] = spring.row
+            self._frames.adopt(spring.frame, place)
+
+    @property
+    def tank(self) -> float:
+        """What is left in it [J]."""
+        return float(self._named["tank"])
 
     @property
     def changes(self) -> bool:
-        return self._wanted is not self._now
-
-    @property
-    def load(self) -> float:
-        """See :class:`BoundedSpring`; of the spring that it goes to."""
-        return self._next.spring.load
+        """Whether a change is under way, or waits."""
+        return bool(self._named["changes"])
 
     def change(self, spring: TipSpring) -> None:
         """Go to another spring with the next pulls."""
-        self._wanted = spring
+        self._named["springs"][WANTED] = spring.row
+        self._frames.adopt(spring.frame, WANTED)
+        want_change(self._row, self._n)
 
     def pull(self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float) -> tuple[Array, Array | None]:
         """See :class:`TipSpring`, after `dt` seconds in which a damper took some energy [J]."""
-        self.tank = min(self.tank + dissipated, TANK)
-        if self._wanted is self._now:
-            return self._now.pull(pose_ref, kin)
-        first = self._now.pull(pose_ref, kin)
-        energy = self._now.energy()
-        if self._next is not self._wanted:
-            self._aim(pose_ref, kin, energy)
-        if self._next is self._now:
-            return self._now.pull(pose_ref, kin)
-        second = self._next.pull(pose_ref, kin)
-        step = min(dt / CHANGE, 1.0 - self._fraction)
-        cost = step * (self._next.energy() - energy)
-        if cost > self.tank:
-            step, cost = step * self.tank / cost, self.tank
-        self.tank = min(self.tank - cost, TANK)
-        self._fraction += step
-        if self._fraction >= 1.0:
-            self._now = self._next
-        return _mixed(first, second, self._fraction)
-
-    def _aim(self, pose_ref: Array, kin: RobotDynamics, energy: float) -> None:
-        """Make the wanted spring the next one, where it can be paid; or begin a change to it."""
-        rests = self._next is self._now
-        if self._wanted.frame.name == self._next.frame.name:
-            self._wanted.pull(pose_ref, kin)
-            before = energy if rests else self._energy_of_next(pose_ref, kin)
-            cost = self._fraction * (self._wanted.energy() - before)
-            if cost <= self.tank:
-                self.tank = min(self.tank - cost, TANK)
-                self._next = self._wanted
-                self._now = self._next if rests else self._now
-                return
-        if rests:
-            self._next, self._fraction = self._wanted, 0.0
-
-    def _energy_of_next(self, pose_ref: Array, kin: RobotDynamics) -> float:
-        self._next.pull(pose_ref, kin)
-        return self._next.energy()
+        wrench = np.zeros(6)
+        torque = np.zeros(self._n)
+        self._frames.follow(kin)
+        pose = np.ascontiguousarray(kin.pose)
+        pull_of_row(self._row, np.ascontiguousarray(pose_ref), pose, dissipated, dt, wrench, torque, self._n)
+        return wrench, torque
 
 
-def _mixed(
-    first: tuple[Array, Array | None], second: tuple[Array, Array | None], fraction: float
-) -> tuple[Array, Array | None]:
-    """A fraction of the second wrench and torques, and the rest of the first."""
-    wrench = (1.0 - fraction) * first[0] + fraction * second[0]
-    if first[1] is None and second[1] is None:
-        return wrench, None
-    one, other = (0.0 if each[1] is None else each[1] for each in (first, second))
-    return wrench, np.asarray((1.0 - fraction) * one + fraction * other)
+class SpringFrames:
+    """Tells the springs of a change their frames, and where the links are that some of them have.
+
+    Args:
+        memory: of the change, by name; see CHANGE_MEMORY.
+    """
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+        self._frames: dict[str, ComplianceFrame] = {}
+        self._links: list[ComplianceFrame] = []
+
+    def adopt(self, frame: ComplianceFrame, place: int = WANTED) -> None:
+        """Give the spring NOW, NEXT or WANTED a frame."""
+        self._frames.setdefault(frame.name, frame)
+        self._links = [each for each in self._frames.values() if each.is_other_link]
+        spring = self._memory["springs"][place].view(SPRING.dtype(0))[0]
+        spring["frame"] = frame.kind
+        spring["frame_number"] = list(self._frames).index(frame.name)
+        spring["offset"] = np.eye(4) if frame.in_tip is None else frame.in_tip
+
+    def follow(self, kin: RobotDynamics) -> None:
+        """Tell the springs of links where these are."""
+        if not self._links:
+            return
+        frames = list(self._frames.values())
+        for place in (NOW, NEXT, WANTED):
+            spring = self._memory["springs"][place].view(SPRING.dtype(0))[0]
+            frame = frames[int(spring["frame_number"])]
+            if frame.is_other_link:
+                pose, turns = frame.link_pose_and_turns(kin)
+                spring["link_pose"] = pose
+                self._memory["link_turns"][3 * place : 3 * place + 3] = turns
+
+
+# --- in a cycle ---
+
+
+@compiled
+def pull_into(
+    row: Array, link_turns: Array, target: Array, pose: Array, wrench: Array, torque: Array, n: int
+) -> None:
+    """Wrench (6,) of a spring at the tip in base axes, and torques (n,) of axes that another link carries.
+
+    Args:
+        row: of the spring.
+        link_turns: angular Jacobian (3, n) of the link of its frame, where it has one.
+        target, pose: of the tip (4, 4).
+        wrench, torque: results; see :class:`TipSpring`.
+        n: number of joints.
+    """
+    spring = spring_at(row, 0)
+    kind = int(spring.frame[0])
+    error = np.empty(6)
+    rotation_map = np.empty((3, 3))
+    lever = np.zeros(3)
+    pose_error_into(target, pose, error)
+    log_jacobian_into(error[3:], rotation_map)
+    if kind == WITH_TIP:
+        for i in range(3):
+            for j in range(3):
+                offset = spring.offset[j, 3]
+                error[i] += (target[i, j] - pose[i, j]) * offset
+                lever[i] += pose[i, j] * offset
+    axes = np.empty((3, 3))
+    axes_into(spring, target, pose, axes)
+    pull = np.empty(6)
+    for half in range(2):
+        for i in range(3):
+            spring.local_error[3 * half + i] = 0.0
+            for j in range(3):
+                spring.local_error[3 * half + i] += axes[j, i] * error[3 * half + j]
+    gradient_into(row, spring.local_error, pull)
+    turn = np.empty(3)
+    for i in range(3):
+        wrench[i] = axes[i, 0] * pull[0] + axes[i, 1] * pull[1] + axes[i, 2] * pull[2]
+        turn[i] = axes[i, 0] * pull[3] + axes[i, 1] * pull[4] + axes[i, 2] * pull[5]
+    torque[:] = 0.0
+    if kind == WITH_TIP:
+        for i in range(3):
+            lever[i] += error[i]
+        for i in range(3):
+            wrench[3 + i] = rotation_map[i, 0] * turn[0] + rotation_map[i, 1] * turn[1] + rotation_map[i, 2] * turn[2]
+        add_moment(lever, wrench, wrench[3:])
+        return
+    for i in range(3):
+        wrench[3 + i] = rotation_map[0, i] * turn[0] + rotation_map[1, i] * turn[1] + rotation_map[2, i] * turn[2]
+    if kind == WITH_LINK:
+        couple = np.zeros(3)
+        add_moment(error, wrench, couple)
+        add_moment(error[3:], turn, couple)
+        for joint in range(n):
+            for i in range(3):
+                torque[joint] += link_turns[i, joint] * couple[i]
+
+
+@compiled
+def axes_into(spring: Any, target: Array, pose: Array, axes: Array) -> None:
+    """Axes E (3, 3) of a spring's frame in the base, into axes; target and pose (4, 4) are the tip's."""
+    kind = int(spring.frame[0])
+    if kind == FIXED:
+        axes[:] = np.eye(3)
+    elif kind == WITH_REFERENCE:
+        axes[:] = target[:3, :3]
+    elif kind == WITH_LINK:
+        axes[:] = spring.link_pose[:3, :3]
+    else:
+        for i in range(3):
+            for j in range(3):
+                axes[i, j] = 0.0
+                for k in range(3):
+                    axes[i, j] += pose[i, k] * spring.offset[k, j]
+
+
+@compiled
+def add_moment(lever: Array, force: Array, moment: Array) -> None:
+    """Add r × f (3,) to a moment (3,); of longer arrays the first three numbers count."""
+    moment[0] += lever[1] * force[2] - lever[2] * force[1]
+    moment[1] += lever[2] * force[0] - lever[0] * force[2]
+    moment[2] += lever[0] * force[1] - lever[1] * force[0]
+
+
+@compiled
+def twist_map_into(spring: Any, pose: Array, result: Array) -> None:
+    """X (6, 6), into result: see :meth:`ComplianceFrame.map`, with the reference at the tip's pose (4, 4)."""
+    axes = np.empty((3, 3))
+    axes_into(spring, pose, pose, axes)
+    result[:] = 0.0
+    lever = np.zeros(3)
+    if int(spring.frame[0]) == WITH_TIP:
+        for i in range(3):
+            for j in range(3):
+                lever[i] += pose[i, j] * spring.offset[j, 3]
+    for i in range(3):
+        for j in range(3):
+            result[i, j] = axes[j, i]
+            result[3 + i, 3 + j] = axes[j, i]
+        result[i, 3] = axes[2, i] * lever[1] - axes[1, i] * lever[2]
+        result[i, 4] = axes[0, i] * lever[2] - axes[2, i] * lever[0]
+        result[i, 5] = axes[1, i] * lever[0] - axes[0, i] * lever[1]
+
+
+@compiled
+def want_change(row: Array, n: int) -> None:
+    """Go to the spring WANTED with the next pulls."""
+    change = change_at(row, n)
+    change.changes[0] = 1.0
+    change.next_is_wanted[0] = 0.0
+
+
+@compiled
+def pull_of_row(
+    row: Array, target: Array, pose: Array, dissipated: float, dt: float, wrench: Array, torque: Array, n: int
+) -> None:
+    """See :func:`passive_pull`; `row` is the change's memory."""
+    passive_pull(change_at(row, n), target, pose, dissipated, dt, wrench, torque, n)
+
+
+@compiled
+def passive_pull(
+    change: Any, target: Array, pose: Array, dissipated: float, dt: float, wrench: Array, torque: Array, n: int
+) -> None:
+    """Wrench (6,) at the tip and torques (n,) of springs that may change; see :class:`PassiveSpring`.
+
+    Args:
+        change: a record that has the fields of CHANGE_MEMORY.
+        target, pose: of the tip (4, 4).
+        dissipated: energy that a damper took in the last cycle [J].
+        dt: time since the last cycle [s].
+        wrench, torque: results; see :func:`pull_into`.
+        n: number of joints.
+    """
+    springs = change.springs
+    turns = change.link_turns
+    change.tank[0] = min(change.tank[0] + dissipated, TANK)
+    pull_into(springs[NOW], turns[0:3], target, pose, wrench, torque, n)
+    if change.changes[0] == 0.0:
+        return
+    energy = spring_at(springs[NOW], 0).energy[0]
+    if change.next_is_wanted[0] == 0.0:
+        _aim(change, energy, target, pose, n)
+    if change.next_is_now[0] == 1.0:
+        pull_into(springs[NOW], turns[0:3], target, pose, wrench, torque, n)
+        return
+    next_wrench = np.empty(6)
+    next_torque = np.empty(n)
+    pull_into(springs[NEXT], turns[3:6], target, pose, next_wrench, next_torque, n)
+    step = min(dt / CHANGE, 1.0 - change.fraction[0])
+    cost = step * (spring_at(springs[NEXT], 0).energy[0] - energy)
+    if cost > change.tank[0]:
+        step *= change.tank[0] / cost
+        cost = change.tank[0]
+    change.tank[0] = min(change.tank[0] - cost, TANK)
+    change.fraction[0] += step
+    fraction = change.fraction[0]
+    if fraction >= 1.0:
+        _copy(change, NEXT, NOW)
+        change.next_is_now[0] = 1.0
+        change.changes[0] = 1.0 - change.next_is_wanted[0]
+    for i in range(6):
+        wrench[i] = (1.0 - fraction) * wrench[i] + fraction * next_wrench[i]
+    for i in range(n):
+        torque[i] = (1.0 - fraction) * torque[i] + fraction * next_torque[i]
+
+
+@compiled
+def _aim(change: Any, energy: float, target: Array, pose: Array, n: int) -> None:
+    """Make the wanted spring the next one, where it can be paid; or begin a change to it.
+
+    `energy` is that of the spring that acts [J].
+    """
+    springs = change.springs
+    turns = change.link_turns
+    wrench = np.empty(6)
+    torque = np.empty(n)
+    rests = change.next_is_now[0] == 1.0
+    same_frame = spring_at(springs[WANTED], 0).frame_number[0] == spring_at(springs[NEXT], 0).frame_number[0]
+    if same_frame:
+        before = energy
+        if not rests:
+            pull_into(springs[NEXT], turns[3:6], target, pose, wrench, torque, n)
+            before = spring_at(springs[NEXT], 0).energy[0]
+        pull_into(springs[WANTED], turns[6:9], target, pose, wrench, torque, n)
+        cost = change.fraction[0] * (spring_at(springs[WANTED], 0).energy[0] - before)
+        if cost <= change.tank[0]:
+            change.tank[0] = min(change.tank[0] - cost, TANK)
+            _copy(change, WANTED, NEXT)
+            change.next_is_wanted[0] = 1.0
+            if rests:
+                _copy(change, WANTED, NOW)
+                change.changes[0] = 0.0
+            return
+    if rests:
+        _copy(change, WANTED, NEXT)
+        change.next_is_wanted[0] = 1.0
+        change.next_is_now[0] = 0.0
+        change.fraction[0] = 0.0
+
+
+@compiled
+def _copy(change: Any, source: int, place: int) -> None:
+    """Make the spring at a place the one of another place."""
+    change.springs[place] = change.springs[source]
+    change.link_turns[3 * place : 3 * place + 3] = change.link_turns[3 * source : 3 * source + 3]
+
+
+@compiled
+def spring_load(change: Any) -> float:
+    """How near the spring that a change leads to is to its bound; see :class:`BoundedSpring`."""
+    place = NOW if change.next_is_now[0] == 1.0 else NEXT
+    return float(spring_at(change.springs[place], 0).load[0])

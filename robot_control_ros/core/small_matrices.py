@@ -1,0 +1,97 @@
+"""Solving with symmetric matrices of a few rows, for compiled code.
+
+Plain loops: for six or seven rows they take no longer than LAPACK, and they raise nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .compiled import compiled
+from .types import Array
+
+
+@compiled
+def cholesky_into(matrix: Array, lower: Array) -> bool:
+    """Factor L (m, m) of a symmetric matrix L Lᵀ (m, m), into lower; False where it isn't positive definite."""
+    size = matrix.shape[0]
+    for i in range(size):
+        for j in range(i + 1):
+            rest = matrix[i, j]
+            for k in range(j):
+                rest -= lower[i, k] * lower[j, k]
+            if i > j:
+                lower[i, j] = rest / lower[j, j]
+            elif rest > 0.0:
+                lower[i, i] = math.sqrt(rest)
+            else:  # or not a number
+                return False
+        for j in range(i + 1, size):
+            lower[i, j] = 0.0
+    return True
+
+
+@compiled
+def solve_with_factor(lower: Array, columns: Array) -> None:
+    """Solve L Lᵀ X = B in place: `columns` (m, k) is B before and X afterwards; L (m, m) is `lower`."""
+    size, count = columns.shape
+    for c in range(count):
+        for i in range(size):
+            rest = columns[i, c]
+            for k in range(i):
+                rest -= lower[i, k] * columns[k, c]
+            columns[i, c] = rest / lower[i, i]
+        solve_transposed(lower, columns, c)
+
+
+@compiled
+def solve_transposed(lower: Array, columns: Array, c: int) -> None:
+    """Solve Lᵀ x = b in place for one column c of `columns` (m, k); L (m, m) is `lower`."""
+    size = columns.shape[0]
+    for i in range(size - 1, -1, -1):
+        rest = columns[i, c]
+        for k in range(i + 1, size):
+            rest -= lower[k, i] * columns[k, c]
+        columns[i, c] = rest / lower[i, i]
+
+
+@compiled
+def mobility_into(mass: Array, jacobian: Array, mobility: Array) -> bool:
+    """J M⁻¹ Jᵀ (m, m) of a mass (n, n) and a Jacobian (m, n), into mobility; False where M isn't positive definite."""
+    rows, n = jacobian.shape
+    lower = np.empty((n, n))
+    if not cholesky_into(mass, lower):
+        return False
+    solved = jacobian.T.copy()
+    solve_with_factor(lower, solved)
+    for i in range(rows):
+        for j in range(rows):
+            total = 0.0
+            for k in range(n):
+                total += jacobian[i, k] * solved[k, j]
+            mobility[i, j] = total
+    return True
+
+
+@compiled
+def transposed_times(matrix: Array, vector: Array, result: Array) -> None:
+    """Aᵀ x (n,) of A (m, n) and x (m,), into result."""
+    rows, columns = matrix.shape
+    for j in range(columns):
+        total = 0.0
+        for i in range(rows):
+            total += matrix[i, j] * vector[i]
+        result[j] = total
+
+
+@compiled
+def times(matrix: Array, vector: Array, result: Array) -> None:
+    """A x (m,) of A (m, n) and x (n,), into result, which is another array than x."""
+    rows, columns = matrix.shape
+    for i in range(rows):
+        total = 0.0
+        for j in range(columns):
+            total += matrix[i, j] * vector[j]
+        result[i] = total

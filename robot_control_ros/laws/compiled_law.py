@@ -1,0 +1,118 @@
+"""Laws whose compute is a compiled function over records."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.cycle import NONE, Cycles
+from ..core.gains import gains_row
+from ..core.record import Record
+from ..core.types import Array, Command, CommandMode, Reference, RobotState
+from ..robot.model import RobotDynamics
+
+
+class CompiledLaw:
+    """What all laws share that compute over records.
+
+    A subclass declares
+
+    - `Gains` and `mode`, as every law;
+    - `memory`: the record of what it remembers beyond a cycle;
+    - `term_names`: what its command is summed from, in the order of the record's `terms`;
+    - :meth:`start`, which prepares the memory, and :meth:`run`, which calls its compiled function.
+
+    The loop writes cycles into records itself. :meth:`compute` does it for whoever calls a law by the protocol of
+    :class:`~.law.ControlLaw`.
+
+    """
+
+    Gains: ClassVar[type]
+    mode: ClassVar[CommandMode]
+    memory: ClassVar[Record]
+    term_names: ClassVar[tuple[str, ...]]
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._row = np.zeros(0)
+        self._memory: Any = None
+        self._gains: Any = None  # that the memory was prepared for
+        self._cycles = Cycles(0)
+
+    @property
+    def terms(self) -> dict[str, Array]:
+        """See :class:`~.law.ControlLaw`; those that the last command was summed from."""
+        if self._memory is None:
+            return {}
+        active = self._memory["active"]
+        terms = self._cycles.terms[0]
+        return {name: terms[i].copy() for i, name in enumerate(self.term_names) if active[i]}
+
+    def reset(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Forget the past; see :class:`~.law.ControlLaw`."""
+        if self._n != kin.model.n:
+            self._prepare(kin.model.n)
+        self._gains = None
+        self.start(state, kin)
+
+    def compute(self, state: RobotState, kin: RobotDynamics, reference: Reference, gains: Any, dt: float) -> Command:
+        """See :class:`~.law.ControlLaw`."""
+        if self._n != kin.model.n:
+            self.reset(state, kin)
+        cycles = self._cycles
+        write_state(cycles, 0, state, kin)
+        write_reference(cycles, 0, reference)
+        self.run(cycles.rows, 0, kin, gains, dt)
+        return Command(self.mode, cycles.asked[0].copy())
+
+    @abstractmethod
+    def start(self, state: RobotState, kin: RobotDynamics) -> None:
+        """Prepare the memory for a law that begins anew."""
+
+    @abstractmethod
+    def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Any, dt: float) -> None:
+        """Write the command of a cycle, and its terms.
+
+        Args:
+            cycles: records (length, width); see :data:`~..core.cycle.CYCLE`.
+            k: number of the cycle's row, which is complete up to the reference.
+            kin: of the cycle's state, for what is computed seldom.
+            gains: of the law.
+            dt: time since the cycle before [s].
+        """
+
+    def _prepare(self, n: int) -> None:
+        self._n = n
+        rows, named = self.memory.memory(1, n)
+        self._row = rows[0]
+        self._memory = named[0]
+        self._cycles = Cycles(n)
+
+    def _gains_row(self, gains: Any) -> Array:
+        return gains_row(gains, self._n)
+
+
+def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -> None:
+    """Write a state and its kinematics into the record of cycle k."""
+    cycles.time[k] = state.time
+    cycles.age[k] = state.age
+    cycles.q[k] = kin.q
+    cycles.v[k] = kin.v
+    cycles.pose[k] = kin.pose
+    cycles.jacobian[k] = kin.jacobian
+    cycles.gravity[k] = kin.gravity
+    cycles.effort[k] = state.effort if state.effort.shape == kin.v.shape else NONE
+    cycles.wrench[k] = NONE if state.wrench_on_tip is None else state.wrench_on_tip
+
+
+def write_reference(cycles: Cycles, k: int, reference: Reference) -> None:
+    """Write a reference into the record of cycle k; NaN for what it doesn't say."""
+    cycles.target_pose[k] = NONE if reference.pose is None else reference.pose
+    cycles.target_twist[k] = NONE if reference.twist is None else reference.twist
+    cycles.target_acceleration[k] = NONE if reference.acceleration is None else reference.acceleration
+    cycles.target_wrench[k] = NONE if reference.wrench is None else reference.wrench
+    cycles.target_q[k] = NONE if reference.q is None else reference.q
+    cycles.target_v[k] = NONE if reference.v is None else reference.v
+    cycles.target_a[k] = NONE if reference.a is None else reference.a
