@@ -168,7 +168,9 @@ def test_changes_while_it_is_stretched_make_no_more_than_the_tank(rng, model, ta
     """Work on the arm is at most what was stored at first, a full tank, and what a damper took; but for the steps."""
     q, rate, count = rng.uniform(-1.5, 1.5, 6), 0.05 * rng.normal(size=6), 3000
     pose, first = near(model.at(q).pose, rng), random_spring(rng, model.at(q), "base")
-    spring, torques, states = PassiveSpring(first), [], []
+    first.pull(pose, model.at(q))
+    stored = first.energy()
+    spring, torques, states = PassiveSpring(first, model.n), [], []
     for k in range(count):
         states.append(q + rate * np.sin(2 * np.pi * k / count))
         kin = model.at(states[-1])
@@ -176,8 +178,6 @@ def test_changes_while_it_is_stretched_make_no_more_than_the_tank(rng, model, ta
             spring.change(random_spring(rng, kin, FRAMES[k // 150 % 5]))
         wrench, beside = spring.pull(pose, kin, taken, DT)
         torques.append(kin.jacobian.T @ wrench + (0.0 if beside is None else beside))
-        if k == 0:
-            stored = first.energy()
     given = np.sum(0.5 * (np.array(torques[1:]) + torques[:-1]) * np.diff(states, axis=0))
     assert given <= stored + TANK + taken * count + 0.05
 
@@ -193,7 +193,7 @@ def test_a_frame_changes_without_a_jump(rng, model, frames):
     pose = near(kin.pose, rng, 0.2, 0.02)
     springs = [TipSpring(BoundedSpring(full(rng), 0.0, 0.0), ComplianceFrame(name, kin)) for name in frames]
     first, last = (torque(kin, spring.pull(pose, kin)) for spring in springs)
-    spring = PassiveSpring(springs[0])
+    spring = PassiveSpring(springs[0], model.n)
     torques = [torque(kin, spring.pull(pose, kin, 1.0, DT))]
     spring.change(springs[1])
     while spring.changes:
@@ -210,7 +210,7 @@ def test_with_an_empty_tank_a_stiffer_spring_waits_for_what_the_damper_takes(rng
     soft, stiff = (
         TipSpring(BoundedSpring(k * np.eye(6), 0.0, 0.0), ComplianceFrame("base", kin)) for k in (100.0, 500.0)
     )
-    spring = PassiveSpring(soft)
+    spring = PassiveSpring(soft, model.n)
     spring.change(stiff)
     for _ in range(1000):
         pull = spring.pull(pose, kin, 0.0, DT)[0][0]

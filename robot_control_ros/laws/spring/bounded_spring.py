@@ -18,6 +18,7 @@ ROUNDS = 200  # of the two halves in turn, where they are coupled
 NEWTON_STEPS = 50  # 3 to 6 are usual
 PRECISION = 1e-12  # relative, of a bounded force
 FORCE, TORQUE = 0, 1  # the two halves of a wrench
+HALVES = (slice(0, 3), slice(3, 6))
 
 SPRING = Record(
     "Spring",

@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 
 from ...core.spatial import cross, rotation_exp, rotation_log, rotation_log_jacobian, skew
 from ...core.types import Array
-HALVES = (slice(0, 3), slice(3, 6))  # of a wrench: force and torque
+from .bounded_spring import HALVES
 
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use
 APPROACH = 10.0  # 1/s, of what is left to its largest displacement: its speed there at most
