@@ -20,6 +20,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN := $(VENV)/.installed-run
 ETHERCAT := $(VENV)/.installed-ethercat
 DEV := $(VENV)/.installed-dev
+# What is compiled already is only loaded. Programs that start at once would wait for one another else.
+WARM_UP := $(BIN)/python -m robot_control_ros.control.warm_up
 
 .PHONY: help demo demo-ethercat demo-planar test test-long test-all lint browser screenshots bench clean
 
@@ -37,11 +39,13 @@ demo-planar: $(RUN) ## a planar arm in the browser: drag it, or its target
 	$(BIN)/robot_control planar $(ARGS)
 
 test: $(DEV) browser ## the tests, without the long ones: the pure ones, then those of the system
+	@$(WARM_UP)
 	@$(BIN)/python test/support/run_parts.py $(ARGS)
 
 test-all: test test-long ## all tests: also those that take minutes each
 
 test-long: $(DEV) ## the long tests alone
+	@$(WARM_UP)
 	@$(BIN)/python test/support/run_parts.py --long $(ARGS)
 
 lint: $(DEV) ## style, formatting, types, who imports whom, names, and the language of the pages
@@ -76,9 +80,11 @@ $(VENV)/pyvenv.cfg:
 
 $(RUN): setup.py | $(VENV)/pyvenv.cfg
 	@echo "Installing ROS 2, Pinocchio, MuJoCo and the page's library into $(VENV): one to three minutes the first time."
-	@echo "Step 1 of 2: pip shows each package and its size as it loads it."
+	@echo "Step 1 of 3: pip shows each package and its size as it loads it."
 	@$(PIP) install --editable '.[ros,sim,dashboard]'
-	@echo "Step 2 of 2: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
+	@echo "Step 2 of 3: the control laws are compiled, and kept in this user's cache."
+	@$(WARM_UP)
+	@echo "Step 3 of 3: the environment takes $$(du -sh $(VENV) | cut -f1) on the disk."
 	@touch $@
 
 $(ETHERCAT): $(RUN)

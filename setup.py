@@ -56,6 +56,7 @@ setup(
         # Low enough that Humble's and Jazzy's own packages satisfy it; wheels bring numpy 2.
         "numpy>=1.24",
         "scipy",
+        "numba>=0.60",  # the first one for numpy 2; each Python has its own oldest one
         "pin>=4.1,<5",
         "PyYAML",
         "argcomplete",

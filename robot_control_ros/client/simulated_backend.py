@@ -11,6 +11,7 @@ from ..control.controller import settings_of, zero_wrench
 from ..control.loop import ControlLoop
 from ..control.motion_commands import JOG_LASTS
 from ..control.state_blocks import state_blocks
+from ..control.warm_up import warm_up
 from ..core.errors import HardwareFault
 from ..core.gains import ParameterSet, plain_value
 from ..core.types import Array
@@ -56,6 +57,7 @@ class SimulatedBackend:
         self._every = max(1, round(self.config.profile.rate / STATE_RATE))
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._plant.open()
+        warm_up(self.config, [law])
         self.restart()
         if real_time:
             self._thread = threading.Thread(target=self._keep_pace, name="simulated robot", daemon=True)
@@ -122,6 +124,7 @@ class SimulatedBackend:
         with self._lock:
             if name not in self._laws:
                 self._laws[name] = RunningLaw(self.config, name)
+                warm_up(self.config, [name])
             law = self._laws[name]
             if law is not self._loop.running:
                 law.gains.finish()

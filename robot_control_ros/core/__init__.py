@@ -1,1 +1,1 @@
-"""Errors, plain data, rotations and poses, gains declared once: what everything speaks. Needs numpy alone."""
+"""Errors, plain data, rotations and poses, gains declared once: what everything speaks. Needs numpy and numba."""

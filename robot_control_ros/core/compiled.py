@@ -3,30 +3,40 @@
 ``@compiled`` is the only way to compile a function in this package. The text of such a function is Python, and runs as
 Python where the environment has NUMBA_DISABLE_JIT=1: for a debugger, or to measure which lines were reached.
 
-Numba's own cache looks at the time stamp of a function's own file alone. A change in a compiled function of another
-file would go unnoticed (github.com/numba/numba/issues/1833). So the folder of the cache is named after the content of
-all files that may hold compiled functions.
+Numba's own cache looks at the content of a function's own file alone. A change in a compiled function of another file
+would go unnoticed (github.com/numba/numba/issues/1833). So the folder of the cache is named after the content of all
+files that compiled functions may use.
+
+The cache saves time and is never needed: where it can't be read or written, functions are compiled anew.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import numba
 from numba.core import config
+from numba.core import event as events
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
-ROOMS = ("core", "robot", "references", "sensing", "laws", "stability", "control")  # that hold compiled functions
-KEPT = 4  # folders of the cache: of other versions and checkouts that were used last
-SLOW = 1.0  # s of compiling that are announced
+ROOMS = ("core", "robot", "references", "sensing", "laws", "stability", "control")  # that compiled functions stand in
+PACKAGE = Path(__file__).resolve().parents[1]
+KEPT = 8  # folders of the cache: of other versions, checkouts and laws of users that were used last
+SLOW = 1.0  # s of compiling after which it is announced
+LONGEST_WAIT = 120.0  # s for another process that compiles the same
+LOOK = 0.05  # s between two looks whether it has ended
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _functions: dict[str, Any] = {}
@@ -39,99 +49,220 @@ def compiled(function: _Function) -> _Function:
     processor. Its arguments are numbers and arrays, and what :meth:`..record.Record.views` gives.
     """
     source = cast(FunctionType, function)
-    with _CacheFolder(source):
-        made = numba.njit(cache=True, nogil=True)(source)
+    made = numba.njit(nogil=True)(source)
+    if not config.DISABLE_JIT:
+        _keep(made, source)
     _functions[f"{source.__module__}.{source.__qualname__}"] = made
     return cast(_Function, made)
 
 
 def compiled_functions() -> dict[str, Any]:
-    """Numba's dispatchers of all functions that were decorated so far, by module and name."""
+    """All functions that were decorated so far, by module and name.
+
+    They are Numba's dispatchers; with NUMBA_DISABLE_JIT=1 the functions themselves.
+    """
     return dict(_functions)
 
 
-def compile_now(calls: Iterable[Callable[[], object]], announce: Callable[[str], None] = print) -> None:
+# --- compiling before it is needed ---
+
+
+def say(text: str) -> None:
+    """Print a line of progress on stderr: what a program prints on stdout may be read by another one."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def compile_now(calls: Iterable[Callable[[], object]], announce: Callable[[str], object] = say) -> None:
     """Make calls whose functions have to be compiled before an arm is under control.
+
+    Of several processes that compile at once one does so. The others wait, and load what it has kept.
 
     Args:
         calls: each calls compiled functions, with the types that they will be called with.
         announce: is told once, where it takes more than a second.
     """
-    begin = time.monotonic()
-    announced = False
-    for call in calls:
-        call()
-        if not announced and time.monotonic() - begin > SLOW:
-            announce("Compiling the control laws, 20 s the first time …")
-            announced = True
+    progress = _Progress(announce)
+    with events.install_listener("numba:compile", progress):
+        try:
+            for call in calls:
+                call()
+        finally:
+            progress.end()
 
 
-class _CacheFolder:
-    """Numba's setting of the cache's folder, for as long as a function is decorated.
+class _Progress(events.Listener):  # type: ignore[misc]  # Numba has no types
+    """Listens to Numba: it starts to compile a function, also one that another one calls; what it loads isn't told."""
 
-    Other packages that use Numba keep their own folder.
-    """
+    def __init__(self, announce: Callable[[str], object]) -> None:
+        self._announce = announce
+        self._begin: float | None = None
+        self._announced = False
+        self._lock: IO[bytes] | None = None
 
-    def __init__(self, function: FunctionType) -> None:
-        self._folder = cache_folder(Path(function.__code__.co_filename).parent)
+    def on_start(self, event: Any) -> None:
+        if self._begin is None:
+            self._begin = time.monotonic()
+            self._take_lock()
+        elif time.monotonic() - self._begin > SLOW:
+            self._tell()
 
-    def __enter__(self) -> None:
-        self._before = config.CACHE_DIR
-        config.CACHE_DIR = str(self._folder)
+    def on_end(self, event: Any) -> None:
+        """The next start, or the end of the calls, counts."""
 
-    def __exit__(self, *_: object) -> None:
-        config.CACHE_DIR = self._before
+    def end(self) -> None:
+        """Let other processes compile."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def _tell(self) -> None:
+        if not self._announced:
+            self._announced = True
+            self._announce("Compiling the control laws, 20 s the first time …")
+
+    def _take_lock(self) -> None:
+        """Wait while another process compiles the same; one that is stopped meanwhile doesn't hold up this one."""
+        folder = cache_folder(PACKAGE)
+        if folder is None:
+            return
+        try:
+            self._lock = (folder / "lock").open("wb")
+        except OSError:
+            return
+        end = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                self._tell()
+                time.sleep(LOOK)
+            except OSError:  # a file system without locks
+                return
 
 
-@cache
-def cache_folder(source_folder: Path) -> Path:
-    """The folder for the functions of a folder, made where it is missing.
+# --- the cache on disk ---
 
-    It is in the user's cache, or in one of this user's in the folder for temporary files. So it doesn't matter whether
-    the package may be written.
+
+class _Files(CompileResultCacheImpl):  # type: ignore[misc]  # Numba has no types
+    """Where Numba keeps a function: nowhere but in the folder that it is told."""
+
+    _locator_classes = (UserProvidedCacheLocator,)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]  # Numba has no types
+    """Numba's cache of one function. Files that can't be used cost the time to compile, and nothing else."""
+
+    _impl_class = _Files
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was kept for types of arguments, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever a file raises that a crash or a full disk has cut off
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep it where that is possible."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def _keep(made: Any, source: FunctionType) -> None:
+    """Give a dispatcher its cache; a function that is in no file, or has no folder to be kept in, has none."""
+    folder = cache_folder(Path(source.__code__.co_filename).parent)
+    if folder is not None:
+        with _told(folder), suppress(OSError, RuntimeError):
+            made._cache = _Cache(source)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Tell Numba the folder; other packages that use Numba keep theirs."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def cache_folder(source_folder: Path) -> Path | None:
+    """The folder for the functions of a folder, made where it is missing; None where none can be made.
+
+    It is in the folder that NUMBA_CACHE_DIR names, in the user's cache, or in one of this user's in the folder for
+    temporary files. So it doesn't matter whether the package may be written. What is read from there is executed: the
+    folder is this user's own, and nobody else may write there.
 
     Args:
         source_folder: whose functions are compiled; for a law of a user it isn't one of this package.
     """
+    source_folder = source_folder.resolve()
+    return _folder(PACKAGE if source_folder.is_relative_to(PACKAGE) else source_folder)
+
+
+@cache
+def _folder(source_folder: Path) -> Path | None:
     name = _content(source_folder)[:16]
     for base in _bases():
         folder = base / name
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for each in (base, folder):
+                each.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _check_own(each)
             os.utime(folder)
+            tempfile.TemporaryFile(dir=folder).close()
         except OSError:
             continue
-        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
-            _forget_old(base)
-            return folder
-    return Path(tempfile.mkdtemp(prefix="robot_control_ros_"))
+        _forget_old(base)
+        return folder
+    return None
 
 
 def _bases() -> list[Path]:
-    """Where the cache may be, best first. What is read from there is executed: it must be this user's own."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    name = "robot_control_ros/compiled"
-    return [Path(home) / name, Path(tempfile.gettempdir()) / f"robot_control_ros-{os.getuid()}" / "compiled"]
+    """Where the cache may be, best first."""
+    home = os.path.join(os.path.expanduser("~"), ".cache")
+    caches = [Path(each) for each in (config.CACHE_DIR, os.environ.get("XDG_CACHE_HOME", ""), home)]
+    bases = [each / "robot_control_ros" for each in caches if each.is_absolute() and _is_own(each)]
+    return [*bases, Path(tempfile.gettempdir()) / f"robot_control_ros-{os.getuid()}"]
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder is this user's, or would be: root, by sudo, leaves nothing in the folders of another user."""
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    return existing.stat().st_uid == os.getuid()
+
+
+def _check_own(folder: Path) -> None:
+    """Refuse a folder that somebody else may write, as one in a folder for temporary files that was there before.
+
+    Raises:
+        PermissionError: it is refused.
+    """
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{folder} must belong to this user, and be writable by no other one")
 
 
 @cache
 def _content(source_folder: Path) -> str:
     """A digest of the version of Numba, of the rooms of this package, and of the files in one more folder."""
-    package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256(numba.__version__.encode())
-    files = [path for room in ROOMS for path in sorted((package / room).rglob("*.py"))]
-    if not source_folder.resolve().is_relative_to(package):
+    files = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))]
+    if source_folder != PACKAGE:
         files += sorted(source_folder.glob("*.py"))
+    digest = hashlib.sha256(numba.__version__.encode())
     for path in files:
-        digest.update(path.read_bytes())
+        with suppress(OSError):  # what can't be read can't be imported: an editor's lock, say
+            content = path.read_bytes()
+            digest.update(f"{path.name} {len(content)} ".encode())
+            digest.update(content)
     return digest.hexdigest()
 
 
 def _forget_old(base: Path) -> None:
     """Remove all folders but those that were used last."""
-    try:
+    with suppress(OSError):  # another process removes them
         folders = sorted((each for each in base.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
-    except OSError:  # another process removes them
-        return
-    for folder in folders[:-KEPT]:
-        shutil.rmtree(folder, ignore_errors=True)
+        for folder in folders[:-KEPT]:
+            shutil.rmtree(folder, ignore_errors=True)

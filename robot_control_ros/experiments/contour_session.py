@@ -13,7 +13,7 @@ from ..ethercat.driver.topology import Topology
 from ..ethercat.tools.jitter import COLLECT, Jitter, TimingRecorder
 from .contour_trial import LAW, ContourTrial, Setting, Track, dead_time
 
-START_LIMIT = 40.0  # s until the bus is in OP and the controller sends telemetry
+START_LIMIT = 160.0  # s until the bus is in OP, the control laws are compiled, and the controller sends telemetry
 ENABLE_LIMIT = 30.0  # s until the drives are enabled
 REPLY_LIMIT = 15.0  # s: longer than the bus process may take
 DIAGNOSTICS_LIMIT = 10.0  # s: diagnostics come once a second, on a machine that has time

@@ -23,7 +23,7 @@ from ..robot.workcell import MARK, load_workcell
 from ..simulation.log import Log
 from ..simulation.scene import load_scene
 
-START_LIMIT = 30.0  # s until the first telemetry
+START_LIMIT = 150.0  # s until the first telemetry: the control laws are compiled the first time
 RECOVERY = 1.0  # s after the push that count neither as pushed nor as free
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..control.loop import ControlLoop
 from ..control.plant import Plant
 from ..control.reactions.ringing_reaction import SOFTEN
+from ..control.warm_up import warm_up
 from ..core.errors import refused
 from ..core.types import Array, Command, RobotState
 from ..references import Trajectory
@@ -111,6 +112,7 @@ def simulate(
     arm, plant = arm_and_plant(config, imperfections, urdf=urdf, rate=rate, **drives)
     loop = _can_simulate(ControlLoop(config, law, gains, model=RobotModel.of(config, urdf)))
     loop.ringing.settings.set({"reaction": ringing_reaction})
+    warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
     cycles = lockstep(plant, loop, round(duration * rate), reference, partial(disturb, arm, config, push, intervene))
     log = Log.of(config.joints, loop.running.mode, [_sample(arm, loop, *each) for each in cycles], loop.model.limits)

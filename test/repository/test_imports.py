@@ -25,7 +25,7 @@ def loaded_by(statement):
     program = f"import sys\n{statement}\nprint(*sys.modules)"
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
-    return {name.split(".")[0] for name in result.stdout.split()}
+    return {name.split(".")[0] for name in result.stdout.splitlines()[-1].split()}
 
 
 @pytest.mark.parametrize("statement", [f"import {PACKAGE}", "import ethercat_emulator.program"])
@@ -45,3 +45,11 @@ def test_no_optional_library_is_loaded_before_it_is_needed(modules, needed):
     loaded = loaded_by("\n".join(f"import {PACKAGE}.{module}" for module in modules))
     assert needed <= loaded
     assert loaded & OPTIONAL == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "--help"], ["simulate", "--help"]])
+def test_a_command_that_controls_nothing_does_not_load_the_compiler(arguments):
+    command = f"from {PACKAGE}.cli.main import main\ntry:\n    main({arguments})\nexcept SystemExit:\n    pass"
+    loaded = loaded_by(command)
+    assert PACKAGE in loaded
+    assert loaded & {"numba", "llvmlite"} == set()

@@ -27,6 +27,7 @@ ROSDEP_KEYS = {
     "matplotlib": "python3-matplotlib",
     "mpl_toolkits": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",
+    "numba": "python3-numba",
     "numpy": "python3-numpy",
     "PIL": "python3-pil",
     "pytest": "python3-pytest",

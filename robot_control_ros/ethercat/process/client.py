@@ -23,6 +23,7 @@ from .rpc import RpcClient, decode, made_error
 from .shared_memory import Latest
 
 START_TIMEOUT = 30.0  # s for the bus to be in OP
+COMPILE_TIMEOUT = 120.0  # s more where laws run in the bus's process: the first time they are compiled
 REPLY_TIMEOUT = 12.0  # s for an answer: recovery of a bus may take its time
 STOP_TIMEOUT = 5.0  # s for the process to stop the drives and end
 POLL = 0.002  # s
@@ -84,6 +85,7 @@ class BusClient:
         self._rpc = RpcClient(self._memory, OWNER, REPLY_TIMEOUT, self.check)
         self._wake, theirs = socket.socketpair()
         self._wake.setblocking(False)
+        self._start_timeout = START_TIMEOUT + (COMPILE_TIMEOUT if settings.in_process else 0.0)
         settings = replace(settings, memory=str(self.path))
         program = [sys.executable, "-m", "robot_control_ros.ethercat.process.bus_process"]
         with theirs:
@@ -94,12 +96,13 @@ class BusClient:
             )
 
     def wait_until_ready(self) -> None:
-        """Until the bus is in OP and cycles run; a HardwareFault after 30 s; raises as :meth:`check`."""
-        until = time.monotonic() + START_TIMEOUT
+        """Until the bus is in OP and cycles run; a HardwareFault where it takes too long; raises as :meth:`check`."""
+        until = time.monotonic() + self._start_timeout
         while not self._status.number:
             self.check()
             if time.monotonic() > until:
-                raise HardwareFault(f"the bus isn't in OP within {START_TIMEOUT:g} s", bound=START_TIMEOUT)
+                text = f"the bus isn't in OP within {self._start_timeout:g} s"
+                raise HardwareFault(text, bound=self._start_timeout)
             time.sleep(POLL)
 
     def check(self) -> None:

@@ -6,7 +6,6 @@ beside the cycle, and take effect between two cycles.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import select
@@ -16,15 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ...control.controller import LoopReport, settings_of
 from ...control.loop import ControlLoop
 from ...control.reactions.contact_monitor import ContactReport
+from ...control.warm_up import check_warm, warm_up
 from ...core.errors import ConfigError, RobotControlError, refused, unknown
 from ...core.gains import ParameterSet
 from ...core.types import Command, Reference, RobotState, Wrench
-from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
@@ -67,17 +64,6 @@ class LoopTelemetry:
         report["contact"] = ContactReport.of(report["contact"])
         given |= {"report": LoopReport(**report), "command": read_command(given["command"])}
         return cls(**given)
-
-
-def warm_up(robot: str, profile: str) -> None:
-    """Run every law once with a robot, so that all they need is loaded: a first use would hold up the bus."""
-    config = load_robot(robot, profile)
-    model, nothing = RobotModel.of(config), np.zeros(config.n)
-    for name in law_names():
-        with contextlib.suppress(ConfigError):  # laws that this robot can't have
-            loop = ControlLoop(config, name, model=model)
-            for k in range(3):
-                loop.tick(RobotState(k * config.period, np.array(config.home), nothing, nothing))
 
 
 class InProcessLoop:
@@ -241,6 +227,10 @@ class InProcessLoop:
         if name not in self._laws:
             self._laws[name] = RunningLaw(loop.robot, name, time_constant=self._time_constant)
         law = self._laws[name]
+        if self.active:
+            check_warm(law)
+        else:
+            warm_up(law.robot, [name])
         gains = law.gains.check(values)
 
         def switch() -> None:
@@ -268,6 +258,7 @@ class InProcessLoop:
             rule = f"this bus moves the robot {self._robot.name!r}: start both with the same robot"
             raise refused("robot", config.name, rule, self._robot.name)
         running = RunningLaw(config, law, gains, gain_time_constant)
+        warm_up(config, [law])
         model = RobotModel.of(config, description)
         loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)
         for name, tuned in settings_of(loop).items():

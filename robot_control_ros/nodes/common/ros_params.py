@@ -31,7 +31,6 @@ from ...core.gains import (
     plain_value,
 )
 from ...dashboard.link import SETTINGS
-from ...laws import law_class, law_names
 from ...robot.ros_parameter_file import ParameterFile
 from ...robot.yaml_files import misspelt
 
@@ -114,6 +113,8 @@ def _unknown(node: Any) -> list[str]:
 
 def _groups() -> tuple[str, ...]:
     """The first parts of the names of gains and settings."""
+    from ...laws import law_names  # here: a node without a law shall not load what laws need
+
     return (*law_names(), *(prefix.rstrip(".") for prefix in SETTINGS), "constraints")
 
 
@@ -121,6 +122,8 @@ def _groups() -> tuple[str, ...]:
 def _gain_names() -> dict[str, str]:
     """The full name of a gain, by that and by its own name; of several laws the first one."""
     names: dict[str, str] = {}
+    from ...laws import law_class, law_names
+
     for law in law_names(plugins=False):
         for spec in gain_specs(law_class(law).Gains):
             full_name = f"{law}.{spec.name}"

@@ -19,6 +19,11 @@ class LawCache:
         self._parameters, self._robot, self._time_constant = parameters, robot, time_constant
         self._laws: dict[str, RunningLaw] = {}
 
+    @property
+    def names(self) -> list[str]:
+        """Of the laws that are declared."""
+        return list(self._laws)
+
     def get(self, name: str) -> RunningLaw:
         """The law of this name, its parameters declared.
 

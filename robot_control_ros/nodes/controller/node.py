@@ -18,6 +18,7 @@ from std_msgs.msg import String
 
 from ...control.controller import Controller
 from ...control.loop import ControlLoop
+from ...control.warm_up import check_warm, warm_up
 from ...core.errors import ConfigError, RobotControlError, unknown
 from ...laws import law_names
 from ...laws.running_law import RunningLaw
@@ -232,6 +233,7 @@ class ControllerNode(LifecycleNode):
         law = self._laws.get(self._value("law"))
         self._laws.declare_registered()
         loop = self._make_loop(robot, law)
+        self._make_ready(*map(self._laws.get, self._laws.names))
         rate, timeout, checked = chosen["telemetry_rate"], chosen["state_timeout"], bool(self._value("check_system"))
         without_watchdog = chosen["without_watchdog"]
         self._runtime = ControllerRuntime(
@@ -248,6 +250,21 @@ class ControllerNode(LifecycleNode):
 
         name, path = self._value("robot"), memory_path(bus)
         return RemoteLoop(robot, law, description, time_constant, name=name, path=path)
+
+    def _make_ready(self, *laws: RunningLaw) -> None:
+        """Compile what laws need, where they run in this process: not while one of them controls the arm.
+
+        Raises:
+            ConfigError: a law would have to be compiled, and another one controls the arm.
+        """
+        if self._value("bus"):
+            return
+        active = self._runtime is not None and self._runtime.active
+        for law in laws:
+            if active:
+                check_warm(law)
+            else:
+                warm_up(law.robot, [law.name], self.get_logger().info)
 
     def _clean_up(self) -> None:
         for part in (self._runtime, self._laws):
@@ -281,7 +298,9 @@ class ControllerNode(LifecycleNode):
                 return SetParametersResult(successful=False, reason=reason)
             try:
                 assert self._laws is not None
-                self._runtime.check_law(self._laws.get(str(parameter.value)))
+                law = self._laws.get(str(parameter.value))
+                self._runtime.check_law(law)
+                self._make_ready(law)
             except (RobotControlError, ParameterException) as error:
                 return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

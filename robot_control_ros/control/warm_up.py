@@ -1,0 +1,199 @@
+"""What laws need is compiled, or loaded, before they control an arm: each one runs once without an arm.
+
+``python -m robot_control_ros.control.warm_up`` compiles the package's laws, so that no program needs to do so later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from ..core.compiled import compile_now, compiled_functions, say
+from ..core.errors import ConfigError
+from ..core.types import RobotState, Wrench
+from ..laws import law_class, law_names
+from ..laws.running_law import RunningLaw
+from ..robot.configuration import RobotConfig, load_robot
+from .loop import ControlLoop
+
+CYCLES = 10  # of each situation; all together last longer than what a loop does only now and then
+REACH = 0.01  # rad, m: of the motions
+SHAKES = 40.0  # Hz: an arm that rings
+_warm: set[tuple[str, str, str]] = set()  # robot, profile and law, of this process
+
+
+def warm_up(robot: RobotConfig, laws: Iterable[str], announce: Callable[[str], object] = say) -> None:
+    """Run laws with made-up samples, so that nothing is compiled while they control an arm.
+
+    One compilation serves every robot. What this process has run before isn't run again. A law of a user runs only
+    where a user's functions are compiled. Laws that the robot can't have are left out.
+
+    Args:
+        robot: its configuration.
+        laws: their names.
+        announce: is told where it takes more than a second.
+    """
+    new = [law for law in laws if (robot.name, robot.profile_name, law) not in _warm and _may_compile(law)]
+    compile_now((_rehearsal(robot, law) for law in new), announce)
+    _warm.update((robot.name, robot.profile_name, law) for law in new)
+
+
+def check_warm(running: RunningLaw) -> None:
+    """Refuse a law that has to be compiled first, while another one controls the arm.
+
+    Raises:
+        ConfigError: says how to go on.
+    """
+    robot, law = running.robot, running.name
+    if _may_compile(law) and (robot.name, robot.profile_name, law) not in _warm:
+        message = f"law = {law!r} isn't compiled, which would hold up the arm: deactivate, set the law, and activate"
+        raise ConfigError(message, name="law", value=law)
+
+
+def _may_compile(law: str) -> bool:
+    """Whether a law may have compiled functions: it is this package's, or there are functions of users."""
+    package = f"{__name__.partition('.')[0]}."
+    try:
+        module = law_class(law).__module__
+    except ConfigError:  # one that can't be loaded is refused where it is used
+        return False
+    return module.startswith(package) or any(not name.startswith(package) for name in compiled_functions())
+
+
+def _rehearsal(robot: RobotConfig, law: str) -> Callable[[], None]:
+    def run() -> None:
+        try:
+            loop = ControlLoop(robot, law)
+        except ConfigError:  # a law that this robot can't have
+            return
+        with suppress(Exception):  # a law of a user: what it raises it raises again where that is told
+            rehearse(loop, np.random.default_rng(0))
+
+    return run
+
+
+def rehearse(loop: ControlLoop, random: np.random.Generator, cycles: int = CYCLES) -> None:
+    """Bring a loop, which controls nothing, into every situation that it may come into with an arm.
+
+    Args:
+        loop: has not run before; its settings are changed.
+        random: gives the noise in the samples.
+        cycles: of each situation.
+    """
+    rehearsal = _Rehearsal(loop, random, cycles)
+    for gains in _choices(loop):
+        with suppress(ConfigError):  # a choice that the robot can't have
+            loop.running.gains.set(gains)
+        rehearsal.begin()
+        for situation in rehearsal.situations():
+            with suppress(ConfigError):  # refused, with this robot, law or reference
+                situation()
+            rehearsal.run()
+    rehearsal.end()
+
+
+def _choices(loop: ControlLoop) -> Iterator[dict[str, str]]:
+    """The law's gains as they are, and then with each other word of each choice."""
+    yield {}
+    for spec in loop.running.gains.specs:
+        if not spec.links:
+            present = getattr(loop.running.gains.target, spec.name)
+            yield from ({spec.name: word} for word in spec.choices if word != present)
+
+
+class _Rehearsal:
+    """Samples of an arm that stays near its home, and what is asked of its loop meanwhile."""
+
+    def __init__(self, loop: ControlLoop, random: np.random.Generator, cycles: int) -> None:
+        self._loop = loop
+        self._random = random
+        self._cycles = cycles
+        self._span = cycles * loop.robot.period  # s of a situation
+        self._home = np.array(loop.robot.home)
+        self._time = 0.0
+        self._shaking = False
+
+    def begin(self) -> None:
+        """Start anew, and hold."""
+        loop = self._loop
+        self._shaking = False
+        loop.contact.clear()
+        loop.ringing.reset()
+        loop.reset()
+        self.run()
+
+    def run(self) -> None:
+        """The cycles of a situation."""
+        for _ in range(self._cycles):
+            with suppress(ConfigError):  # a sample that is refused
+                self._loop.tick(self._sample())
+
+    def situations(self) -> Iterator[Callable[[], object]]:
+        """What begins each of them."""
+        loop, motion = self._loop, self._loop.motion
+        beside = self._home + REACH
+        times = np.array([0.5, 1.0]) * self._span
+        pose = loop.model.at(beside).pose
+        yield lambda: motion.move_to(pose)
+        yield lambda: motion.jog(np.full(6, REACH), self._span)
+        yield motion.hold
+        yield lambda: motion.move_joints_to(beside)
+        yield lambda: motion.follow_joints(times, np.array([self._home, beside]), None)
+        yield lambda: motion.follow_tip(times, np.array([loop.tip(), pose]))
+        yield motion.go_home
+        yield lambda: motion.set_feedforward_wrench(0.1 * self._random.normal(size=6), self._span)
+        yield self._change_gains
+        yield lambda: loop.switch_law(loop.running)
+        yield self._watch_contacts
+        yield self._shake
+
+    def end(self) -> None:
+        """The ways to rest."""
+        loop = self._loop
+        loop.idle(self._sample())
+        self.begin()
+        for _ in range(3):
+            loop.brake(self._sample())
+        for _ in range(3):
+            loop.stop(self._random.random() * loop.robot.period)
+
+    def _sample(self) -> RobotState:
+        loop, random, period = self._loop, self._random, self._loop.robot.period
+        self._time += period
+        phase = 2.0 * np.pi * SHAKES * self._time
+        size = REACH if self._shaking else 0.1 * REACH
+        q = self._home + size / SHAKES * np.sin(phase)
+        v = 2.0 * np.pi * size * np.cos(phase) + 1e-3 * random.normal(size=loop.robot.n)
+        effort = random.normal(size=loop.robot.n)
+        if loop.kin is not None:
+            effort += loop.kin.gravity
+        wrench = Wrench(random.normal(size=3), 0.1 * random.normal(size=3), loop.robot.wrench_frame)
+        return RobotState(self._time, q, v, effort, wrench, age=period * random.random())
+
+    def _change_gains(self) -> None:
+        """Let each gain fade, one after the other where several may not change at once."""
+        gains = self._loop.running.gains
+        for spec in gains.specs:
+            value = getattr(gains.target, spec.name)
+            if not isinstance(value, str) and not spec.switch:
+                with suppress(ConfigError):
+                    gains.set({spec.name: 0.9 * np.asarray(value)})
+
+    def _watch_contacts(self) -> None:
+        """With thresholds that are passed."""
+        watched = dict.fromkeys(("collision_torque", "clamping_torque", "following_error"), 1.0)
+        self._loop.contact.settings.set(watched | {"collision_force": 1.0, "clamping_force": 1.0})
+
+    def _shake(self) -> None:
+        self._shaking = True
+
+
+def main() -> None:
+    """Compile the package's laws."""
+    warm_up(load_robot("ur5"), law_names(plugins=False))
+
+
+if __name__ == "__main__":
+    main()

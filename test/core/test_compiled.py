@@ -1,0 +1,264 @@
+"""Compiled functions and their cache on disk, each case in fresh interpreters and on a small copy of the package."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from full_disk import files_end_at
+
+import robot_control_ros
+from robot_control_ros.core.compiled import KEPT, ROOMS, compile_now, compiled, compiled_functions
+
+PACKAGE = Path(robot_control_ros.__file__).parent
+INNER = "from ..core.compiled import compiled\n\n@compiled\ndef inner(x):\n    return x + {added}\n"
+OUTER = """
+from ..core.compiled import compiled
+from .inner import inner
+
+
+@compiled
+def outer(x):
+    return inner(x)
+"""
+PROGRAM = """
+import json
+from numba.core import event
+from robot_control_ros.core.compiled import cache_folder, compile_now, compiled_functions
+from robot_control_ros.laws.outer import outer
+
+with event.install_recorder("numba:compile") as compilations:
+    said = []
+    compile_now([lambda: outer(1.0)], said.append)
+folder = cache_folder(__import__("pathlib").Path(__import__("robot_control_ros").__file__).parent)
+print(json.dumps({"result": outer(1.0), "compiled": len(compilations.buffer) > 0, "folder": folder and str(folder)}))
+"""
+
+
+class Installation:
+    """A copy of what compiles, with a function in one file that calls one in another file."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.package = folder / "site" / "robot_control_ros"
+        self.home = folder / "home"
+        self.temporary = folder / "tmp"
+        for each in (self.package / "core", self.package / "laws", self.home, self.temporary):
+            each.mkdir(parents=True)
+        for each in (self.package, self.package / "core", self.package / "laws"):
+            (each / "__init__.py").touch()
+        shutil.copy(PACKAGE / "core" / "compiled.py", self.package / "core")
+        (self.package / "laws" / "outer.py").write_text(OUTER)
+        self.add(1.0)
+
+    def add(self, number):
+        """What the inner function adds from now on."""
+        (self.package / "laws" / "inner.py").write_text(INNER.format(added=number))
+
+    @property
+    def cache(self):
+        return self.home / ".cache" / "robot_control_ros"
+
+    def start(self, **variables):
+        names = ("NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+        environment = {name: value for name, value in os.environ.items() if name not in names}
+        environment |= {"PYTHONPATH": str(self.package.parent), "HOME": str(self.home), "TMPDIR": str(self.temporary)}
+        command = [sys.executable, "-c", PROGRAM]
+        return subprocess.Popen(
+            command, env=environment | variables, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def run(self, **variables):
+        return result_of(self.start(**variables))
+
+
+def result_of(process):
+    out, err = process.communicate()
+    assert process.returncode == 0, err.decode()
+    return json.loads(out)
+
+
+@pytest.fixture
+def installation(tmp_path):
+    return Installation(tmp_path)
+
+
+starts = pytest.mark.starts("fresh interpreters that compile two short functions, and end")
+
+
+@starts
+def test_what_was_compiled_is_loaded_by_the_next_process(installation):
+    first = installation.run()
+    assert (first["result"], first["compiled"]) == (2.0, True)
+    second = installation.run()
+    assert (second["result"], second["compiled"]) == (2.0, False)
+    assert first["folder"] == second["folder"]
+
+
+@starts
+def test_a_change_in_another_file_is_noticed(installation):
+    assert installation.run()["result"] == 2.0
+    installation.add(10.0)
+    assert installation.run()["result"] == 11.0
+
+
+@starts
+def test_a_law_of_a_user_notices_a_change_in_the_file_beside_it(installation):
+    mine = installation.folder / "mine"
+    mine.mkdir()
+    (mine / "inner.py").write_text(INNER.format(added=1.0).replace("..core", "robot_control_ros.core"))
+    outer = OUTER.replace("..core", "robot_control_ros.core").replace(".inner", "inner")
+    (installation.package / "laws" / "outer.py").write_text("from mine_outer import outer\n")
+    (mine / "mine_outer.py").write_text(outer)
+    path = os.pathsep.join([str(installation.package.parent), str(mine)])
+    assert installation.run(PYTHONPATH=path)["result"] == 2.0
+    assert not installation.run(PYTHONPATH=path)["compiled"]
+    (mine / "inner.py").write_text(INNER.format(added=10.0).replace("..core", "robot_control_ros.core"))
+    assert installation.run(PYTHONPATH=path)["result"] == 11.0
+
+
+@starts
+def test_files_that_cannot_be_read_are_left_out(installation):
+    (installation.package / "laws" / ".#inner.py").symlink_to("nobody@nowhere:1")  # an editor's lock
+    assert installation.run()["result"] == 2.0
+
+
+@starts
+def test_the_package_itself_is_not_written(installation):
+    before = {path for path in installation.package.rglob("*") if path.suffix != ".pyc"}
+    installation.run()
+    written = {path for path in installation.package.rglob("*") if path.suffix != ".pyc"} - before
+    assert {path.name for path in written} <= {"__pycache__"}
+
+
+@starts
+def test_without_a_home_the_cache_is_among_the_temporary_files(installation):
+    nowhere = str(installation.package / "__init__.py")  # a file, in which no folder can be
+    assert Path(installation.run(HOME=nowhere)["folder"]).is_relative_to(installation.temporary)
+    assert not installation.run(HOME=nowhere)["compiled"]
+
+
+@starts
+def test_where_nothing_can_be_written_each_process_compiles(installation):
+    nowhere = str(installation.package / "__init__.py")
+    (installation.temporary / f"robot_control_ros-{os.getuid()}").touch()
+    for _ in range(2):
+        result = installation.run(HOME=nowhere)
+        assert (result["result"], result["compiled"], result["folder"]) == (2.0, True, None)
+
+
+@starts
+def test_a_folder_that_others_may_write_is_not_used(installation):
+    installation.cache.mkdir(parents=True)
+    installation.cache.chmod(0o777)
+    assert Path(installation.run()["folder"]).is_relative_to(installation.temporary)
+
+
+@starts
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_root_leaves_nothing_in_the_folders_of_another_user(installation):
+    os.chown(installation.home, 12345, -1)
+    assert Path(installation.run()["folder"]).is_relative_to(installation.temporary)
+    assert list(installation.home.iterdir()) == []
+
+
+@starts
+def test_the_folder_that_numba_is_told_is_taken(installation):
+    told = installation.folder / "told"
+    told.mkdir()
+    assert Path(installation.run(NUMBA_CACHE_DIR=str(told))["folder"]).is_relative_to(told)
+
+
+@starts
+@pytest.mark.parametrize(("kind", "content"), [("nbi", b""), ("nbc", b"\x80\x04 cut off")])
+def test_files_of_the_cache_that_a_crash_has_cut_off_are_made_anew(installation, kind, content):
+    installation.run()
+    files = list(installation.cache.rglob(f"*.{kind}"))
+    assert files
+    for file in files:
+        file.write_bytes(content)
+    damaged = installation.run()
+    assert (damaged["result"], damaged["compiled"]) == (2.0, True)
+    assert not installation.run()["compiled"]
+
+
+@starts
+def test_a_full_disk_costs_the_time_to_compile_and_nothing_else(installation):
+    with files_end_at(500):
+        result = installation.run()
+    assert (result["result"], result["compiled"]) == (2.0, True)
+    assert installation.run()["result"] == 2.0
+
+
+@starts
+def test_old_folders_are_removed(installation):
+    for number in range(2 * KEPT):
+        old = installation.cache / f"old{number}"
+        old.mkdir(parents=True, mode=0o700)
+        os.utime(old, (number, number))
+    installation.cache.chmod(0o700)
+    folder = Path(installation.run()["folder"])
+    newest = {f"old{number}" for number in range(KEPT + 1, 2 * KEPT)}
+    assert {each.name for each in installation.cache.iterdir()} == newest | {folder.name}
+
+
+@starts
+def test_without_compilation_the_same_text_runs_as_python(installation):
+    result = installation.run(NUMBA_DISABLE_JIT="1")
+    assert (result["result"], result["compiled"]) == (2.0, False)
+    assert list(installation.cache.rglob("*.nb?")) == []
+
+
+@starts
+def test_ten_processes_that_start_at_once_give_the_same_and_leave_a_cache_that_can_be_used(installation):
+    results = [result_of(process) for process in [installation.start() for _ in range(10)]]
+    assert {(result["result"], result["folder"]) for result in results} == {(2.0, results[0]["folder"])}
+    assert not installation.run()["compiled"]
+
+
+@starts
+def test_a_process_waits_while_another_one_compiles(installation):
+    folder = Path(installation.run()["folder"])
+    for file in installation.cache.rglob("*.nb?"):
+        file.unlink()
+    with (folder / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = installation.start()
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(3.0)
+        assert list(installation.cache.rglob("*.nbc")) == []
+    assert result_of(waiting)["result"] == 2.0
+
+
+def test_all_compiled_functions_stand_where_a_change_is_noticed():
+    import robot_control_ros.control.warm_up  # noqa: F401  # which imports what laws need
+
+    for name in compiled_functions():
+        package, room, *_ = name.split(".")
+        assert package != "robot_control_ros" or room in ROOMS, name
+
+
+def test_a_function_in_no_file_is_compiled_all_the_same():
+    space = {"compiled": compiled}
+    exec("@compiled\ndef typed_by_hand(x):\n    return 2.0 * x\n", space)
+    assert space["typed_by_hand"](2.0) == 4.0
+
+
+def test_a_line_tells_that_compilation_takes_long(monkeypatch):
+    space = {"compiled": compiled}
+    exec("@compiled\ndef one(x):\n    return x\n\n@compiled\ndef other(x):\n    return x\n", space)
+    times = iter(range(0, 1000, 100))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(times)))
+    said = []
+    compile_now([lambda: space["one"](1.0), lambda: space["other"](1.0)], said.append)
+    assert len(said) == 1
+
+
+def test_what_is_compiled_already_is_not_announced():
+    said = []
+    compile_now([lambda: None], said.append)
+    assert said == []

@@ -1,0 +1,134 @@
+"""Every call of a compiled function, made twice: compiled, and by its own text run as Python.
+
+``python test/support/compiled_twins.py`` rehearses every law on two robots, and prints for each compiled function how
+often it was compared, and the largest difference. In this process the functions that a function calls are Python, too:
+each is compared by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import pkgutil
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from robot_control_ros.core import compiled as core
+
+ROBOTS = ("ur5", "gen3")  # one with joints that turn without end
+CYCLES = 40  # of each situation
+ALL, SOME = 300, 0.05  # so many calls of a function are compared, and this share of the others
+
+# Functions that no loop calls: arguments for them.
+OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
+    "core.rotations.cross_into": lambda random: (*random.normal(size=(2, 3)), np.empty(3)),
+    "core.rotations.log_jacobian_into": lambda random: (random.normal(size=3), np.empty((3, 3))),
+    "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
+}
+
+
+class Twin:
+    """In the place of Numba's dispatcher: Python calls its text, Numba sees the dispatcher."""
+
+    all: ClassVar[dict[str, Twin]] = {}
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._numba_type_ = dispatcher._numba_type_
+        self._dispatcher = dispatcher
+        self.compared = 0
+        self.difference = 0.0
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.compared >= ALL and _random.random() > SOME:
+            return self._dispatcher(*arguments)
+        self.compared += 1
+        others = copy(arguments)
+        result = self._dispatcher.py_func(*arguments)
+        self.difference = max(self.difference, difference((result, arguments), (self._dispatcher(*others), others)))
+        return result
+
+
+def twin(function: Any) -> Twin:
+    """What ``@compiled`` makes in this process."""
+    dispatcher = compiled(function)
+    name = f"{function.__module__}.{function.__qualname__}".removeprefix("robot_control_ros.")
+    Twin.all[name] = Twin(dispatcher)
+    return Twin.all[name]
+
+
+def copy(value: Any) -> Any:
+    """Arrays, and tuples of them, with copies of the same type for Numba."""
+    if isinstance(value, tuple):
+        copies = [copy(each) for each in value]
+        return type(value)(*copies) if hasattr(value, "_fields") else tuple(copies)
+    if not isinstance(value, np.ndarray):
+        return value
+    made = np.empty_like(value)
+    if not (value.flags.c_contiguous or value.flags.f_contiguous):
+        made = np.empty([2 * size for size in value.shape], value.dtype)[(slice(None, None, 2),) * value.ndim]
+    made[...] = value
+    made.flags.writeable = value.flags.writeable
+    return made
+
+
+def difference(one: Any, other: Any) -> float:
+    """The largest one of two results, in parts of the largest number where that is above 1; infinite where only one is
+    a number, or their shapes differ.
+    """
+    if isinstance(one, tuple):
+        return max((difference(*each) for each in zip(one, other, strict=True)), default=0.0)
+    if one is None or other is None:
+        return 0.0 if one is other else np.inf
+    a, b = np.asarray(one, float), np.asarray(other, float)
+    finite = np.isfinite(a)
+    if a.shape != b.shape or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return np.inf
+    scale = max(1.0, np.abs(a[finite]).max(initial=0.0))
+    return float(np.nan_to_num(np.abs(a[finite] - b[finite]), nan=np.inf).max(initial=0.0) / scale)
+
+
+def modules() -> Iterator[str]:
+    """Names of all modules that may hold compiled functions."""
+    for room in core.ROOMS:
+        name = f"robot_control_ros.{room}"
+        if importlib.util.find_spec(name) is not None:
+            yield name
+            path = importlib.import_module(name).__path__
+            yield from (each.name for each in pkgutil.walk_packages(path, f"{name}."))
+
+
+compiled = core.compiled
+_random = random.Random(1)
+
+
+def main() -> None:
+    core.compiled = twin  # before any other module of the package is imported
+    for name in modules():
+        importlib.import_module(name)
+    from robot_control_ros.control.loop import ControlLoop
+    from robot_control_ros.control.warm_up import rehearse
+    from robot_control_ros.core.errors import ConfigError
+    from robot_control_ros.laws import law_names
+    from robot_control_ros.robot.configuration import load_robot
+
+    generator = np.random.default_rng(1)
+    for robot in map(load_robot, ROBOTS):
+        for law in law_names(plugins=False):
+            try:
+                loop = ControlLoop(robot, law)
+            except ConfigError:  # a law that this robot can't have
+                continue
+            rehearse(loop, generator, CYCLES)
+    for name, arguments in OTHERS.items():
+        for _ in range(100):
+            Twin.all[name](*arguments(generator))
+    json.dump({name: [each.compared, each.difference] for name, each in Twin.all.items()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
