@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.cycle import NONE, Cycles
-from ..core.gains import gains_row
+from ..core.gain_rows import gains_row
 from ..core.record import Record
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics

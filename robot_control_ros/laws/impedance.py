@@ -11,7 +11,8 @@ import numpy as np
 from ..core.compiled import compiled
 from ..core.cycle import cycle_at
 from ..core.errors import ConfigError
-from ..core.gains import MATRIX, TASK, gain, gains_record
+from ..core.gain_rows import gains_record
+from ..core.gains import MATRIX, TASK, gain
 from ..core.record import Field, Record
 from ..core.small_matrices import (
     cholesky_into,

@@ -8,6 +8,7 @@ import pytest
 from laws_under_test import LAWS
 
 from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.gain_rows import interpolate
 from robot_control_ros.core.gains import (
     JOINT,
     MATRIX,
@@ -18,7 +19,6 @@ from robot_control_ros.core.gains import (
     choice,
     gain,
     gain_specs,
-    interpolate,
     make_gains,
     plain,
     plain_value,

@@ -7,7 +7,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from robot_control_ros.control.loop import ControlLoop
-from robot_control_ros.core.gains import interpolate, make_gains
+from robot_control_ros.core.gain_rows import interpolate
+from robot_control_ros.core.gains import make_gains
 from robot_control_ros.core.spatial import make_pose, pose_error, pose_error_and_map, rotation_exp
 from robot_control_ros.core.types import Reference, RobotState
 from robot_control_ros.experiments.contact.spring_trials import rows, rows_of
