@@ -117,7 +117,7 @@ class _Progress(events.Listener):  # type: ignore[misc]  # Numba has no types
     def _tell(self) -> None:
         if not self._announced:
             self._announced = True
-            self._announce("Compiling the control laws, 20 s the first time …")
+            self._announce("Compiling the control laws, a minute the first time …")
 
     def _take_lock(self) -> None:
         """Wait while another process compiles the same; one that is stopped meanwhile doesn't hold up this one."""

@@ -95,3 +95,30 @@ def times(matrix: Array, vector: Array, result: Array) -> None:
         for j in range(columns):
             total += matrix[i, j] * vector[j]
         result[i] = total
+
+
+@compiled
+def product_into(a: Array, b: Array, result: Array) -> None:
+    """A B (m, k) of A (m, n) and B (n, k), into result, which is another array than both."""
+    rows, inner = a.shape
+    columns = b.shape[1]
+    for i in range(rows):
+        for j in range(columns):
+            total = 0.0
+            for k in range(inner):
+                total += a[i, k] * b[k, j]
+            result[i, j] = total
+
+
+@compiled
+def congruence_into(a: Array, x: Array, result: Array) -> None:
+    """Xᵀ A X (m, m) of A and X (m, m), into result, which is another array than both."""
+    product = np.empty_like(a)
+    product_into(a, x, product)
+    size = a.shape[0]
+    for i in range(size):
+        for j in range(size):
+            total = 0.0
+            for k in range(size):
+                total += x[k, i] * product[k, j]
+            result[i, j] = total

@@ -16,13 +16,15 @@ from ..core.gains import MATRIX, TASK, gain
 from ..core.record import Field, Record
 from ..core.small_matrices import (
     cholesky_into,
+    congruence_into,
     mobility_into,
+    product_into,
     solve_with_factor,
     times,
     transposed_times,
 )
 from ..core.types import Array, CommandMode, RobotState
-from ..robot.model import SMOOTHING, RobotDynamics
+from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
 from .friction_compensation import (
     friction_bound_gain,
@@ -34,14 +36,18 @@ from .friction_compensation import (
 from .law import register
 from .spring.bounded_spring import adopt_spring, governor_gain, max_force_gain, max_torque_gain, spring_at
 from .spring.compliance_frame import (
-    CHANGE_MEMORY,
+    CHANGE_WIDTH,
     FIXED,
+    NEXT,
     NOW,
     TANK,
     WANTED,
     ComplianceFrame,
     SpringFrames,
+    change_at,
+    copy_spring,
     frame_gain,
+    new_change,
     passive_pull,
     spring_load,
     twist_map_into,
@@ -142,7 +148,8 @@ class Impedance(CompiledLaw):
     memory = Record(
         "ImpedanceMemory",
         (
-            *CHANGE_MEMORY.fields,
+            Field("spring", (CHANGE_WIDTH,), "", "The spring and its change; see laws/spring/compliance_frame.py."),
+            Field("link_turns", (9, "n"), "rad/rad", "Angular Jacobian of the link of each of its three frames."),
             Field("active", (8,), "", "1 for each term that the last command was summed from."),
             Field("adopted", (), "", "1 where the memory belongs to the gains, 0 where they are others."),
             Field("begins", (), "", "1 until the first gains are adopted.", first=1.0),
@@ -177,11 +184,10 @@ class Impedance(CompiledLaw):
         memory["adopted"] = 0.0
         memory["begins"] = 1.0
         memory["keeps_energy"] = 0.0
-        memory["changes"] = 0.0
-        memory["next_is_now"] = 1.0
+        memory["spring"] = new_change()
         memory["design_age"] = math.inf
         memory["active"] = 0.0
-        self._frames = SpringFrames(memory)
+        self._frames = SpringFrames(memory["spring"], memory["link_turns"])
         self._frame = ""
 
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
@@ -210,7 +216,7 @@ class Impedance(CompiledLaw):
         """See :class:`~.law.ControlLaw`."""
         if self._memory is None or not self._memory["keeps_energy"]:
             return 0.0
-        return _load(self._row, self._n)
+        return spring_load(self._memory["spring"])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -260,17 +266,17 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
     if law.adopted[0] == 0.0:
-        _adopt_spring(law, gain)
+        _adopt_spring(memory, gains, n)
         law.adopted[0] = 1.0
         law.design_age[0] = math.inf
     if law.design_age[0] >= 0.0:
         law.design_age[0] += dt
-        if law.design_age[0] >= DAMPING_PERIOD or _has_turned(law, cycle, n):
+        turned = law.heavy[0] == 1.0 and _have_turned(cycle.q, law.designed_at)
+        if turned or law.design_age[0] >= DAMPING_PERIOD:
             law.design_age[0] = -1.0  # with the mass of this posture, next time
             return NEEDS_MASS
-    else:
-        if not _design_damping(law, cycle, gain):
-            return NO_DAMPING
+    elif not _design_damping(cycles[k], gains, memory, n):
+        return NO_DAMPING
     terms = cycle.terms
     law.active[:] = 0.0
     twist_error = np.empty(6)
@@ -284,7 +290,11 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     spring = np.zeros(6)
     turning = np.zeros(n)
     if not math.isnan(cycle.target_pose[0, 0]):
-        _pull(law, cycle, damper, twist_error, spring, turning, n, dt)
+        taken = 0.0
+        if change_at(law.spring, 0).tank[0] < TANK:
+            for i in range(6):
+                taken += dt * damper[i] * twist_error[i]
+        passive_pull(law.spring, law.link_turns, cycle.target_pose, cycle.pose, taken, dt, spring, turning, n)
     transposed_times(cycle.jacobian, spring, terms[STIFFNESS])
     law.active[STIFFNESS] = 1.0
     law.active[GRAVITY] = 1.0
@@ -301,12 +311,14 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     if np.any(gain.inertia != 0.0):
         for i in range(6):
             spring[i] += damper[i]
-        _inertia_into(law, cycle, gain, spring, terms[INERTIA], n)
+        _inertia_into(cycles[k], gains, memory, spring, terms[INERTIA], n)
         law.active[INERTIA] = 1.0
     if gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
-        _posture_into(law, cycle, gain, terms[POSTURE], n)
+        _posture_into(cycles[k], gains, memory, terms[POSTURE], n)
         law.active[POSTURE] = 1.0
-    _add_friction(law, cycle, gain, n)
+    if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
+        _friction_into(cycles[k], gains, memory, terms[FRICTION], n)
+        law.active[FRICTION] = 1.0
     for joint in range(n):
         cycle.asked[joint] = 0.0
         for term in range(len(law.active)):
@@ -316,9 +328,13 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
 
 
 @compiled
-def _adopt_spring(law: Any, gain: Any) -> None:
+def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
     """Go to the spring of these gains; a plain one takes its gains as they are."""
-    wanted = spring_at(law.springs[WANTED], 0)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    change = change_at(law.spring, 0)
+    springs = change.springs
+    wanted = spring_at(springs[WANTED], 0)
     stiffness = np.empty((6, 6))
     plain = gain.max_force[0] == 0.0 and gain.max_torque[0] == 0.0 and int(wanted.frame[0]) == FIXED
     for i in range(6):
@@ -326,71 +342,57 @@ def _adopt_spring(law: Any, gain: Any) -> None:
             stiffness[i, j] = gain.axes[i] * gain.stiffness[i, j] * gain.axes[j]
             if i != j and stiffness[i, j] != 0.0:
                 plain = False
-    adopt_spring(law.springs[WANTED], stiffness, gain.max_force[0], gain.max_torque[0])
-    if law.keeps_energy[0] == 0.0:
-        if plain or law.begins[0] == 1.0:
-            law.springs[NOW] = law.springs[WANTED]
-            law.link_turns[:3] = law.link_turns[6:]
-        if not plain:
-            law.keeps_energy[0] = 1.0
-            law.tank[0] = TANK
-            law.fraction[0] = 1.0
-            law.next_is_now[0] = 1.0
-            law.springs[1] = law.springs[NOW]
-            law.changes[0] = 1.0 - law.begins[0]
-            law.next_is_wanted[0] = law.begins[0]
+    adopt_spring(springs[WANTED], stiffness, gain.max_force[0], gain.max_torque[0])
+    if law.keeps_energy[0] == 1.0:
+        change.changes[0] = 1.0
+        change.next_is_wanted[0] = 0.0
+        return
+    if plain or law.begins[0] == 1.0:
+        copy_spring(springs, law.link_turns, WANTED, NOW)
+        copy_spring(springs, law.link_turns, WANTED, NEXT)
     else:
-        law.changes[0] = 1.0
-        law.next_is_wanted[0] = 0.0
+        change.changes[0] = 1.0
+        change.next_is_wanted[0] = 0.0
+    law.keeps_energy[0] = 0.0 if plain else 1.0
     law.begins[0] = 0.0
 
 
 @compiled
-def _pull(
-    law: Any, cycle: Any, damper: Array, twist_error: Array, spring: Array, turning: Array, n: int, dt: float
-) -> None:
-    """The spring's wrench (6,) and torques of a link (n,), into spring and turning."""
-    taken = 0.0
-    if law.tank[0] < TANK:
-        for i in range(6):
-            taken += dt * damper[i] * twist_error[i]
-    passive_pull(law, cycle.target_pose, cycle.pose, taken, dt, spring, turning, n)
-
-
-@compiled
-def _has_turned(law: Any, cycle: Any, n: int) -> bool:
-    """Whether the tip feels heavy, and the joints have left the posture of the last design."""
-    if law.heavy[0] == 0.0:
-        return False
+def _have_turned(q: Array, before: Array) -> bool:
+    """Whether the joints (n,) have left the posture of the last design (n,)."""
     square = 0.0
-    for joint in range(n):
-        square += (cycle.q[joint] - law.designed_at[joint]) ** 2
+    for joint in range(len(q)):
+        square += (q[joint] - before[joint]) ** 2
     return square > TURNED**2
 
 
 @compiled
-def _design_damping(law: Any, cycle: Any, gain: Any) -> bool:
+def _design_damping(cycle_row: Array, gains: Array, memory: Array, n: int) -> bool:
     """D for this posture. It is positive semidefinite however old it gets: its age never costs passivity.
 
     Near singular postures it is large in one direction. An old direction, that the arm has turned from, gives the
     torque a saw-tooth with the period of the designs.
     """
-    wanted = spring_at(law.springs[WANTED], 0)
+    cycle = cycle_at(cycle_row, n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    wanted = change_at(law.spring, 0).springs[WANTED]
+    fixed = int(spring_at(wanted, 0).frame[0]) == FIXED
     to_frame = np.empty((6, 6))
     twist_map_into(wanted, cycle.pose, to_frame)
-    jacobian = cycle.jacobian
-    fixed = int(wanted.frame[0]) == FIXED
+    jacobian = cycle.jacobian.copy()
     if not fixed:
-        jacobian = to_frame @ cycle.jacobian
+        product_into(to_frame, cycle.jacobian, jacobian)
     mobility = np.empty((6, 6))
     if not _mobility_into(law.mass, jacobian, gain.axes, mobility):
         return False
     damping = np.empty((6, 6))
     if not _design_into(gain.stiffness, gain.damping, gain.damping_ratio, gain.axes, mobility, damping):
         return False
-    if not fixed:
-        damping = to_frame.T.copy() @ damping @ to_frame
-    law.design[:] = damping
+    if fixed:
+        law.design[:] = damping
+    else:
+        congruence_into(damping, to_frame, law.design)
     for i in range(6):
         mobility[i, i] -= 1.0 / HEAVY
     light = cholesky_into(mobility, np.empty((6, 6))) or not np.any(gain.damping_ratio != 0.0)
@@ -432,15 +434,19 @@ def _design_into(
 
 
 @compiled
-def _inertia_into(law: Any, cycle: Any, gain: Any, force: Array, torque: Array, n: int) -> None:
+def _inertia_into(cycle_row: Array, gains: Array, memory: Array, force: Array, torque: Array, n: int) -> None:
     """Jᵀ M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
+    cycle = cycle_at(cycle_row, n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
     lower = np.empty((n, n))
     columns = np.empty((n, 7))
     columns[:, :6] = cycle.jacobian.T
     columns[:, 6] = law.coriolis
+    both = np.empty((6, 7))
     cholesky_into(law.mass, lower)
     solve_with_factor(lower, columns)
-    both = cycle.jacobian @ columns
+    product_into(cycle.jacobian, columns, both)
     inertia = gain.axes * gain.inertia * gain.axes
     pull = force.copy()
     wanted = np.zeros(6)
@@ -463,8 +469,11 @@ def _inertia_into(law: Any, cycle: Any, gain: Any, force: Array, torque: Array, 
 
 
 @compiled
-def _posture_into(law: Any, cycle: Any, gain: Any, torque: Array, n: int) -> None:
+def _posture_into(cycle_row: Array, gains: Array, memory: Array, torque: Array, n: int) -> None:
     """The torque (n,) of the null space: towards the posture, and against motion."""
+    cycle = cycle_at(cycle_row, n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
     wanted = np.empty(n)
     for joint in range(n):
         posture = law.posture[joint] if math.isnan(cycle.target_q[0]) else cycle.target_q[joint]
@@ -472,10 +481,11 @@ def _posture_into(law: Any, cycle: Any, gain: Any, torque: Array, n: int) -> Non
         if law.cyclic[joint] == 1.0:
             away -= 2.0 * math.pi * math.floor((away + math.pi) / (2.0 * math.pi))
         wanted[joint] = gain.posture_stiffness[0] * away - gain.posture_damping[0] * cycle.v[joint]
-    wanted_spring = spring_at(law.springs[WANTED], 0)
+    spring = change_at(law.spring, 0).springs[WANTED]
     to_frame = np.empty((6, 6))
-    twist_map_into(wanted_spring, cycle.pose, to_frame)
-    rows = to_frame @ cycle.jacobian if int(wanted_spring.frame[0]) != FIXED else cycle.jacobian.copy()
+    twist_map_into(spring, cycle.pose, to_frame)
+    rows = np.empty((6, n))
+    product_into(to_frame, cycle.jacobian, rows)
     slack = np.empty(6)
     for i in range(6):
         slack[i] = 1.0 - gain.axes[i] ** 2
@@ -485,35 +495,23 @@ def _posture_into(law: Any, cycle: Any, gain: Any, torque: Array, n: int) -> Non
 
 
 @compiled
-def _add_friction(law: Any, cycle: Any, gain: Any, n: int) -> None:
-    """The term of friction, where the gains ask for it."""
-    terms = cycle.terms
-    if np.any(gain.friction_bound != 0.0):
-        residual = np.zeros(n)
-        for joint in range(n):
-            for term in (STIFFNESS, FEEDFORWARD, POSTURE):
-                if law.active[term] == 1.0:
-                    residual[joint] += terms[term, joint]
-        if not math.isnan(cycle.wrench[0]) and gain.friction_by_wrench[0] > 0.0:
-            push = np.empty(n)
-            transposed_times(cycle.jacobian, cycle.wrench, push)
-            for joint in range(n):
-                residual[joint] += gain.friction_by_wrench[0] * push[joint]
-        width = gain.friction_width[0]
-        share = gain.friction[0]
-        friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, terms[FRICTION])
-        law.active[FRICTION] = 1.0
-    elif gain.friction[0] > 0.0:
-        for joint in range(n):
-            v = cycle.v[joint]
-            friction = law.viscous[joint] * v + law.dry[joint] * math.tanh(v / SMOOTHING)
-            terms[FRICTION, joint] = gain.friction[0] * friction
-        law.active[FRICTION] = 1.0
-
-
-@compiled
-def _load(memory: Array, n: int) -> float:
-    return spring_load(_memory_at(memory, n))
+def _friction_into(cycle_row: Array, gains: Array, memory: Array, torque: Array, n: int) -> None:
+    """The compensation of friction (n,); see laws/friction_compensation.py."""
+    cycle = cycle_at(cycle_row, n)
+    gain = _gains_at(gains, n)
+    law = _memory_at(memory, n)
+    residual = np.zeros(n)
+    push = np.zeros(n)
+    if not math.isnan(cycle.wrench[0]) and gain.friction_by_wrench[0] > 0.0:
+        transposed_times(cycle.jacobian, cycle.wrench, push)
+    for joint in range(n):
+        for term in (STIFFNESS, FEEDFORWARD, POSTURE):
+            if law.active[term] == 1.0:
+                residual[joint] += cycle.terms[term, joint]
+        residual[joint] += gain.friction_by_wrench[0] * push[joint]
+    width = gain.friction_width[0]
+    share = gain.friction[0]
+    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, torque)
 
 
 def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:
@@ -549,9 +547,10 @@ def _project_into(torque: Array, jacobian: Array, mass: Array, slack: Array, res
     columns = np.empty((n, rows + 1))
     columns[:, :rows] = jacobian.T
     columns[:, rows] = torque
+    both = np.empty((rows, rows + 1))
     cholesky_into(mass, lower)
     solve_with_factor(lower, columns)
-    both = jacobian @ columns
+    product_into(jacobian, columns, both)
     mobility = both[:, :rows].copy()
     force = both[:, rows:].copy()
     for i in range(rows):

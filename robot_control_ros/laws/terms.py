@@ -12,7 +12,7 @@ import numpy as np
 from ..core.compiled import compiled
 from ..core.errors import ConfigError
 from ..core.gains import JOINT, MATRIX, TASK, gain
-from ..core.small_matrices import cholesky_into, solve_transposed
+from ..core.small_matrices import cholesky_into, congruence_into, solve_transposed
 from ..core.types import Array
 from ..robot.model import RobotDynamics
 
@@ -82,7 +82,9 @@ def critical_damping_into(stiffness: Array, mobility: Array, ratio: Array, dampi
     lower = np.empty((size, size))
     if not cholesky_into(mobility, lower) or not np.all(np.isfinite(stiffness)):
         return False
-    squares, modes = np.linalg.eigh(lower.T.copy() @ stiffness @ lower)
+    balanced = np.empty((size, size))
+    congruence_into(stiffness, lower, balanced)
+    squares, modes = np.linalg.eigh(balanced)
     for mode in range(size):
         solve_transposed(lower, modes, mode)
     for i in range(size):

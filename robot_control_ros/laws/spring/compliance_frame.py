@@ -11,7 +11,7 @@ from ...core.gains import choice
 from ...core.record import Field, Record
 from ...core.rotations import log_jacobian_into, pose_error_into
 from ...core.spatial import pose_error, skew
-from ...core.types import Array
+from ...core.types import Array, as_rows
 from ...robot.model import RobotDynamics
 from .bounded_spring import SPRING, WIDTH, BoundedSpring, gradient_into, spring_at
 
@@ -30,7 +30,6 @@ CHANGE_MEMORY = Record(
     "SpringChange",
     (
         Field("springs", (3, WIDTH), "", "The spring that acts, the one that it changes to, and the one that is wanted."),
-        Field("link_turns", (9, "n"), "rad/rad", "Angular Jacobian (3, n) of the link of each spring's frame."),
         Field("fraction", (), "", "Of the way to the next spring.", first=1.0),
         Field("tank", (), "J", "Energy that changes may use.", first=TANK),
         Field("changes", (), "", "1 where another spring is wanted than acts."),
@@ -38,6 +37,7 @@ CHANGE_MEMORY = Record(
         Field("next_is_wanted", (), "", "1 where the change under way leads to the wanted spring.", first=1.0),
     ),
 )
+CHANGE_WIDTH = CHANGE_MEMORY.width(0)
 change_at = CHANGE_MEMORY.views
 
 
@@ -179,8 +179,8 @@ class TipSpring:
         link_turns = np.zeros((3, n))
         if self.frame.is_other_link:
             self._named["link_pose"], link_turns[:] = self.frame.link_pose_and_turns(kin)
-        pose = np.ascontiguousarray(kin.pose)
-        pull_into(self.row, link_turns, np.ascontiguousarray(pose_ref), pose, wrench, torque, n)
+        target, pose = as_rows(pose_ref, kin.pose)
+        pull_into(self.row, link_turns, target, pose, wrench, torque, n)
         return wrench, torque if self.frame.is_other_link else None
 
     def energy(self) -> float:
@@ -205,10 +205,10 @@ class PassiveSpring:
 
     def __init__(self, spring: TipSpring, n: int) -> None:
         self._n = n
-        rows, named = CHANGE_MEMORY.memory(1, n)
-        self._row = rows[0]
-        self._named = named[0]
-        self._frames = SpringFrames(self._named)
+        self._row = new_change()
+        self._link_turns = np.zeros((9, n))
+        self._named = self._row.view(CHANGE_MEMORY.dtype(0))[0]
+        self._frames = SpringFrames(self._row, self._link_turns)
         for place in (NOW, NEXT, WANTED):
             self._named["springs"][place] = spring.row
             self._frames.adopt(spring.frame, place)
@@ -227,15 +227,16 @@ class PassiveSpring:
         """Go to another spring with the next pulls."""
         self._named["springs"][WANTED] = spring.row
         self._frames.adopt(spring.frame, WANTED)
-        want_change(self._row, self._n)
+        self._named["changes"] = 1.0
+        self._named["next_is_wanted"] = 0.0
 
     def pull(self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float) -> tuple[Array, Array | None]:
         """See :class:`TipSpring`, after `dt` seconds in which a damper took some energy [J]."""
         wrench = np.zeros(6)
         torque = np.zeros(self._n)
         self._frames.follow(kin)
-        pose = np.ascontiguousarray(kin.pose)
-        pull_of_row(self._row, np.ascontiguousarray(pose_ref), pose, dissipated, dt, wrench, torque, self._n)
+        target, pose = as_rows(pose_ref, kin.pose)
+        passive_pull(self._row, self._link_turns, target, pose, dissipated, dt, wrench, torque, self._n)
         return wrench, torque
 
 
@@ -243,11 +244,13 @@ class SpringFrames:
     """Tells the springs of a change their frames, and where the links are that some of them have.
 
     Args:
-        memory: of the change, by name; see CHANGE_MEMORY.
+        row: of the change; see CHANGE_MEMORY.
+        link_turns: (9, n) angular Jacobians of the springs' links, three rows for each spring.
     """
 
-    def __init__(self, memory: Any) -> None:
-        self._memory = memory
+    def __init__(self, row: Array, link_turns: Array) -> None:
+        self._springs = row.view(CHANGE_MEMORY.dtype(0))[0]["springs"]
+        self._link_turns = link_turns
         self._frames: dict[str, ComplianceFrame] = {}
         self._links: list[ComplianceFrame] = []
 
@@ -255,7 +258,7 @@ class SpringFrames:
         """Give the spring NOW, NEXT or WANTED a frame."""
         self._frames.setdefault(frame.name, frame)
         self._links = [each for each in self._frames.values() if each.is_other_link]
-        spring = self._memory["springs"][place].view(SPRING.dtype(0))[0]
+        spring = self._springs[place].view(SPRING.dtype(0))[0]
         spring["frame"] = frame.kind
         spring["frame_number"] = list(self._frames).index(frame.name)
         spring["offset"] = np.eye(4) if frame.in_tip is None else frame.in_tip
@@ -266,12 +269,12 @@ class SpringFrames:
             return
         frames = list(self._frames.values())
         for place in (NOW, NEXT, WANTED):
-            spring = self._memory["springs"][place].view(SPRING.dtype(0))[0]
+            spring = self._springs[place].view(SPRING.dtype(0))[0]
             frame = frames[int(spring["frame_number"])]
             if frame.is_other_link:
                 pose, turns = frame.link_pose_and_turns(kin)
                 spring["link_pose"] = pose
-                self._memory["link_turns"][3 * place : 3 * place + 3] = turns
+                self._link_turns[3 * place : 3 * place + 3] = turns
 
 
 # --- in a cycle ---
@@ -362,8 +365,12 @@ def add_moment(lever: Array, force: Array, moment: Array) -> None:
 
 
 @compiled
-def twist_map_into(spring: Any, pose: Array, result: Array) -> None:
-    """X (6, 6), into result: see :meth:`ComplianceFrame.map`, with the reference at the tip's pose (4, 4)."""
+def twist_map_into(row: Array, pose: Array, result: Array) -> None:
+    """X (6, 6), into result: see :meth:`ComplianceFrame.map`, with the reference at the tip's pose (4, 4).
+
+    `row` is that of a spring, which has the frame.
+    """
+    spring = spring_at(row, 0)
     axes = np.empty((3, 3))
     axes_into(spring, pose, pose, axes)
     result[:] = 0.0
@@ -382,44 +389,37 @@ def twist_map_into(spring: Any, pose: Array, result: Array) -> None:
 
 
 @compiled
-def want_change(row: Array, n: int) -> None:
-    """Go to the spring WANTED with the next pulls."""
-    change = change_at(row, n)
-    change.changes[0] = 1.0
-    change.next_is_wanted[0] = 0.0
-
-
-@compiled
-def pull_of_row(
-    row: Array, target: Array, pose: Array, dissipated: float, dt: float, wrench: Array, torque: Array, n: int
-) -> None:
-    """See :func:`passive_pull`; `row` is the change's memory."""
-    passive_pull(change_at(row, n), target, pose, dissipated, dt, wrench, torque, n)
-
-
-@compiled
 def passive_pull(
-    change: Any, target: Array, pose: Array, dissipated: float, dt: float, wrench: Array, torque: Array, n: int
+    row: Array,
+    turns: Array,
+    target: Array,
+    pose: Array,
+    dissipated: float,
+    dt: float,
+    wrench: Array,
+    torque: Array,
+    n: int,
 ) -> None:
     """Wrench (6,) at the tip and torques (n,) of springs that may change; see :class:`PassiveSpring`.
 
     Args:
-        change: a record that has the fields of CHANGE_MEMORY.
+        row: of the change; see CHANGE_MEMORY.
+        turns: (9, n) angular Jacobians of the springs' links, three rows for each spring.
         target, pose: of the tip (4, 4).
         dissipated: energy that a damper took in the last cycle [J].
         dt: time since the last cycle [s].
         wrench, torque: results; see :func:`pull_into`.
         n: number of joints.
     """
+    change = change_at(row, 0)
     springs = change.springs
-    turns = change.link_turns
     change.tank[0] = min(change.tank[0] + dissipated, TANK)
     pull_into(springs[NOW], turns[0:3], target, pose, wrench, torque, n)
     if change.changes[0] == 0.0:
         return
     energy = spring_at(springs[NOW], 0).energy[0]
     if change.next_is_wanted[0] == 0.0:
-        _aim(change, energy, target, pose, n)
+        _aim(row, turns, energy, target, pose, n)
     if change.next_is_now[0] == 1.0:
         pull_into(springs[NOW], turns[0:3], target, pose, wrench, torque, n)
         return
@@ -435,7 +435,7 @@ def passive_pull(
     change.fraction[0] += step
     fraction = change.fraction[0]
     if fraction >= 1.0:
-        _copy(change, NEXT, NOW)
+        copy_spring(springs, turns, NEXT, NOW)
         change.next_is_now[0] = 1.0
         change.changes[0] = 1.0 - change.next_is_wanted[0]
     for i in range(6):
@@ -445,13 +445,13 @@ def passive_pull(
 
 
 @compiled
-def _aim(change: Any, energy: float, target: Array, pose: Array, n: int) -> None:
+def _aim(row: Array, turns: Array, energy: float, target: Array, pose: Array, n: int) -> None:
     """Make the wanted spring the next one, where it can be paid; or begin a change to it.
 
     `energy` is that of the spring that acts [J].
     """
+    change = change_at(row, 0)
     springs = change.springs
-    turns = change.link_turns
     wrench = np.empty(6)
     torque = np.empty(n)
     rests = change.next_is_now[0] == 1.0
@@ -465,28 +465,38 @@ def _aim(change: Any, energy: float, target: Array, pose: Array, n: int) -> None
         cost = change.fraction[0] * (spring_at(springs[WANTED], 0).energy[0] - before)
         if cost <= change.tank[0]:
             change.tank[0] = min(change.tank[0] - cost, TANK)
-            _copy(change, WANTED, NEXT)
+            copy_spring(springs, turns, WANTED, NEXT)
             change.next_is_wanted[0] = 1.0
             if rests:
-                _copy(change, WANTED, NOW)
+                copy_spring(springs, turns, WANTED, NOW)
                 change.changes[0] = 0.0
             return
     if rests:
-        _copy(change, WANTED, NEXT)
+        copy_spring(springs, turns, WANTED, NEXT)
         change.next_is_wanted[0] = 1.0
         change.next_is_now[0] = 0.0
         change.fraction[0] = 0.0
 
 
 @compiled
-def _copy(change: Any, source: int, place: int) -> None:
+def copy_spring(springs: Array, turns: Array, source: int, place: int) -> None:
     """Make the spring at a place the one of another place."""
-    change.springs[place] = change.springs[source]
-    change.link_turns[3 * place : 3 * place + 3] = change.link_turns[3 * source : 3 * source + 3]
+    for i in range(springs.shape[1]):
+        springs[place, i] = springs[source, i]
+    for i in range(3):
+        for joint in range(turns.shape[1]):
+            turns[3 * place + i, joint] = turns[3 * source + i, joint]
 
 
 @compiled
-def spring_load(change: Any) -> float:
+def spring_load(row: Array) -> float:
     """How near the spring that a change leads to is to its bound; see :class:`BoundedSpring`."""
+    change = change_at(row, 0)
     place = NOW if change.next_is_now[0] == 1.0 else NEXT
     return float(spring_at(change.springs[place], 0).load[0])
+
+
+def new_change() -> Array:
+    """The row of a change; see CHANGE_MEMORY."""
+    rows, _ = CHANGE_MEMORY.memory(1, 0)
+    return np.asarray(rows[0])
