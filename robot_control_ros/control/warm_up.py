@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
@@ -28,7 +29,7 @@ def warm_up(robot: RobotConfig, laws: Iterable[str], announce: Callable[[str], o
     """Run laws with made-up samples, so that nothing is compiled while they control an arm.
 
     One compilation serves every robot. What this process has run before isn't run again. A law of a user runs only
-    where a user's functions are compiled. Laws that the robot can't have are left out.
+    where it has compiled functions. Laws that the robot can't have are left out.
 
     Args:
         robot: its configuration.
@@ -53,13 +54,16 @@ def check_warm(running: RunningLaw) -> None:
 
 
 def _may_compile(law: str) -> bool:
-    """Whether a law may have compiled functions: it is this package's, or there are functions of users."""
-    package = f"{__name__.partition('.')[0]}."
+    """Whether there are compiled functions in the law's own distribution, or among the names of its module."""
     try:
         module = law_class(law).__module__
     except ConfigError:  # one that can't be loaded is refused where it is used
         return False
-    return module.startswith(package) or any(not name.startswith(package) for name in compiled_functions())
+    functions = compiled_functions()
+    if any(name.startswith(f"{module.partition('.')[0]}.") for name in functions):
+        return True
+    numbers = {id(function) for function in functions.values()}
+    return any(id(value) in numbers for value in vars(sys.modules[module]).values())
 
 
 def _rehearsal(robot: RobotConfig, law: str) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""The record of a control cycle: each quantity declared once, for compiled functions, log, recorder, topics and page."""
+"""The record of a control cycle: each quantity is declared once, for compiled code, log, recorder, topics and page."""
 
 from __future__ import annotations
 

@@ -107,6 +107,6 @@ def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, in
         lines.append(f"    end = begin + {count}")
         lines.append(f"    {field.name} = row[begin:end]{shape}")
     lines.append(f"    return {name}({', '.join(field.name for field in fields)})")
-    space: dict[str, Any] = {name: namedtuple(name, [field.name for field in fields])}  # noqa: PYI024  # names are data
+    space: dict[str, Any] = {name: namedtuple(name, [field.name for field in fields])}  # names are data
     exec("\n".join(lines), space)
     return numba.njit(nogil=True)(space["views"])  # type: ignore[no-any-return]

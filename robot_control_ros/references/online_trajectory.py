@@ -48,9 +48,8 @@ def wanted_change(away: Array, rate: Array, speed: Array, acceleration: Array) -
         distance = math.sqrt(square)
         braking = BRAKING * acceleration[part]
         joint = braking / GAIN**2  # where the linear law meets the braking curve
-        if distance <= joint:
-            wanted = GAIN * distance
-        else:
+        wanted = GAIN * distance
+        if distance > joint:
             wanted = math.sqrt(2.0 * braking * max(distance - joint / 2.0, 0.0))
         wanted = min(wanted, speed[part])
         square = 0.0

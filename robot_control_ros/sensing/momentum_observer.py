@@ -90,7 +90,8 @@ class MomentumObserver:
             needed = model.inverse_dynamics(self._position, self._velocity, self._acceleration)
             relax_torque(self._row, needed, effort, model.viscous_friction, model.dry_friction, gain * dt, self._n)
         self.time = state.time
-        return self._torque
+        torque: Array = self._torque
+        return torque
 
     def _begin(self, q: Array, v: Array) -> None:
         """Take a sample as the beginning, with r = 0."""

@@ -22,7 +22,7 @@ from robot_control_ros.dashboard.plots.charts import (
     Charts,
     record_csv,
 )
-from robot_control_ros.dashboard.plots.history import Record
+from robot_control_ros.dashboard.plots.history import History
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 
@@ -37,7 +37,7 @@ def samples_of(times, **blocks):
 
 
 def recorded(times, **blocks):
-    return Record.last(samples_of(times, **blocks), np.inf)
+    return History.last(samples_of(times, **blocks), np.inf)
 
 
 # --- history ---
@@ -52,7 +52,7 @@ def test_a_record_has_what_came_in_its_order():
 
 def test_what_a_sample_lacks_is_nan():
     samples = samples_of([0.0], a=np.ones((1, 2))) + samples_of([1.0], b=np.ones((1, 3)))
-    record = Record.last(samples, np.inf)
+    record = History.last(samples, np.inf)
     np.testing.assert_array_equal(record.block("a", 2), [[1, 1], [np.nan, np.nan]])
     np.testing.assert_array_equal(record.block("b", 3), [[np.nan] * 3, [1, 1, 1]])
     np.testing.assert_array_equal(record.block("c", 2), np.full((2, 2), np.nan))
@@ -70,17 +70,17 @@ def test_time_that_jumps_back_begins_a_new_history_and_one_of_the_same_time_is_l
 
 def test_a_block_whose_width_changes_keeps_only_the_new_width():
     samples = samples_of([0.0], a=np.ones((1, 2))) + samples_of([1.0], a=np.ones((1, 3)))
-    record = Record.last(samples, np.inf)
+    record = History.last(samples, np.inf)
     assert record.widths["a"] == 3
     np.testing.assert_array_equal(record.block("a", 3), [[np.nan] * 3, [1, 1, 1]])
 
 
 def test_the_last_seconds():
-    last = Record.last(samples_of(np.arange(100) * 0.1, a=np.arange(100.0)[:, None]), 2.0)
+    last = History.last(samples_of(np.arange(100) * 0.1, a=np.arange(100.0)[:, None]), 2.0)
     np.testing.assert_allclose([last.t[0], last.t[-1]], [7.9, 9.9], atol=0.1 + 1e-9)
     assert np.all(last.t >= last.t[-1] - 2.0)
     np.testing.assert_array_equal(last.block("a", 1)[:, 0], np.arange(100.0)[-len(last.t) :])
-    assert len(Record.last([], 2.0).t) == 0
+    assert len(History.last([], 2.0).t) == 0
 
 
 @pytest.mark.parametrize("times", [np.zeros(0), np.array([3.0]), np.arange(10.0)])
@@ -134,7 +134,7 @@ def state(robot=ROBOT, terms=("stiffness", "damping")):
 
 
 def record_of(samples):
-    return Record.last([{"time": np.array([0.02 * row]), **each} for row, each in enumerate(samples)], np.inf)
+    return History.last([{"time": np.array([0.02 * row]), **each} for row, each in enumerate(samples)], np.inf)
 
 
 def charts_of(robot, quantity, record, mode=EFFORT, joint=0):
@@ -181,7 +181,7 @@ def test_terms_of_a_law_that_no_longer_runs_go_with_its_last_sample():
     samples = [state(terms=("old",)) for _ in range(3)] + [state(terms=("new",)) for _ in range(60)]
     record = record_of(samples)
     assert names(charts_of(ROBOT, COMMAND, record)[0]) == ["total", "old", "new"]
-    assert names(charts_of(ROBOT, COMMAND, Record.last(record.samples, 1.0))[0]) == ["total", "new"]
+    assert names(charts_of(ROBOT, COMMAND, History.last(record.samples, 1.0))[0]) == ["total", "new"]
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_the_picture_has_every_curve(quantity, monkeypatch):
 
     monkeypatch.setattr(charting, "figure_class", lambda: Figure)
     record = record_of([state() for _ in range(5)])
-    record = Record(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.samples)  # with a pause
+    record = History(record.t + np.array([0.0, 0.0, 10.0, 10.0, 10.0]), record.samples)  # with a pause
     charts = charts_of(ROBOT, quantity, record.with_gaps(20.0))
     assert charting.png(charts, "title").startswith(b"\x89PNG")
     (figure,) = made
@@ -329,7 +329,7 @@ def come(link, count, begin=0.0, **others):
 
 def shown(page, quantity=POSE):
     drawn = page.plots.drawn
-    return drawn.record if drawn is not None and drawn.quantity == quantity else Record()
+    return drawn.record if drawn is not None and drawn.quantity == quantity else History()
 
 
 def open_plots(browser, quantity=POSE):

@@ -11,7 +11,7 @@ from ...core.types import Array, CommandMode
 from ...robot.configuration import RobotConfig
 from ...robot.model import JointLimits
 from ..chart import LINE_GREY, LINE_RED, TIME, Chart, Curve, csv
-from .history import Record
+from .history import History
 
 POSE, WRENCH, COMMAND, POSITIONS, LOOP = QUANTITIES = (
     "Pose error",
@@ -38,7 +38,7 @@ class Charts:
         self._linear, self._angular = ([i for i in part if robot.axes[i]] for part in (range(3), range(3, 6)))
         self.joints = tuple(name.removesuffix("_joint").replace("_", " ") for name in robot.joints)
 
-    def of(self, quantity: str, joint: str, mode: CommandMode | None, record: Record) -> tuple[Chart, ...]:
+    def of(self, quantity: str, joint: str, mode: CommandMode | None, record: History) -> tuple[Chart, ...]:
         """Charts of a quantity that have curves.
 
         Args:
@@ -57,14 +57,14 @@ class Charts:
         }
         return tuple(chart for chart in makers[quantity]() if chart.curves)
 
-    def _pose_error(self, record: Record) -> Sequence[Chart]:
+    def _pose_error(self, record: History) -> Sequence[Chart]:
         error = record.block("pose_error", 6)
         return (
             _of_axes("position error [mm]", record, 1e3 * error, self._linear, 0.1),
             _of_axes("rotation error [deg]", record, np.degrees(error), self._angular, 0.01),
         )
 
-    def _wrench(self, record: Record) -> Sequence[Chart]:
+    def _wrench(self, record: History) -> Sequence[Chart]:
         wrench = record.block("wrench", 6)
         missing = ": no sensor" if len(wrench) and not np.isfinite(wrench).any() else ""
         return (
@@ -72,7 +72,7 @@ class Charts:
             _of_axes(f"torque on the tip [N·m]{missing}", record, wrench, range(3, 6), 0.1),
         )
 
-    def _command(self, record: Record, index: int, mode: CommandMode | None) -> Sequence[Chart]:
+    def _command(self, record: History, index: int, mode: CommandMode | None) -> Sequence[Chart]:
         joint, n = self.joints[index], len(self.joints)
         command, names = record.block("command", n), [name for name in record.widths if name.startswith("term.")]
         terms = [
@@ -90,7 +90,7 @@ class Charts:
             Chart(of_all, record.t, self._of_joints(command), (-0.1, 0.1)),
         )
 
-    def _positions(self, record: Record, index: int) -> Sequence[Chart]:
+    def _positions(self, record: History, index: int) -> Sequence[Chart]:
         q, lower, upper = record.block("position", len(self.joints)), self._limits.lower, self._limits.upper
         limited = np.isfinite(upper - lower)
         curves = [Curve("position", q[:, index], _colour(index))]
@@ -106,7 +106,7 @@ class Charts:
             Chart("lower to upper limit [%]", record.t, within, (0.0, 100.0)),
         )
 
-    def _loop(self, record: Record) -> Sequence[Chart]:
+    def _loop(self, record: History) -> Sequence[Chart]:
         t, rate = record.t, record.block("rate [Hz]", 1)[:, 0]
         nominal = Curve("nominal", np.full(len(rate), self._rate), LINE_GREY, dashed=True)
         near = 0.9 * self._rate, 1.1 * self._rate
@@ -126,11 +126,11 @@ def _colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def _of_axes(label: str, record: Record, values: Array, axes: Sequence[int], least: float) -> Chart:
+def _of_axes(label: str, record: History, values: Array, axes: Sequence[int], least: float) -> Chart:
     return Chart(label, record.t, tuple(Curve(AXES[i], values[:, i], _colour(i % 3)) for i in axes), (-least, least))
 
 
-def _percentiles(record: Record, kinds: dict[str, str]) -> tuple[Curve, ...]:
+def _percentiles(record: History, kinds: dict[str, str]) -> tuple[Curve, ...]:
     """Medians and 99th percentiles [ms], from the µs of /diagnostics; the two of a kind have one colour."""
     known = record.widths
     return tuple(
@@ -142,7 +142,7 @@ def _percentiles(record: Record, kinds: dict[str, str]) -> tuple[Curve, ...]:
     )
 
 
-def record_csv(record: Record, robot: RobotConfig, mode: CommandMode | None) -> bytes:
+def record_csv(record: History, robot: RobotConfig, mode: CommandMode | None) -> bytes:
     """One row per sample of the controller's ~/state or /diagnostics; the header has each column's name and unit.
 
     Args:

@@ -15,14 +15,14 @@ Blocks = Mapping[str, Array]  # a sample: arrays by name
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class History:
     """N samples."""
 
     t: Array = field(default_factory=lambda: np.zeros(0))  # (N,) rising [s]
     samples: Sequence[Blocks] = ()  # N
 
     @classmethod
-    def last(cls, samples: Sequence[Blocks], span: float) -> Record:
+    def last(cls, samples: Sequence[Blocks], span: float) -> History:
         """The newest of samples, over a time [s]; each has its own time in the block `time`.
 
         A time that jumps back begins a new record. A second sample of the same time is left out.
@@ -45,7 +45,7 @@ class Record:
         rows = (values if len(values) == width else missing for values in found)
         return np.concatenate([np.zeros(0), *rows]).reshape(-1, width)
 
-    def with_gaps(self, span: float) -> Record:
+    def with_gaps(self, span: float) -> History:
         """With times before the newest, an empty sample in each pause, and one at -span if it is shorter."""
         t = self.t - self.t[-1:] if len(self.t) else np.zeros(1)
         steps, samples = np.diff(t), list(self.samples or ({},))
@@ -53,4 +53,4 @@ class Record:
         times = np.insert(t, pauses, t[pauses] - steps[pauses - 1] / 2.0)
         for index in reversed(pauses.tolist()):
             samples.insert(index, {})
-        return Record(np.append(-span, times), [{}, *samples]) if t[0] > -span else Record(times, samples)
+        return History(np.append(-span, times), [{}, *samples]) if t[0] > -span else History(times, samples)

@@ -20,7 +20,7 @@ from ..chart import TIME, Chart, add_plot, fill, png
 from ..link import Parameter, RobotLink
 from ..page_thread import PageThread
 from .charts import LOOP, OF_ONE_JOINT, QUANTITIES, Charts, record_csv
-from .history import Blocks, Record
+from .history import Blocks, History
 
 PERIOD = 1.0 / 6.0  # s between two drawings
 SPANS = {"10 s": 10.0, "30 s": 30.0, "60 s": 60.0}
@@ -49,7 +49,7 @@ class DrawnPlots:
 
     data: PlotData
     quantity: str
-    record: Record
+    record: History
     charts: tuple[Chart, ...]
 
 
@@ -144,7 +144,7 @@ class PlotsPanel:
 
     def _redraw(self) -> None:
         data, quantity, span = self.paused or self._data(), self._quantity.value, SPANS[self._span.value]
-        record = Record.last(data.loop if quantity == LOOP else data.states, span)
+        record = History.last(data.loop if quantity == LOOP else data.states, span)
         self._nudge = NUDGE - self._nudge
         shown = record.with_gaps(span + self._nudge)
         charts = self._charts.of(quantity, self._joint.value, data.mode, shown)

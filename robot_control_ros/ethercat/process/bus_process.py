@@ -68,11 +68,8 @@ class BusProcess:
         servers = [RpcServer(memory, OWNER, BusRequests(self._plant, joints, self._between).do)]
         self._loop: InProcessLoop | None = None
         if settings.in_process:
-            from ...control.warm_up import warm_up
-            from ...laws import law_names
             from .in_process_loop import InProcessLoop
 
-            warm_up(robot, law_names())
             self._loop = InProcessLoop(memory, topology.cycle, self._between, robot)
             servers.append(self._loop.server)
         self._monitor = BusMonitor(self._plant, joints, memory, self._between, servers, settings.in_process)

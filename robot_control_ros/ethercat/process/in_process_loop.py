@@ -22,6 +22,7 @@ from ...control.warm_up import check_warm, warm_up
 from ...core.errors import ConfigError, RobotControlError, refused, unknown
 from ...core.gains import ParameterSet
 from ...core.types import Command, Reference, RobotState, Wrench
+from ...laws import law_names
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig, load_robot
 from ...robot.model import RobotModel
@@ -69,6 +70,8 @@ class LoopTelemetry:
 class InProcessLoop:
     """The loop and its line to the controller, by the memory that both share.
 
+    All laws are made ready here: a first use would hold up the bus.
+
     Args:
         period: the cycle's [s].
         robot: that the bus moves.
@@ -84,6 +87,7 @@ class InProcessLoop:
         self.loop: ControlLoop | None = None
         self.server = RpcServer(memory, CONTROLLER, self.call)
         self._between, self._robot = between, robot
+        warm_up(robot, law_names())
         self._telemetry, self._pulse = Latest(memory.region("telemetry")), Latest(memory.region("pulse"))
         self._rate = 1.0 / period
         self._every = max(1, round(self._rate / TELEMETRY_RATE))
@@ -258,7 +262,7 @@ class InProcessLoop:
             rule = f"this bus moves the robot {self._robot.name!r}: start both with the same robot"
             raise refused("robot", config.name, rule, self._robot.name)
         running = RunningLaw(config, law, gains, gain_time_constant)
-        warm_up(config, [law])
+        warm_up(config, [law, *law_names()])
         model = RobotModel.of(config, description)
         loop = ControlLoop(config, running, model=model, gain_time_constant=gain_time_constant)
         for name, tuned in settings_of(loop).items():
