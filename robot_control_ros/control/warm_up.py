@@ -177,13 +177,15 @@ class _Rehearsal:
         return RobotState(self._time, q, v, effort, wrench, age=period * random.random())
 
     def _change_gains(self) -> None:
-        """Let each gain fade, one after the other where several may not change at once."""
+        """Let each gain fade, one after the other where several may not change at once; none of them stays 0."""
         gains = self._loop.running.gains
         for spec in gains.specs:
-            value = getattr(gains.target, spec.name)
-            if not isinstance(value, str) and not spec.switch:
-                with suppress(ConfigError):
-                    gains.set({spec.name: 0.9 * np.asarray(value)})
+            if spec.choices:
+                continue
+            value = np.asarray(getattr(gains.target, spec.name))
+            other = 0.9 * value if value.any() else min(0.1 * spec.upper, 1.0)
+            with suppress(ConfigError):
+                gains.set({spec.name: True if spec.switch else other})
 
     def _watch_contacts(self) -> None:
         """With thresholds that are passed."""

@@ -311,14 +311,11 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     if np.any(gain.inertia != 0.0):
         for i in range(6):
             spring[i] += damper[i]
-        _inertia_into(cycles[k], gains, memory, spring, terms[INERTIA], n)
-        law.active[INERTIA] = 1.0
+        _add_inertia(cycles[k], gains, memory, spring, n)
     if gain.posture_stiffness[0] > 0.0 or gain.posture_damping[0] > 0.0:
-        _posture_into(cycles[k], gains, memory, terms[POSTURE], n)
-        law.active[POSTURE] = 1.0
+        _add_posture(cycles[k], gains, memory, n)
     if gain.friction[0] > 0.0 or np.any(gain.friction_bound != 0.0):
-        _friction_into(cycles[k], gains, memory, terms[FRICTION], n)
-        law.active[FRICTION] = 1.0
+        _add_friction(cycles[k], gains, memory, n)
     for joint in range(n):
         cycle.asked[joint] = 0.0
         for term in range(len(law.active)):
@@ -434,8 +431,8 @@ def _design_into(
 
 
 @compiled
-def _inertia_into(cycle_row: Array, gains: Array, memory: Array, force: Array, torque: Array, n: int) -> None:
-    """Jᵀ M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
+def _add_inertia(cycle_row: Array, gains: Array, memory: Array, force: Array, n: int) -> None:
+    """The term Jᵀ M (a_ref - a), with a from (1 + W M) a = W (f + M a_ref + w_ext) + J̇ q̇ - (1 - s_c) J M_q⁻¹ C q̇."""
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -465,12 +462,13 @@ def _inertia_into(cycle_row: Array, gains: Array, memory: Array, force: Array, t
             right[i] += both[i, j] * pull[j]
             matrix[i, j] += both[i, j] * inertia[j]
     acceleration = np.linalg.solve(matrix, right)
-    transposed_times(cycle.jacobian, inertia * (wanted - acceleration), torque)
+    transposed_times(cycle.jacobian, inertia * (wanted - acceleration), cycle.terms[INERTIA])
+    law.active[INERTIA] = 1.0
 
 
 @compiled
-def _posture_into(cycle_row: Array, gains: Array, memory: Array, torque: Array, n: int) -> None:
-    """The torque (n,) of the null space: towards the posture, and against motion."""
+def _add_posture(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
+    """The term of the null space: towards the posture, and against motion."""
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -491,12 +489,13 @@ def _posture_into(cycle_row: Array, gains: Array, memory: Array, torque: Array, 
         slack[i] = 1.0 - gain.axes[i] ** 2
         for joint in range(n):
             rows[i, joint] *= gain.axes[i]
-    _project_into(wanted, rows, law.mass, slack, torque)
+    _project_into(wanted, rows, law.mass, slack, cycle.terms[POSTURE])
+    law.active[POSTURE] = 1.0
 
 
 @compiled
-def _friction_into(cycle_row: Array, gains: Array, memory: Array, torque: Array, n: int) -> None:
-    """The compensation of friction (n,); see laws/friction_compensation.py."""
+def _add_friction(cycle_row: Array, gains: Array, memory: Array, n: int) -> None:
+    """The term that compensates friction; see laws/friction_compensation.py."""
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
@@ -511,7 +510,8 @@ def _friction_into(cycle_row: Array, gains: Array, memory: Array, torque: Array,
         residual[joint] += gain.friction_by_wrench[0] * push[joint]
     width = gain.friction_width[0]
     share = gain.friction[0]
-    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, torque)
+    friction_into(gain.friction_bound, width, share, residual, cycle.v, law.viscous, law.dry, cycle.terms[FRICTION])
+    law.active[FRICTION] = 1.0
 
 
 def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 0.0) -> Array:

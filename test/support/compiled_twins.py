@@ -24,10 +24,24 @@ ROBOTS = ("ur5", "gen3")  # one with joints that turn without end
 CYCLES = 40  # of each situation
 ALL, SOME = 300, 0.05  # so many calls of a function are compared, and this share of the others
 
-# Functions that no loop calls: arguments for them.
+
+
+def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
+    """A spring beyond both of its bounds, its error, and where its wrench goes."""
+    from robot_control_ros.laws.spring.bounded_spring import new_spring
+
+    root = random.normal(size=(6, 6))
+    stiffness = root @ root.T if coupled else np.diag(random.uniform(10.0, 100.0, 6))
+    return new_spring(stiffness, 1.0, 1.0), random.normal(size=6), np.empty(6)
+
+
+# Functions that no loop calls, or not in all of their ways: arguments for them.
 OTHERS: dict[str, Callable[[np.random.Generator], tuple[Any, ...]]] = {
     "core.rotations.cross_into": lambda random: (*random.normal(size=(2, 3)), np.empty(3)),
     "core.rotations.log_jacobian_into": lambda random: (random.normal(size=3), np.empty((3, 3))),
+    "laws.spring.bounded_spring.gradient_into": lambda random: _strained(random, random.random() < 0.5),
+    "laws.spring.compliance_frame.add_moment": lambda random: tuple(random.normal(size=(3, 3))),
+    "laws.impedance._have_turned": lambda random: tuple(random.normal(size=(2, 6))),
     "core.rotations.wrench_at_into": lambda random: (random.normal(size=6), random.normal(size=(4, 4)), np.empty(6)),
 }
 

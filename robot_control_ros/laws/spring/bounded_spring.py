@@ -174,12 +174,12 @@ def gradient_into(row: Array, error: Array, pull: Array) -> None:
             pull[:3] /= max(force, 1.0)
             pull[3:] /= max(torque, 1.0)
         elif spring.coupled[0] == 1.0:
-            _coupled_gradient(spring, error, pull)
+            _coupled_gradient(row, error, pull)
         else:
             if force > 1.0:
-                _slide(spring, FORCE, pull[:3], force)
+                _slide(row, FORCE, pull[:3], force)
             if torque > 1.0:
-                _slide(spring, TORQUE, pull[3:], torque)
+                _slide(row, TORQUE, pull[3:], torque)
     energy = 0.0
     for axis in range(6):
         energy += 0.5 * pull[axis] * error[axis]
@@ -190,8 +190,9 @@ def gradient_into(row: Array, error: Array, pull: Array) -> None:
 
 
 @compiled
-def _slide(spring: Any, half: int, pull: Array, load: float) -> None:
+def _slide(row: Array, half: int, pull: Array, load: float) -> None:
     """Bound the force or the torque (3,), which is `load` times its bound."""
+    spring = spring_at(row, 0)
     if spring.alike[half] > 0.0:
         spring.slip[half] = (load - 1.0) / spring.alike[half]
         pull /= load
@@ -212,8 +213,9 @@ def _slide(spring: Any, half: int, pull: Array, load: float) -> None:
 
 
 @compiled
-def _coupled_gradient(spring: Any, error: Array, pull: Array) -> None:
+def _coupled_gradient(row: Array, error: Array, pull: Array) -> None:
     """Each half's slip for the other's, in turn: descent by coordinates on the convex dual of V."""
+    spring = spring_at(row, 0)
     slip = spring.slip
     part = np.empty(3)
     for _ in range(ROUNDS):
