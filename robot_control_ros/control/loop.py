@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
-from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_rows, is_finite
+from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
 from ..laws.running_law import RunningLaw
 from ..references import Trajectory
 from ..references.joint_reference import JointReference
@@ -281,6 +282,7 @@ class ControlLoop:
                 of the sample: see :class:`WrenchPipeline`.)
         """
         begin = time.perf_counter()
+        state = _with_rows(state)
         if self._is_usual(state):
             arrival = self._order.judge(state.time)
         else:
@@ -305,7 +307,7 @@ class ControlLoop:
         """Whether a sample is one as most of them, see :meth:`JointJumps.take_usual`; it is accepted then."""
         if not state.q.shape == state.v.shape == (self.robot.n,):
             return False
-        return self._jumps.take_usual(float(state.time), *as_rows(state.q, state.v), MAX_GAP)
+        return self._jumps.take_usual(float(state.time), state.q, state.v, MAX_GAP)
 
     def _judge(self, state: RobotState) -> Arrival:
         """What a sample brings that isn't a usual one; raises ConfigError, see :meth:`tick`."""
@@ -429,6 +431,14 @@ def _sensed(pipeline: WrenchPipeline, state: RobotState, kin: RobotDynamics) -> 
     if kin.q is state.q and state.wrench_on_tip is None:
         return state
     return RobotState(state.time, kin.q, state.v, state.effort, state.wrench, age=state.age)
+
+
+def _with_rows(state: RobotState) -> RobotState:
+    """The sample, with its arrays as compiled functions take them."""
+    q, v, effort = as_row(state.q), as_row(state.v), as_row(state.effort)
+    if q is state.q and v is state.v and effort is state.effort:
+        return state
+    return replace(state, q=q, v=v, effort=effort)
 
 
 def _check_state(state: RobotState, n: int, limits: JointLimits) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.errors import ConfigError
-from ..core.types import Array, Command, CommandMode, RobotState, as_rows, is_finite
+from ..core.types import Array, Command, CommandMode, RobotState, as_row, is_finite
 from ..robot.configuration import RobotConfig
 from ..robot.model import JointLimits, RobotDynamics
 from .blind_stop import BlindStop
@@ -202,10 +202,10 @@ class Safety:
             return False
         if not (command.feedforward is None is command.velocity is self._last_extra):
             return False
-        dt = self._countable(dt)
-        rows = as_rows(values, last, state.q, state.v, kin.gravity)
-        limit, rate, age = self._limits.effort, self._effort_rate, float(state.age)
-        return are_usual(soft_limits.row, limit, rate, *rows, dt, age, self._robot.n)
+        efforts, previous, gravity = as_row(values), as_row(last), as_row(kin.gravity)
+        q, v, age = as_row(state.q), as_row(state.v), float(state.age)
+        limit, rate, dt = self._limits.effort, self._effort_rate, self._countable(dt)
+        return are_usual(soft_limits.row, limit, rate, efforts, previous, q, v, gravity, dt, age, self._robot.n)
 
     def _pass(self, efforts: Array, state: RobotState, dt: float) -> Command:
         """Usual efforts (n,), sent `dt` seconds after the last ones."""

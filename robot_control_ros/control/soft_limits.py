@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.record import Field, Record
-from ..core.types import Array, RobotState, as_rows
+from ..core.types import Array, RobotState, as_row
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
 
@@ -121,7 +121,9 @@ class SoftLimits:
     def add(self, law: Array, state: RobotState, kin: RobotDynamics) -> Array:
         """The law's torques (n,) [N·m] with those of walls and dampers; `law` itself where there are none."""
         self.remember(state)
-        if not self.acts and is_clear(self.row, *as_rows(law, state.q, state.v, kin.gravity), float(state.age), len(law)):
+        law_row, gravity = as_row(law), as_row(kin.gravity)
+        q, v, age = as_row(state.q), as_row(state.v), float(state.age)
+        if not self.acts and is_clear(self.row, law_row, q, v, gravity, age, len(law)):
             return law
         q, v = _middle([each.q for each in self._samples]), _middle([each.v for each in self._samples])
         rate, model = self._rate(state.age), kin.model

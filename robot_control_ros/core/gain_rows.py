@@ -23,7 +23,7 @@ _ROW = "_row"  # where a Gains object remembers its row
 
 
 @lru_cache
-def gains_record(gains_type: type) -> Record:
+def gains_record(gains_type: Any) -> Record:
     """The record of a Gains dataclass: a field for each gain. A choice is the number of its value, -1 for a link."""
     specs = gain_specs(gains_type)
     name = gains_type.__qualname__.replace(".", "")
@@ -59,7 +59,7 @@ def _number(spec: GainSpec, value: Any, joints: int) -> Any:
 
 def interpolate(old: Any, new: Any, fraction: float) -> Any:
     """Gains at a fraction (0 old, 1 new) of the way: linear, limits by their inverse, choices at once."""
-    kind = type(old)
+    kind: Any = type(old)
     joints = _joints_of(new)
     mixed = np.empty_like(gains_row(new, joints))
     interpolate_row(gains_row(old, joints), gains_row(new, joints), fraction, _are_limits(kind, joints), mixed)
@@ -95,7 +95,7 @@ def interpolate_row(old: Array, new: Array, fraction: float, are_limits: Array, 
 
 
 @lru_cache(maxsize=256)
-def _places(gains_type: type, joints: int) -> tuple[tuple[str, str, int, int], ...]:
+def _places(gains_type: Any, joints: int) -> tuple[tuple[str, str, int, int], ...]:
     """By gain that is no choice: its name, size, and the first and the last place in the row."""
     found = []
     end = 0
@@ -108,13 +108,13 @@ def _places(gains_type: type, joints: int) -> tuple[tuple[str, str, int, int], .
 
 
 @lru_cache(maxsize=256)
-def _are_limits(gains_type: type, joints: int) -> Any:
+def _are_limits(gains_type: Any, joints: int) -> Any:
     """By place in the row, whether the gain is a limit."""
     return np.concatenate([np.full(spec.length(joints), spec.limit) for spec in gain_specs(gains_type)])
 
 
 @lru_cache(maxsize=256)
-def _choices(gains_type: type) -> tuple[str, ...]:
+def _choices(gains_type: Any) -> tuple[str, ...]:
     return tuple(spec.name for spec in gain_specs(gains_type) if spec.choices)
 
 

@@ -20,6 +20,7 @@ JointSample = tuple[Array, Array, Array]  # (q, v, a), (n,) each
 JointPathFunction = Callable[[float], JointSample]
 
 
+_FLOAT = np.dtype(float)
 LARGEST = 1e150  # of the numbers that are taken: the sum of their squares is finite
 
 
@@ -28,9 +29,11 @@ def is_finite(values: Array) -> bool:
     return math.hypot(*values.tolist()) < LARGEST  # scales by itself: a dot product overflows, and numpy warns of it
 
 
-def as_rows(*arrays: Array) -> tuple[Array, ...]:
-    """The same numbers in the one layout that compiled functions take: another would be compiled anew."""
-    return tuple([np.ascontiguousarray(array, dtype=float) for array in arrays])
+def as_row(array: Array) -> Array:
+    """The same numbers as compiled functions take them; arrays that are read-only, or strided, would be another type."""
+    if array.flags.carray and array.dtype is _FLOAT:
+        return array
+    return np.array(array, dtype=float, order="C")
 
 
 class CommandMode(str, Enum):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.compiled import compiled
 from ..core.gains import JOINT, gain
-from ..core.types import Array, RobotState
+from ..core.types import Array, RobotState, as_row
 from ..robot.model import SMOOTHING, RobotDynamics
 
 DRIVING_TERMS = ("stiffness", "feedforward", "posture")  # what moves an arm at rest, besides gravity and contacts
@@ -84,7 +84,8 @@ def _compensation(gains: Any, kin: RobotDynamics, residual: Array) -> Array:
     model = kin.model
     width = float(gains.friction_width)
     dry = model.dry_friction
-    friction_into(gains.friction_bound, width, float(gains.friction), residual, kin.v, model.viscous_friction, dry, torque)
+    bound, v, viscous = as_row(gains.friction_bound), as_row(kin.v), model.viscous_friction
+    friction_into(bound, width, float(gains.friction), as_row(residual), v, viscous, dry, torque)
     return torque
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..core.small_matrices import (
     times,
     transposed_times,
 )
-from ..core.types import Array, CommandMode, RobotState
+from ..core.types import Array, CommandMode, RobotState, as_row
 from ..robot.model import RobotDynamics
 from .compiled_law import CompiledLaw
 from .friction_compensation import (
@@ -228,8 +228,10 @@ class Impedance(CompiledLaw):
         spring = axes[:, None] * gains.stiffness * axes
         damper = np.zeros((6, 6))
         bounded = np.zeros((6, 6))
-        _mobility_into(np.ascontiguousarray(mass), np.ascontiguousarray(jacobian), axes, bounded)
-        _design_into(gains.stiffness, gains.damping, gains.damping_ratio, axes, bounded, damper)
+        mass_row, jacobian_row, axes_row = as_row(mass), as_row(jacobian), as_row(axes)
+        _mobility_into(mass_row, jacobian_row, axes_row, bounded)
+        ratio = as_row(gains.damping_ratio)
+        _design_into(as_row(gains.stiffness), as_row(gains.damping), ratio, axes_row, bounded, damper)
         stiffness, damping = (jacobian.T.dot(share.dot(each)).dot(jacobian) for each in (spring, damper))
         if gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0:
             rows = axes[:, None] * jacobian
@@ -282,7 +284,9 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     twist_error = np.empty(6)
     times(cycle.jacobian, cycle.v, twist_error)
     for i in range(6):
-        twist_error[i] = -twist_error[i] if math.isnan(cycle.target_twist[i]) else cycle.target_twist[i] - twist_error[i]
+        twist_error[i] = (
+            -twist_error[i] if math.isnan(cycle.target_twist[i]) else cycle.target_twist[i] - twist_error[i]
+        )
     damper = np.empty(6)
     times(law.design, twist_error, damper)
     transposed_times(cycle.jacobian, damper, terms[DAMPING])
@@ -412,9 +416,7 @@ def _mobility_into(mass: Array, jacobian: Array, axes: Array, mobility: Array) -
 
 
 @compiled
-def _design_into(
-    stiffness: Array, damping: Array, ratio: Array, axes: Array, mobility: Array, result: Array
-) -> bool:
+def _design_into(stiffness: Array, damping: Array, ratio: Array, axes: Array, mobility: Array, result: Array) -> bool:
     """D (6, 6) at a posture, in the axes of the gains, into result; False where there is none."""
     result[:] = 0.0
     if np.any(ratio != 0.0):
@@ -529,10 +531,10 @@ def project(torque: Array, jacobian: Array, mass: Array, slack: Array | float = 
     Source: O. Khatib, A unified approach for motion and force control of robot manipulators: the operational
     space formulation, IEEE J. Robotics and Automation 3(1), 1987.
     """
-    rows = np.ascontiguousarray(jacobian, dtype=float)
+    rows = as_row(jacobian)
     result = np.empty(len(torque))
     each = np.array(np.broadcast_to(slack, (len(rows),)), dtype=float)
-    _project_into(np.array(torque, dtype=float), rows, np.ascontiguousarray(mass, dtype=float), each, result)
+    _project_into(np.array(torque, dtype=float), rows, as_row(mass), each, result)
     return result
 
 

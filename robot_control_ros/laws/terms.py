@@ -13,7 +13,7 @@ from ..core.compiled import compiled
 from ..core.errors import ConfigError
 from ..core.gains import JOINT, MATRIX, TASK, gain
 from ..core.small_matrices import cholesky_into, congruence_into, solve_transposed
-from ..core.types import Array
+from ..core.types import Array, as_row
 from ..robot.model import RobotDynamics
 
 
@@ -66,8 +66,7 @@ def critical_damping(stiffness: Array, mobility: Array, ratio: Array) -> Array:
         ConfigError: W isn't positive definite.
     """
     damping = np.empty((6, 6))
-    arrays = (np.ascontiguousarray(each, dtype=float) for each in (stiffness, mobility, ratio))
-    if not critical_damping_into(*arrays, damping):
+    if not critical_damping_into(as_row(stiffness), as_row(mobility), as_row(ratio), damping):
         raise ConfigError("the operational-space inertia can't be diagonalised: it isn't positive definite")
     return damping
 

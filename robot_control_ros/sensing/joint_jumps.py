@@ -111,7 +111,7 @@ class JointJumps:
     def take_usual(self, time: float, q: Array, v: Array, longest: float) -> bool:
         """Accept a sample at once, if it is a usual one: possible, near the accepted one, at most `longest` [s] newer.
 
-        q and v are rows (n,), see :func:`~..core.types.as_rows`. Where it returns False, nothing has changed.
+        q and v are rows (n,), see :func:`~..core.types.as_row`. Where it returns False, nothing has changed.
         """
         return self._between == 0 and take_usual_sample(self.row, time, q, v, longest, len(q))
 

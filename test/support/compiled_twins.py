@@ -25,7 +25,6 @@ CYCLES = 40  # of each situation
 ALL, SOME = 300, 0.05  # so many calls of a function are compared, and this share of the others
 
 
-
 def _strained(random: np.random.Generator, coupled: bool) -> tuple[Any, ...]:
     """A spring beyond both of its bounds, its error, and where its wrench goes."""
     from robot_control_ros.laws.spring.bounded_spring import new_spring

@@ -11,7 +11,7 @@ from ...core.compiled import compiled
 from ...core.gains import gain
 from ...core.record import Field, Record
 from ...core.small_matrices import times
-from ...core.types import Array
+from ...core.types import Array, as_row
 
 SYMMETRY = 1e-9  # fraction of the largest entry, by which a matrix may differ from its transpose
 ROUNDS = 200  # of the two halves in turn, where they are coupled
@@ -104,7 +104,7 @@ class BoundedSpring:
     def gradient(self, error: Array) -> Array:
         """W = [f; m] (6,) at an error (6,) [m, rad]."""
         pull = np.empty(6)
-        gradient_into(self.row, np.ascontiguousarray(error, dtype=float), pull)
+        gradient_into(self.row, as_row(error), pull)
         return pull
 
     def energy(self, error: Array) -> float:
@@ -115,8 +115,8 @@ class BoundedSpring:
 
 def new_spring(stiffness: Array, max_force: float, max_torque: float) -> Array:
     """The row of a spring of K (6, 6), with bounds [N, N·m]; 0 is no bound."""
-    row = SPRING.memory(1, 0)[0][0]
-    adopt_spring(row, np.ascontiguousarray(stiffness, dtype=float), max_force, max_torque)
+    row: Array = SPRING.memory(1, 0)[0][0]
+    adopt_spring(row, as_row(stiffness), max_force, max_torque)
     return row
 
 
@@ -268,4 +268,5 @@ def _softened(stiffness: Array, slip: Array) -> Array:
     for i in range(6):
         for j in range(6):
             matrix[i, j] += stiffness[i, j] * slip[j // 3]
-    return np.linalg.solve(matrix, stiffness.copy())
+    softened: Any = np.linalg.solve(matrix, stiffness.copy())
+    return softened  # type: ignore[no-any-return]

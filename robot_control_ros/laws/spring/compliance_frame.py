@@ -11,7 +11,7 @@ from ...core.gains import choice
 from ...core.record import Field, Record
 from ...core.rotations import log_jacobian_into, pose_error_into
 from ...core.spatial import pose_error, skew
-from ...core.types import Array, as_rows
+from ...core.types import Array, as_row
 from ...robot.model import RobotDynamics
 from .bounded_spring import SPRING, WIDTH, BoundedSpring, gradient_into, spring_at
 
@@ -29,7 +29,9 @@ NOW, NEXT, WANTED = 0, 1, 2  # the springs of a change
 CHANGE_MEMORY = Record(
     "SpringChange",
     (
-        Field("springs", (3, WIDTH), "", "The spring that acts, the one that it changes to, and the one that is wanted."),
+        Field(
+            "springs", (3, WIDTH), "", "The spring that acts, the one that it changes to, and the one that is wanted."
+        ),
         Field("fraction", (), "", "Of the way to the next spring.", first=1.0),
         Field("tank", (), "J", "Energy that changes may use.", first=TANK),
         Field("changes", (), "", "1 where another spring is wanted than acts."),
@@ -179,7 +181,7 @@ class TipSpring:
         link_turns = np.zeros((3, n))
         if self.frame.is_other_link:
             self._named["link_pose"], link_turns[:] = self.frame.link_pose_and_turns(kin)
-        target, pose = as_rows(pose_ref, kin.pose)
+        target, pose = as_row(pose_ref), as_row(kin.pose)
         pull_into(self.row, link_turns, target, pose, wrench, torque, n)
         return wrench, torque if self.frame.is_other_link else None
 
@@ -235,7 +237,7 @@ class PassiveSpring:
         wrench = np.zeros(6)
         torque = np.zeros(self._n)
         self._frames.follow(kin)
-        target, pose = as_rows(pose_ref, kin.pose)
+        target, pose = as_row(pose_ref), as_row(kin.pose)
         passive_pull(self._row, self._link_turns, target, pose, dissipated, dt, wrench, torque, self._n)
         return wrench, torque
 
@@ -281,9 +283,7 @@ class SpringFrames:
 
 
 @compiled
-def pull_into(
-    row: Array, link_turns: Array, target: Array, pose: Array, wrench: Array, torque: Array, n: int
-) -> None:
+def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench: Array, torque: Array, n: int) -> None:
     """Wrench (6,) of a spring at the tip in base axes, and torques (n,) of axes that another link carries.
 
     Args:
