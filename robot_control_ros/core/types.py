@@ -30,7 +30,7 @@ def is_finite(values: Array) -> bool:
 
 
 def as_row(array: Array) -> Array:
-    """The same numbers as compiled functions take them; arrays that are read-only, or strided, would be another type."""
+    """The same numbers as compiled functions take them: a read-only or strided array would be another type."""
     if array.flags.carray and array.dtype is _FLOAT:
         return array
     return np.array(array, dtype=float, order="C")

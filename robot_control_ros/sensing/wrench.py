@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.compiled import compiled
 from ..core.errors import ConfigError, ModelError, RobotControlError, refused, unknown
 from ..core.gains import VECTOR, ParameterSet, choice, gain
-from ..core.spatial import skew, wrench_at
-from ..core.types import Array, RobotState, Wrench, is_finite
+from ..core.record import Field, Record
+from ..core.rotations import cross_into, wrench_at_into
+from ..core.types import Array, RobotState, Wrench, as_row, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
 
@@ -79,6 +81,23 @@ class WrenchSettings:
     )
 
 
+MEMORY = Record(
+    "WrenchMemory",
+    (
+        Field("sign", (), "", "1 where the sensor gives what is exerted on the robot, -1 where it is the other way."),
+        Field("payload_mass", (), "kg", "Mass beyond the sensor."),
+        Field("payload_center", (3,), "m", "Its centre, in the sensor's frame."),
+        Field("saturation", (2,), "N, N·m", "Largest lengths of force and torque."),
+        Field("low_pass", (), "rad/s", "Rate of the low-pass; 0 is none."),
+        Field("dead_band", (2,), "N, N·m", "By which the lengths of force and torque are shortened."),
+        Field("time", (), "s", "Of the last wrench; NaN where the filter begins.", first=math.nan),
+        Field("filtered", (6,), "N, N·m", "The low-passed wrench.", "base axes, about the tip's origin"),
+        Field("result", (6,), "N, N·m", "The same after the dead-band.", "base axes, about the tip's origin"),
+    ),
+)
+_memory_at = MEMORY.views
+
+
 def check_wrench(wrench: Wrench, model: RobotModel) -> None:
     """Refuse a sample that can't be used.
 
@@ -132,6 +151,9 @@ class WrenchPipeline:
         self.tare = np.zeros(6)
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
+        rows, named = MEMORY.memory(1, 0)
+        self._row = rows[0]
+        self._filter = named[0]
         self._take(self.settings.current)
         self.reset()
 
@@ -143,9 +165,9 @@ class WrenchPipeline:
     def reset(self) -> None:
         """Forget all samples; settings and tare stay."""
         self._sample: Wrench | None = None
-        self._stamp = self._time = math.nan
+        self._stamp = math.nan
         self._residual: Array | None = None
-        self._filtered: Array | None = None
+        self._filter["time"] = math.nan
         self._observer.reset()
 
     def on_tip(self, state: RobotState, kin: RobotDynamics) -> Array | None:
@@ -156,13 +178,11 @@ class WrenchPipeline:
         self.reason = ""
         wrench = self._sensed(state, kin) if self._from_sensor else self._estimated(state, kin)
         if wrench is None:
-            self._filtered = self._residual = None
+            self._residual = None
+            self._filter["time"] = math.nan
             return None
-        wrench = _cut(wrench, settings.saturation_force, settings.saturation_torque)
-        if self._low_pass > 0.0:
-            wrench = self._smooth(wrench, state.time)
-        self._filtered, self._time = wrench, state.time
-        return _shrink(wrench, settings.dead_band_force, settings.dead_band_torque) if self._dead_band else wrench
+        filter_wrench(self._row, as_row(wrench), float(state.time))
+        return np.array(self._filter["result"])
 
     def zero(self) -> Array:
         """Make the present wrench the tare; returns it (6,).
@@ -173,7 +193,7 @@ class WrenchPipeline:
         if self._residual is None:
             raise ConfigError(f"{self.reason}: nothing to zero", name="wrench")
         self.tare = self._residual.copy()
-        self._filtered = None
+        self._filter["time"] = math.nan
         return self.tare
 
     def set_tare(self, tare: Array) -> None:
@@ -194,24 +214,27 @@ class WrenchPipeline:
         self._adopted = settings
         self._from_sensor = settings.source == "sensor"
         self._sign = SIGNS[settings.convention]
-        mass = settings.payload_mass
-        self._payload = np.vstack((mass * np.eye(3), mass * skew(settings.payload_center)))  # its wrench for a gravity
-        self._low_pass = 2.0 * math.pi * settings.low_pass
-        self._dead_band = settings.dead_band_force > 0.0 or settings.dead_band_torque > 0.0
+        memory = self._filter
+        memory["sign"] = self._sign
+        memory["payload_mass"] = settings.payload_mass
+        memory["payload_center"] = settings.payload_center
+        memory["low_pass"] = 2.0 * math.pi * settings.low_pass
+        memory["saturation"] = settings.saturation_force, settings.saturation_torque
+        memory["dead_band"] = settings.dead_band_force, settings.dead_band_torque
 
     def _sensed(self, state: RobotState, kin: RobotDynamics) -> Array | None:
         sample = self._fresh_sample(state, kin.model)
         if sample is None:
             return None
-        sensor = kin.model.frame_pose(sample.frame)
-        residual = np.concatenate((sample.force, sample.torque))
-        if self._sign < 0.0:
-            residual = -residual
-        if self._adopted.payload_mass > 0.0:
-            residual -= self._payload.dot(kin.model.gravity.dot(sensor[:3, :3]))
+        measured = np.empty(6)
+        measured[:3] = sample.force
+        measured[3:] = sample.torque
+        residual = np.empty(6)
+        wrench = np.empty(6)
+        sensor, tip = as_row(kin.model.frame_pose(sample.frame)), as_row(kin.pose)
+        move_to_tip(self._row, measured, sensor, tip, as_row(kin.model.gravity), as_row(self.tare), residual, wrench)
         self._residual = residual
-        sensor[:3, 3] -= kin.pose[:3, 3]  # now: axes of the base, origin of the tip
-        return wrench_at(residual - self.tare, sensor)
+        return wrench
 
     def _fresh_sample(self, state: RobotState, model: RobotModel) -> Wrench | None:
         sample = state.wrench
@@ -260,31 +283,69 @@ class WrenchPipeline:
             self.reason = f"{self.reason}; {late}" if self.reason else late
         return False
 
-    def _smooth(self, wrench: Array, time: float) -> Array:
-        last, dt = self._filtered, time - self._time
-        if last is None or dt < 0.0:
-            return wrench
-        return last - math.expm1(-self._low_pass * dt) * (wrench - last)
+
+@compiled
+def move_to_tip(
+    row: Array,
+    measured: Array,
+    sensor: Array,
+    tip: Array,
+    gravity: Array,
+    tare: Array,
+    residual: Array,
+    wrench: Array,
+) -> None:
+    """Steps 1 to 3 of :class:`WrenchPipeline`.
+
+    Args:
+        row: memory of the filter, with the convention and the payload.
+        measured: force and torque (6,) of the sensor, in its frame.
+        sensor, tip: poses (4, 4) in the base.
+        gravity: (3,) [m/s²] in base axes.
+        tare: (6,) in the sensor's frame.
+        residual: result (6,): what is left before the tare is taken off, in the sensor's frame.
+        wrench: result (6,) in base axes about the tip's origin.
+    """
+    memory = _memory_at(row, 0)
+    weight = np.zeros(3)
+    moment = np.zeros(3)
+    for i in range(3):
+        for j in range(3):
+            weight[i] += memory.payload_mass[0] * sensor[j, i] * gravity[j]
+    cross_into(memory.payload_center, weight, moment)
+    for i in range(3):
+        residual[i] = memory.sign[0] * measured[i] - weight[i]
+        residual[3 + i] = memory.sign[0] * measured[3 + i] - moment[i]
+    from_tip = sensor.copy()
+    for i in range(3):
+        from_tip[i, 3] -= tip[i, 3]
+    wrench_at_into(residual - tare, from_tip, wrench)
 
 
-def _cut(wrench: Array, force: float, torque: float) -> Array:
-    """With force and torque cut to a length."""
-    f, t = _lengths(wrench)
-    if f <= force and t <= torque:
-        return wrench
-    return _scaled(wrench, force / max(f, force), torque / max(t, torque))
+@compiled
+def filter_wrench(row: Array, wrench: Array, time: float) -> None:
+    """Steps 4 to 6 of :class:`WrenchPipeline`, for a wrench (6,) at a time [s]; the result is in the memory."""
+    memory = _memory_at(row, 0)
+    dt = time - memory.time[0]
+    begins = not dt >= 0.0  # also where the memory has no time
+    share = -math.expm1(-memory.low_pass[0] * dt) if memory.low_pass[0] > 0.0 and not begins else 1.0
+    for half in range(2):
+        first = 3 * half
+        size = _length(wrench[first : first + 3])
+        scale = memory.saturation[half] / size if size > memory.saturation[half] else 1.0
+        for i in range(first, first + 3):
+            cut = scale * wrench[i]
+            memory.filtered[i] = cut if share == 1.0 else memory.filtered[i] + share * (cut - memory.filtered[i])
+        size = _length(memory.filtered[first : first + 3])
+        band = memory.dead_band[half]
+        scale = 1.0
+        if band > 0.0:
+            scale = 1.0 - band / size if size > band else 0.0
+        for i in range(first, first + 3):
+            memory.result[i] = scale * memory.filtered[i]
+    memory.time[0] = time
 
 
-def _shrink(wrench: Array, force: float, torque: float) -> Array:
-    """With force and torque shorter by a length, at least 0."""
-    f, t = _lengths(wrench)
-    return _scaled(wrench, 1.0 - force / f if f > force else 0.0, 1.0 - torque / t if t > torque else 0.0)
-
-
-def _lengths(wrench: Array) -> tuple[float, float]:
-    fx, fy, fz, tx, ty, tz = wrench.tolist()
-    return math.sqrt(fx * fx + fy * fy + fz * fz), math.sqrt(tx * tx + ty * ty + tz * tz)
-
-
-def _scaled(wrench: Array, force: float, torque: float) -> Array:
-    return np.asarray(wrench * np.array((force, force, force, torque, torque, torque)))
+@compiled
+def _length(vector: Array) -> float:
+    return math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
