@@ -189,7 +189,7 @@ def test_files_of_the_cache_that_a_crash_has_cut_off_are_made_anew(installation,
 @starts
 def test_a_full_disk_costs_the_time_to_compile_and_nothing_else(installation):
     with files_end_at(500):
-        result = installation.run()
+        result = installation.run(PYTHONDONTWRITEBYTECODE="1")  # else it leaves libraries cut off for other tests
     assert (result["result"], result["compiled"]) == (2.0, True)
     assert installation.run()["result"] == 2.0
 
