@@ -101,9 +101,7 @@ class SoftLimits:
         self._whole = limits.effort / self._speed**2
         near = np.maximum(self.zone, self._speed**2 / self._braking)
         half = np.where(bounded, np.maximum((upper - lower) / 2.0 - near, 1e-3), np.inf)
-        rows, named = MEMORY.memory(1, robot.n)
-        self.row = rows[0]
-        memory = named[0]
+        self.row, memory = MEMORY.single(robot.n)
         memory["quiet_speed"] = QUIET * self._speed
         memory["quiet_torque"] = (1.0 - QUIET) * rate * least * self._speed
         memory["middle"] = (upper + lower) / 2.0

@@ -96,6 +96,15 @@ class Record:
                 named[field.name] = field.first
         return plain, named
 
+    def single(self, n: int) -> tuple[Array, Any]:
+        """A new row (width,), each field with its first number, and the same by name."""
+        rows, named = self.memory(1, n)
+        return rows[0], named[0]
+
+    def by_name(self, row: Array, n: int) -> Any:
+        """A row (width,) by name."""
+        return row.view(self.dtype(n))[0]
+
 
 def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, int], Any]:
     """The function that makes the views; its text is generated, one line for each field."""

@@ -13,11 +13,11 @@ SMALL = 1e-4  # rad: below, a series takes the place of quotients of small numbe
 
 
 @compiled
-def cross_into(a: Array, b: Array, result: Array) -> None:
-    """Cross product of a and b (3,) into result (3,), which may be neither."""
-    result[0] = a[1] * b[2] - a[2] * b[1]
-    result[1] = a[2] * b[0] - a[0] * b[2]
-    result[2] = a[0] * b[1] - a[1] * b[0]
+def add_cross(a: Array, b: Array, result: Array) -> None:
+    """Add the cross product of a and b to result, (3,) each, which is neither; of longer ones the first three count."""
+    result[0] += a[1] * b[2] - a[2] * b[1]
+    result[1] += a[2] * b[0] - a[0] * b[2]
+    result[2] += a[0] * b[1] - a[1] * b[0]
 
 
 @compiled

@@ -60,19 +60,34 @@ def solve_transposed(lower: Array, columns: Array, c: int) -> None:
 @compiled
 def mobility_into(mass: Array, jacobian: Array, mobility: Array) -> bool:
     """J M⁻¹ Jᵀ (m, m) of a mass (n, n) and a Jacobian (m, n), into mobility; False where M isn't positive definite."""
-    rows, n = jacobian.shape
-    lower = np.empty((n, n))
+    return accelerations_into(mass, jacobian, jacobian.T.copy(), mobility)
+
+
+@compiled
+def accelerations_into(mass: Array, jacobian: Array, torques: Array, result: Array) -> bool:
+    """J M⁻¹ B (m, k), into result: what joint torques accelerate a task by.
+
+    Args:
+        mass: M (n, n).
+        jacobian: J (m, n).
+        torques: B (n, k); becomes M⁻¹ B.
+        result: see above.
+
+    Returns:
+        False where M isn't positive definite; nothing is computed then.
+    """
+    lower = np.empty_like(mass)
     if not cholesky_into(mass, lower):
         return False
-    solved = jacobian.T.copy()
-    solve_with_factor(lower, solved)
-    for i in range(rows):
-        for j in range(rows):
-            total = 0.0
-            for k in range(n):
-                total += jacobian[i, k] * solved[k, j]
-            mobility[i, j] = total
+    solve_with_factor(lower, torques)
+    product_into(jacobian, torques, result)
     return True
+
+
+@compiled
+def length(vector: Array) -> float:
+    """Length of a vector (3,)."""
+    return math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
 
 
 @compiled
@@ -115,10 +130,4 @@ def congruence_into(a: Array, x: Array, result: Array) -> None:
     """Xᵀ A X (m, m) of A and X (m, m), into result, which is another array than both."""
     product = np.empty_like(a)
     product_into(a, x, product)
-    size = a.shape[0]
-    for i in range(size):
-        for j in range(size):
-            total = 0.0
-            for k in range(size):
-                total += x[k, i] * product[k, j]
-            result[i, j] = total
+    product_into(x.T.copy(), product, result)

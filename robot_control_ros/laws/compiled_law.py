@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.cycle import NONE, Cycles
-from ..core.gain_rows import gains_row
 from ..core.record import Record
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..robot.model import RobotDynamics
@@ -20,13 +19,11 @@ class CompiledLaw:
     A subclass declares
 
     - `Gains` and `mode`, as every law;
-    - `memory`: the record of what it remembers beyond a cycle;
+    - `memory`: the record of what it remembers beyond a cycle. Its `active` has a 1 for each term of the last sum;
     - `term_names`: what its command is summed from, in the order of the record's `terms`;
     - :meth:`start`, which prepares the memory, and :meth:`run`, which calls its compiled function.
 
-    The loop writes cycles into records itself. :meth:`compute` does it for whoever calls a law by the protocol of
-    :class:`~.law.ControlLaw`.
-
+    :meth:`compute` writes the cycle into a record, and makes a command of what the compiled function has written there.
     """
 
     Gains: ClassVar[type]
@@ -85,13 +82,8 @@ class CompiledLaw:
 
     def _prepare(self, n: int) -> None:
         self._n = n
-        rows, named = self.memory.memory(1, n)
-        self._row = rows[0]
-        self._memory = named[0]
+        self._row, self._memory = self.memory.single(n)
         self._cycles = Cycles(n)
-
-    def _gains_row(self, gains: Any) -> Array:
-        return gains_row(gains, self._n)
 
 
 def write_state(cycles: Cycles, k: int, state: RobotState, kin: RobotDynamics) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 from ..core.compiled import compiled
 from ..core.cycle import cycle_at
 from ..core.errors import ConfigError
-from ..core.gain_rows import gains_record
+from ..core.gain_rows import gains_record, gains_row
 from ..core.gains import MATRIX, TASK, gain
 from ..core.record import Field, Record
 from ..core.small_matrices import (
+    accelerations_into,
     cholesky_into,
     congruence_into,
     mobility_into,
@@ -203,7 +204,7 @@ class Impedance(CompiledLaw):
             memory["jdot_v"] = kin.jdot_v
         assert self._frames is not None
         self._frames.follow(kin)
-        row = self._gains_row(gains)
+        row = gains_row(gains, self._n)
         answer = compute(cycles, k, row, self._row, self._n, dt)
         if answer == NEEDS_MASS:
             memory["mass"] = kin.mass
@@ -336,11 +337,11 @@ def _adopt_spring(memory: Array, gains: Array, n: int) -> None:
     change = change_at(law.spring, 0)
     springs = change.springs
     wanted = spring_at(springs[WANTED], 0)
-    stiffness = np.empty((6, 6))
+    stiffness = gain.stiffness.copy()
+    _select(stiffness, gain.axes)
     plain = gain.max_force[0] == 0.0 and gain.max_torque[0] == 0.0 and int(wanted.frame[0]) == FIXED
     for i in range(6):
         for j in range(6):
-            stiffness[i, j] = gain.axes[i] * gain.stiffness[i, j] * gain.axes[j]
             if i != j and stiffness[i, j] != 0.0:
                 plain = False
     adopt_spring(springs[WANTED], stiffness, gain.max_force[0], gain.max_torque[0])
@@ -408,9 +409,8 @@ def _mobility_into(mass: Array, jacobian: Array, axes: Array, mobility: Array) -
     """J M⁻¹ Jᵀ (6, 6) of the controlled axes, of which none feels heavier than the bound, into mobility."""
     if not mobility_into(mass, jacobian, mobility):
         return False
+    _select(mobility, axes)
     for i in range(6):
-        for j in range(6):
-            mobility[i, j] *= axes[i] * axes[j]  # an axis that is 0 is taken out of it
         mobility[i, i] += 1.0 - axes[i] * axes[i] + 1.0 / MAX_INERTIA
     return True
 
@@ -420,16 +420,21 @@ def _design_into(stiffness: Array, damping: Array, ratio: Array, axes: Array, mo
     """D (6, 6) at a posture, in the axes of the gains, into result; False where there is none."""
     result[:] = 0.0
     if np.any(ratio != 0.0):
-        controlled = np.empty((6, 6))
-        for i in range(6):
-            for j in range(6):
-                controlled[i, j] = axes[i] * stiffness[i, j] * axes[j]
+        controlled = stiffness.copy()
+        _select(controlled, axes)
         if not critical_damping_into(controlled, mobility, ratio, result):
             return False
+    result += damping
+    _select(result, axes)
+    return True
+
+
+@compiled
+def _select(matrix: Array, axes: Array) -> None:
+    """Take the axes that are 0 out of a matrix (6, 6), in place: A_ij becomes a_i A_ij a_j."""
     for i in range(6):
         for j in range(6):
-            result[i, j] = axes[i] * (result[i, j] + damping[i, j]) * axes[j]
-    return True
+            matrix[i, j] = axes[i] * matrix[i, j] * axes[j]
 
 
 @compiled
@@ -438,14 +443,11 @@ def _add_inertia(cycle_row: Array, gains: Array, memory: Array, force: Array, n:
     cycle = cycle_at(cycle_row, n)
     gain = _gains_at(gains, n)
     law = _memory_at(memory, n)
-    lower = np.empty((n, n))
     columns = np.empty((n, 7))
     columns[:, :6] = cycle.jacobian.T
     columns[:, 6] = law.coriolis
-    both = np.empty((6, 7))
-    cholesky_into(law.mass, lower)
-    solve_with_factor(lower, columns)
-    product_into(cycle.jacobian, columns, both)
+    both = np.zeros((6, 7))
+    accelerations_into(law.mass, cycle.jacobian, columns, both)
     inertia = gain.axes * gain.inertia * gain.axes
     pull = force.copy()
     wanted = np.zeros(6)
@@ -545,14 +547,11 @@ def _project_into(torque: Array, jacobian: Array, mass: Array, slack: Array, res
     result[:] = torque
     if rows == 0:
         return
-    lower = np.empty((n, n))
     columns = np.empty((n, rows + 1))
     columns[:, :rows] = jacobian.T
     columns[:, rows] = torque
-    both = np.empty((rows, rows + 1))
-    cholesky_into(mass, lower)
-    solve_with_factor(lower, columns)
-    product_into(jacobian, columns, both)
+    both = np.zeros((rows, rows + 1))
+    accelerations_into(mass, jacobian, columns, both)
     mobility = both[:, :rows].copy()
     force = both[:, rows:].copy()
     for i in range(rows):

@@ -85,9 +85,7 @@ class Watch:
 
     def __init__(self, n: int) -> None:
         self._n = n
-        rows, named = WATCH.memory(1, n)
-        self._row = rows[0]
-        self._memory = named[0]
+        self._row, self._memory = WATCH.single(n)
         self._still = np.zeros(n)
         self.watches = self.adapts = False
 

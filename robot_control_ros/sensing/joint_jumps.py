@@ -58,9 +58,8 @@ class JointJumps:
         self._model = model
         self._speed = SPEED_MARGIN * model.limits.velocity
         self._period = period
-        rows, named = MEMORY.memory(1, model.n)
-        self.row = rows[0]
-        self._memory = memory = named[0]
+        self.row, self._memory = MEMORY.single(model.n)
+        memory = self._memory
         memory["lowest"], memory["highest"], memory["fastest"] = model.limits.possible
         memory["bound"] = self._speed
         self._between = 0  # samples since the accepted one

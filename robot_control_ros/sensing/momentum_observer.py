@@ -96,9 +96,8 @@ class MomentumObserver:
     def _begin(self, q: Array, v: Array) -> None:
         """Take a sample as the beginning, with r = 0."""
         self._n = v.size
-        rows, named = MEMORY.memory(1, self._n)
-        self._row = rows[0]
-        self._memory = memory = named[0]
+        self._row, self._memory = MEMORY.single(self._n)
+        memory = self._memory
         memory["q"] = q
         memory["v"] = v
         self._torque, self._position = memory["torque"], memory["position"]

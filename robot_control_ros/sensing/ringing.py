@@ -74,9 +74,7 @@ class RingingDetector:
 
     def __init__(self, inertia: Array, floor: float = FLOOR) -> None:
         self._n = inertia.size
-        rows, named = MEMORY.memory(1, self._n)
-        self._row = rows[0]
-        self._memory = named[0]
+        self._row, self._memory = MEMORY.single(self._n)
         self._memory["weight"] = inertia**0.5
         self._memory["floor"] = floor
 

@@ -16,7 +16,8 @@ from ..core.compiled import compiled
 from ..core.errors import ConfigError, ModelError, RobotControlError, refused, unknown
 from ..core.gains import VECTOR, ParameterSet, choice, gain
 from ..core.record import Field, Record
-from ..core.rotations import cross_into, wrench_at_into
+from ..core.rotations import add_cross, wrench_at_into
+from ..core.small_matrices import length
 from ..core.types import Array, RobotState, Wrench, as_row, is_finite
 from ..robot.model import RobotDynamics, RobotModel
 from .momentum_observer import MomentumObserver, wrench_from_torque
@@ -151,9 +152,7 @@ class WrenchPipeline:
         self.tare = np.zeros(6)
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
-        rows, named = MEMORY.memory(1, 0)
-        self._row = rows[0]
-        self._filter = named[0]
+        self._row, self._filter = MEMORY.single(0)
         self._take(self.settings.current)
         self.reset()
 
@@ -312,7 +311,7 @@ def move_to_tip(
     for i in range(3):
         for j in range(3):
             weight[i] += memory.payload_mass[0] * sensor[j, i] * gravity[j]
-    cross_into(memory.payload_center, weight, moment)
+    add_cross(memory.payload_center, weight, moment)
     for i in range(3):
         residual[i] = memory.sign[0] * measured[i] - weight[i]
         residual[3 + i] = memory.sign[0] * measured[3 + i] - moment[i]
@@ -331,12 +330,12 @@ def filter_wrench(row: Array, wrench: Array, time: float) -> None:
     share = -math.expm1(-memory.low_pass[0] * dt) if memory.low_pass[0] > 0.0 and not begins else 1.0
     for half in range(2):
         first = 3 * half
-        size = _length(wrench[first : first + 3])
+        size = length(wrench[first : first + 3])
         scale = memory.saturation[half] / size if size > memory.saturation[half] else 1.0
         for i in range(first, first + 3):
             cut = scale * wrench[i]
             memory.filtered[i] = cut if share == 1.0 else memory.filtered[i] + share * (cut - memory.filtered[i])
-        size = _length(memory.filtered[first : first + 3])
+        size = length(memory.filtered[first : first + 3])
         band = memory.dead_band[half]
         scale = 1.0
         if band > 0.0:
@@ -344,8 +343,3 @@ def filter_wrench(row: Array, wrench: Array, time: float) -> None:
         for i in range(first, first + 3):
             memory.result[i] = scale * memory.filtered[i]
     memory.time[0] = time
-
-
-@compiled
-def _length(vector: Array) -> float:
-    return math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)

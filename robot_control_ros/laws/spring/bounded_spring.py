@@ -10,7 +10,7 @@ import numpy as np
 from ...core.compiled import compiled
 from ...core.gains import gain
 from ...core.record import Field, Record
-from ...core.small_matrices import times
+from ...core.small_matrices import length, times
 from ...core.types import Array, as_row
 
 SYMMETRY = 1e-9  # fraction of the largest entry, by which a matrix may differ from its transpose
@@ -89,7 +89,7 @@ class BoundedSpring:
 
     def __init__(self, stiffness: Array, max_force: float, max_torque: float) -> None:
         self.row = new_spring(stiffness, max_force, max_torque)
-        self._named = self.row.view(SPRING.dtype(0))[0]
+        self._named = SPRING.by_name(self.row, 0)
 
     @property
     def stiffness(self) -> Array:
@@ -115,7 +115,7 @@ class BoundedSpring:
 
 def new_spring(stiffness: Array, max_force: float, max_torque: float) -> Array:
     """The row of a spring of K (6, 6), with bounds [N, N·m]; 0 is no bound."""
-    row: Array = SPRING.memory(1, 0)[0][0]
+    row, _ = SPRING.single(0)
     adopt_spring(row, as_row(stiffness), max_force, max_torque)
     return row
 
@@ -155,18 +155,12 @@ def _alike(stiffness: Array, first: int) -> float:
 
 
 @compiled
-def _length(vector: Array) -> float:
-    """Length of a vector (3,)."""
-    return math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
-
-
-@compiled
 def gradient_into(row: Array, error: Array, pull: Array) -> None:
     """The wrench W = [f; m] (6,) of a spring at an error (6,) [m, rad], into pull; see :class:`BoundedSpring`."""
     spring = spring_at(row, 0)
     times(spring.stiffness, error, pull)
-    force = _length(pull[:3]) / spring.bound[FORCE]
-    torque = _length(pull[3:]) / spring.bound[TORQUE]
+    force = length(pull[:3]) / spring.bound[FORCE]
+    torque = length(pull[3:]) / spring.bound[TORQUE]
     spring.load[0] = max(force, torque)
     spring.slip[:] = 0.0
     if spring.load[0] > 1.0:
@@ -226,7 +220,7 @@ def _coupled_gradient(row: Array, error: Array, pull: Array) -> None:
             slip[half] = 0.0
             softened = _softened(spring.stiffness, slip)
             times(softened[first : first + 3], error, part)
-            if _length(part) > spring.bound[half]:
+            if length(part) > spring.bound[half]:
                 values, vectors = np.linalg.eigh(softened[first : first + 3, first : first + 3].copy())
                 along = np.empty(3)
                 for i in range(3):

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.compiled import compiled
 from ...core.gains import choice
 from ...core.record import Field, Record
-from ...core.rotations import log_jacobian_into, pose_error_into
+from ...core.rotations import add_cross, log_jacobian_into, pose_error_into
 from ...core.spatial import pose_error, skew
 from ...core.types import Array, as_row
 from ...robot.model import RobotDynamics
@@ -92,6 +92,11 @@ class ComplianceFrame:
             return WITH_TIP
         return WITH_REFERENCE if self.name == REFERENCE else FIXED
 
+    def tell(self, spring: Any) -> None:
+        """Tell a spring, by its names, that it has this frame."""
+        spring["frame"] = self.kind
+        spring["offset"] = np.eye(4) if self.in_tip is None else self.in_tip
+
     def link_pose_and_turns(self, kin: RobotDynamics) -> tuple[Array, Array]:
         """Pose (4, 4) of its link in the base, and the link's angular Jacobian (3, n); where it is another link."""
         pose, jacobian = self._link(kin)
@@ -169,9 +174,8 @@ class TipSpring:
     def __init__(self, spring: BoundedSpring, frame: ComplianceFrame) -> None:
         self.frame = frame
         self.row = spring.row
-        self._named = self.row.view(SPRING.dtype(0))[0]
-        self._named["frame"] = frame.kind
-        self._named["offset"] = np.eye(4) if frame.in_tip is None else frame.in_tip
+        self._named = SPRING.by_name(self.row, 0)
+        frame.tell(self._named)
 
     def pull(self, pose_ref: Array, kin: RobotDynamics) -> tuple[Array, Array | None]:
         """Wrench (6,) at the tip in base axes, and joint torques (n,) beside it; None where there are none."""
@@ -209,7 +213,7 @@ class PassiveSpring:
         self._n = n
         self._row = new_change()
         self._link_turns = np.zeros((9, n))
-        self._named = self._row.view(CHANGE_MEMORY.dtype(0))[0]
+        self._named = CHANGE_MEMORY.by_name(self._row, 0)
         self._frames = SpringFrames(self._row, self._link_turns)
         for place in (NOW, NEXT, WANTED):
             self._named["springs"][place] = spring.row
@@ -232,7 +236,7 @@ class PassiveSpring:
         self._named["changes"] = 1.0
         self._named["next_is_wanted"] = 0.0
 
-    def pull(self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float) -> tuple[Array, Array | None]:
+    def pull(self, pose_ref: Array, kin: RobotDynamics, dissipated: float, dt: float) -> tuple[Array, Array]:
         """See :class:`TipSpring`, after `dt` seconds in which a damper took some energy [J]."""
         wrench = np.zeros(6)
         torque = np.zeros(self._n)
@@ -251,7 +255,7 @@ class SpringFrames:
     """
 
     def __init__(self, row: Array, link_turns: Array) -> None:
-        self._springs = row.view(CHANGE_MEMORY.dtype(0))[0]["springs"]
+        self._springs = CHANGE_MEMORY.by_name(row, 0)["springs"]
         self._link_turns = link_turns
         self._frames: dict[str, ComplianceFrame] = {}
         self._links: list[ComplianceFrame] = []
@@ -260,10 +264,9 @@ class SpringFrames:
         """Give the spring NOW, NEXT or WANTED a frame."""
         self._frames.setdefault(frame.name, frame)
         self._links = [each for each in self._frames.values() if each.is_other_link]
-        spring = self._springs[place].view(SPRING.dtype(0))[0]
-        spring["frame"] = frame.kind
+        spring = SPRING.by_name(self._springs[place], 0)
         spring["frame_number"] = list(self._frames).index(frame.name)
-        spring["offset"] = np.eye(4) if frame.in_tip is None else frame.in_tip
+        frame.tell(spring)
 
     def follow(self, kin: RobotDynamics) -> None:
         """Tell the springs of links where these are."""
@@ -271,7 +274,7 @@ class SpringFrames:
             return
         frames = list(self._frames.values())
         for place in (NOW, NEXT, WANTED):
-            spring = self._springs[place].view(SPRING.dtype(0))[0]
+            spring = SPRING.by_name(self._springs[place], 0)
             frame = frames[int(spring["frame_number"])]
             if frame.is_other_link:
                 pose, turns = frame.link_pose_and_turns(kin)
@@ -325,14 +328,14 @@ def pull_into(row: Array, link_turns: Array, target: Array, pose: Array, wrench:
             lever[i] += error[i]
         for i in range(3):
             wrench[3 + i] = rotation_map[i, 0] * turn[0] + rotation_map[i, 1] * turn[1] + rotation_map[i, 2] * turn[2]
-        add_moment(lever, wrench, wrench[3:])
+        add_cross(lever, wrench, wrench[3:])
         return
     for i in range(3):
         wrench[3 + i] = rotation_map[0, i] * turn[0] + rotation_map[1, i] * turn[1] + rotation_map[2, i] * turn[2]
     if kind == WITH_LINK:
         couple = np.zeros(3)
-        add_moment(error, wrench, couple)
-        add_moment(error[3:], turn, couple)
+        add_cross(error, wrench, couple)
+        add_cross(error[3:], turn, couple)
         for joint in range(n):
             for i in range(3):
                 torque[joint] += link_turns[i, joint] * couple[i]
@@ -354,14 +357,6 @@ def axes_into(spring: Any, target: Array, pose: Array, axes: Array) -> None:
                 axes[i, j] = 0.0
                 for k in range(3):
                     axes[i, j] += pose[i, k] * spring.offset[k, j]
-
-
-@compiled
-def add_moment(lever: Array, force: Array, moment: Array) -> None:
-    """Add r × f (3,) to a moment (3,); of longer arrays the first three numbers count."""
-    moment[0] += lever[1] * force[2] - lever[2] * force[1]
-    moment[1] += lever[2] * force[0] - lever[0] * force[2]
-    moment[2] += lever[0] * force[1] - lever[1] * force[0]
 
 
 @compiled
@@ -498,5 +493,5 @@ def spring_load(row: Array) -> float:
 
 def new_change() -> Array:
     """The row of a change; see CHANGE_MEMORY."""
-    rows, _ = CHANGE_MEMORY.memory(1, 0)
-    return np.asarray(rows[0])
+    row, _ = CHANGE_MEMORY.single(0)
+    return row
