@@ -1,6 +1,7 @@
 """Of several that could command a robot one does, and all others say who: controllers, strangers, clients, teleop."""
 
 import signal
+import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from robot_control_ros import ConfigError, HardwareFault, Robot
+from robot_control_ros.nodes.controller import runtime
 from robot_control_ros.robot.configuration import load_robot
 
 pytestmark = pytest.mark.ros
@@ -214,20 +216,43 @@ def test_of_two_that_start_at_once_exactly_one_leads(rivals, late, delay):
     rivals.says(other, f"/{leading} commands the robot")
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.1, 0.2])
-def test_of_two_that_are_activated_at_once_at_most_one_is(rivals, delay):
+def activated_at_once(rivals, delay):
+    """What two controllers answer that are told at once to become active."""
     discover_after(rivals, delay)
     for name in ("one", "two"):
         rivals.start(name, **UNSTARTED)
         assert rivals.change(name, "configure")
-    clients = [rivals.ros.node.create_client(ChangeState, f"/{name}/change_state") for name in ("one", "two")]
-    activate = Transition(id=Transition.TRANSITION_ACTIVATE)
-    futures = [client.call_async(ChangeState.Request(transition=activate)) for client in clients]
-    rivals.ros.until(lambda: all(future.done() for future in futures), "both answers")
-    assert sum(future.result().success for future in futures) < 2
+    activate = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_ACTIVATE))
+    futures = {
+        name: rivals.ros.node.create_client(ChangeState, f"/{name}/change_state").call_async(activate)
+        for name in ("one", "two")
+    }
+    rivals.ros.until(lambda: all(future.done() for future in futures.values()), "both answers")
+    return {name: future.result() for name, future in futures.items()}
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.1, 0.2])
+def test_of_two_that_are_activated_at_once_at_most_one_is(rivals, delay):
+    answers = activated_at_once(rivals, delay)
+    assert sum(answer.success for answer in answers.values()) < 2
     assert len(rivals.active("one", "two")) < 2
     rivals.ros.wait(1.0)
     assert len(rivals.commanders) < 2
+
+
+def test_one_whose_activation_takes_long_does_not_displace_another_that_leads_meanwhile(rivals, monkeypatch):
+    def slow(node, *arguments):
+        """The controller manager answers the first one late."""
+        if node.get_name() == "one":
+            time.sleep(1.0)
+        return []
+
+    monkeypatch.setattr(runtime, "check_controllers", slow)
+    answers = activated_at_once(rivals, delay=0.0)
+    assert {name: answer.success for name, answer in answers.items()} == {"one": False, "two": True}
+    rivals.ros.wait(1.0)
+    assert rivals.active("one", "two") == ["two"]
+    assert rivals.commanders == ["/two"]
 
 
 @pytest.mark.parametrize("names", [("one", "two"), ("two", "one"), ("controller", "controller")])

@@ -11,10 +11,12 @@ import importlib
 import inspect
 import os
 import signal
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent import futures
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import graph
@@ -32,6 +34,7 @@ from robot_control_ros.bringup import NodeSpec
 from robot_control_ros.client import ros_backend, ros_thread
 from robot_control_ros.client.ros_thread import RosThread
 from robot_control_ros.client.state_feed import StateFeed
+from robot_control_ros.core import compiled
 from robot_control_ros.core.errors import RobotControlError
 from robot_control_ros.nodes.common import controller_manager, hearing
 from robot_control_ros.nodes.common.ending import DEAF, FAULT
@@ -396,6 +399,8 @@ class World:
     def __init__(self) -> None:
         self._users = 0
         self._patch = patch = pytest.MonkeyPatch()
+        # Compiling takes no time here, nor does waiting for another process that compiles.
+        patch.setattr(compiled, "time", SimpleNamespace(monotonic=time.monotonic, sleep=time.sleep))
         graph.replace_native_layer(patch)
         for name in ("collect", "freeze"):  # which nodes do at their start
             patch.setattr(gc, name, lambda: None)

@@ -186,8 +186,8 @@ class ControllerRuntime:
         robot, mode, end = self._loop.robot, self._loop.running.mode, time.monotonic() + CLAIM
         try:
             while time.monotonic() < end:
-                time.sleep(CLAIM_LOOK)
                 _raise_errors(check_conflicting_publishers(self._node, robot, mode))
+                time.sleep(CLAIM_LOOK)
             _raise_errors(check_claim(self._node, robot, mode))
         except ConfigError:
             self._commands.close()
