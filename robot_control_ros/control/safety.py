@@ -287,6 +287,11 @@ class Safety:
         return self._last_extra
 
     @property
+    def sent_as_asked(self) -> bool:
+        """Whether the last command met no limit at all."""
+        return self._asked is self._sent
+
+    @property
     def saturated(self) -> NDArray[np.bool_]:
         """(n,) True where the last command met a limit of effort, position or velocity."""
         return np.asarray(self._asked != self._bounded)

@@ -7,6 +7,7 @@ compilation serves every robot, since the number of joints is an argument.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import namedtuple
 from collections.abc import Callable, Sequence
@@ -107,8 +108,12 @@ class Record:
 
 
 def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, int], Any]:
-    """The function that makes the views; its text is generated, one line for each field."""
-    lines = ["def views(row, n):", "    end = 0"]
+    """The function that makes the views; its text is generated, one line for each field.
+
+    Its name is that of its text alone: Numba's cache tells two functions of one module apart by their names and by a
+    number that every process counts anew, so what two processes have compiled would be mixed up.
+    """
+    lines = ["    end = 0"]
     for field in fields:
         count = " * ".join(str(size) for size in field.shape) or "1"
         shape = f".reshape(({field.shape[0]}, {field.shape[1]}))" if len(field.shape) == 2 else ""
@@ -116,6 +121,8 @@ def _compiled_views(name: str, fields: tuple[Field, ...]) -> Callable[[Array, in
         lines.append(f"    end = begin + {count}")
         lines.append(f"    {field.name} = row[begin:end]{shape}")
     lines.append(f"    return {name}({', '.join(field.name for field in fields)})")
+    text = "\n".join(lines)
+    function = f"views_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     space: dict[str, Any] = {name: namedtuple(name, [field.name for field in fields])}  # names are data
-    exec("\n".join(lines), space)
-    return numba.njit(nogil=True)(space["views"])  # type: ignore[no-any-return]
+    exec(f"def {function}(row, n):\n{text}", space)
+    return numba.njit(nogil=True)(space[function])  # type: ignore[no-any-return]

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..control.loop import ControlLoop
 from ..control.plant import Plant
@@ -24,7 +25,7 @@ from ..robot.configuration import RobotConfig, load_robot
 from ..robot.model import RobotDynamics, RobotModel
 from .imperfect.imperfect_plant import arm_and_plant
 from .imperfect.imperfections import Imperfections
-from .log import Log, LogSample
+from .log import Log
 from .mujoco_plant import PHYSICS_STEP, MujocoPlant
 from .scene import Scene, load_scene
 from .trouble import warn_of
@@ -114,8 +115,9 @@ def simulate(
     loop.ringing.settings.set({"reaction": ringing_reaction})
     warm_up(config, [law])
     plant.reset(None if q0 is None else _start(loop, q0))
-    cycles = lockstep(plant, loop, round(duration * rate), reference, partial(disturb, arm, config, push, intervene))
-    log = Log.of(config.joints, loop.running.mode, [_sample(arm, loop, *each) for each in cycles], loop.model.limits)
+    count = round(duration * rate)
+    cycles = lockstep(plant, loop, count, reference, partial(disturb, arm, config, push, intervene))
+    log = _log(arm, loop, count, cycles)
     warn_of(log.trouble, "; ".join(filter(None, (loop.running.warning, loop.ringing.warning(log.t[-1])))))
     return log
 
@@ -207,14 +209,62 @@ def disturb(plant: MujocoPlant, robot: RobotConfig, push: Push | None, intervene
         intervene(plant)
 
 
-def _sample(
-    plant: MujocoPlant, loop: ControlLoop, state: RobotState, kin: RobotDynamics, command: Command
-) -> LogSample:
-    contact = None if plant.scene is None else plant.contact_wrench()
-    tip, safety = (kin.pose, loop.pose_error(), kin.twist), loop.safety
-    seen = state.time, state.q, state.v, state.effort, *tip, state.wrench_on_tip
-    limited = safety.saturated, safety.rate_limited, loop.soft_limits.active
-    return LogSample(*seen, command.values, *limited, loop.fault, contact)
+def _log(
+    plant: MujocoPlant, loop: ControlLoop, count: int, cycles: Iterator[tuple[RobotState, RobotDynamics, Command]]
+) -> Log:
+    """The log of so many cycles. Poses and Jacobians are kept, and what follows from them is computed at the end.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    n, safety, soft_limits = loop.robot.n, loop.safety, loop.soft_limits
+    logged = _columns(count, n)
+    faults = []
+    for k, (state, kin, command) in enumerate(cycles):
+        logged.t[k] = state.time
+        logged.q[k] = state.q
+        logged.v[k] = state.v
+        logged.effort[k] = state.effort
+        logged.pose[k] = kin.pose
+        logged.jacobian[k] = kin.jacobian
+        logged.command[k] = command.values
+        if loop.reference.pose is not None:
+            logged.target[k] = loop.reference.pose
+        if state.wrench_on_tip is not None:
+            logged.wrench[k] = state.wrench_on_tip
+        if plant.scene is not None:
+            logged.contact[k] = plant.contact_wrench()
+        if not safety.sent_as_asked:
+            logged.saturated[k] = safety.saturated
+            logged.rate_limited[k] = safety.rate_limited
+        if soft_limits.acts:
+            logged.soft_limited[k] = soft_limits.active
+        faults.append(loop.fault)
+    arrays = dict(vars(logged))
+    arrays["twist"] = np.einsum("kij,kj->ki", arrays.pop("jacobian"), logged.v)
+    arrays["pose_error"] = _pose_errors(arrays.pop("target"), logged.pose)
+    return Log.from_arrays(loop.robot.joints, loop.running.mode, arrays, faults, loop.model.limits)
+
+
+def _columns(count: int, n: int) -> SimpleNamespace:
+    """Memory for the columns of a log, and for what others follow from; NaN and False where nothing is written."""
+    column = partial(np.full, fill_value=np.nan)
+    limited = {name: np.zeros((count, n), bool) for name in ("saturated", "rate_limited", "soft_limited")}
+    of_joints = {name: column((count, n)) for name in ("q", "v", "effort", "command")}
+    poses = {name: column((count, 4, 4)) for name in ("pose", "target")}
+    wrenches = {name: column((count, 6)) for name in ("wrench", "contact")}
+    return SimpleNamespace(t=column(count), jacobian=column((count, 6, n)), **of_joints, **poses, **wrenches, **limited)
+
+
+def _pose_errors(targets: Array, poses: Array) -> Array:
+    """Targets minus poses (N, 6), as :func:`~..core.spatial.pose_error` gives them; zeros for a target that is NaN."""
+    errors = np.zeros((len(poses), 6))
+    known = ~np.isnan(targets[:, 0, 0])
+    target, pose = targets[known], poses[known]
+    errors[known, :3] = target[:, :3, 3] - pose[:, :3, 3]
+    turns = target[:, :3, :3] @ pose[:, :3, :3].transpose(0, 2, 1)
+    errors[known, 3:] = Rotation.from_matrix(turns).as_rotvec() if len(turns) else 0.0
+    return errors
 
 
 def _start(loop: ControlLoop, q0: Any) -> Array:

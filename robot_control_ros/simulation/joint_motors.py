@@ -136,7 +136,7 @@ class JointMotors:
                 torque = torque + self._carried.bias(self._robot.q, self._still)
         else:
             v = self._robot.v_index
-            state = RobotState(data.time, self._robot.q, data.qvel[v], data.qfrc_applied[v])
+            state = RobotState(data.time, self._robot.q, self._robot.v, np.array(data.qfrc_applied[v]))
             driven = self.joint_law.command(state, self._command)
             torque = self._motor(driven, self._velocity_bandwidth)
             if self._command.feedforward is not None:

@@ -104,15 +104,31 @@ class Log:
         Raises:
             ConfigError: there are none.
         """
-        if not samples:
-            raise ConfigError("the log is empty: no sample was taken")
+        _check_any(samples)
         missing = np.full(6, np.nan)
         rows = [[missing if value is None else value for value in sample] for sample in samples]
         columns = dict(zip(LogSample._fields, zip(*rows, strict=True), strict=True))
-        arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items() if name != "fault"}
-        arrays["fault"] = columns["fault"]
-        seen = {name: arrays[name] for name in ("t", "q", "v", "saturated", "fault")}
-        return cls(joints, mode, **arrays, trouble=find_trouble(joints, **seen, limits=limits))
+        arrays = {name: np.array(column) for name, column in columns.items() if name != "fault"}
+        return cls.from_arrays(joints, mode, arrays, columns["fault"], limits)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        joints: tuple[str, ...],
+        mode: CommandMode,
+        arrays: Mapping[str, Any],
+        fault: Sequence[str],
+        limits: JointLimits | None = None,
+    ) -> Log:
+        """The same from columns (N, ...) by name, and the faults (N,).
+
+        Raises:
+            ConfigError: there are none.
+        """
+        _check_any(fault)
+        seen = {name: arrays[name] for name in ("t", "q", "v", "saturated")}
+        trouble = find_trouble(joints, **seen, fault=fault, limits=limits)
+        return cls(joints, mode, **arrays, fault=tuple(fault), trouble=trouble)
 
     def __len__(self) -> int:
         return len(self.t)
@@ -171,6 +187,11 @@ class Log:
         if title:
             figure.suptitle(title)
         return save_picture(figure, path, dpi=120)
+
+
+def _check_any(samples: Sequence[Any]) -> None:
+    if not samples:
+        raise ConfigError("the log is empty: no sample was taken")
 
 
 def csv_columns(joints: Sequence[str]) -> list[str]:

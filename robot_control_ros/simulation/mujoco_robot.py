@@ -30,32 +30,33 @@ class MujocoRobot:
 
     Attributes:
         model, data: MuJoCo's.
-        q_index, v_index: (n,) places of the joints in MuJoCo's positions and velocities.
-        wrench_index: (6,) places of the force-torque sensor in MuJoCo's sensor data.
+        q_index, v_index: places of the joints in MuJoCo's positions and velocities.
+        wrench_index: places of the six numbers of the force-torque sensor in MuJoCo's sensor data.
     """
 
     def __init__(self, mujoco: Any, model: Any, data: Any, robot: RobotConfig, links: Sequence[str]) -> None:
         self._mujoco, self.model, self.data, self._config = mujoco, model, data, robot
         ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name) for name in robot.joints]
-        self.q_index = np.array([model.jnt_qposadr[i] for i in ids])
-        self.v_index = np.array([model.jnt_dofadr[i] for i in ids])
+        self._q_places = [model.jnt_qposadr[i] for i in ids]
+        v_places = [model.jnt_dofadr[i] for i in ids]
+        self.q_index, self.v_index = _index(self._q_places), _index(v_places)
         self._locks = np.array([model.equality(LOCK_PREFIX + name).id for name in robot.joints])
-        self.wrench_index = np.concatenate([model.sensor(name).adr + np.arange(3) for name in wrench_sensors(robot)])
+        self.wrench_index = _index([model.sensor(name).adr[0] + i for name in wrench_sensors(robot) for i in range(3)])
         names = [model.body(i).name for i in range(model.nbody)]
         self._bodies = {name: i for i, name in enumerate(names) if name in links}
         self._mass = np.zeros((model.nv, model.nv))
-        self._chosen = np.ix_(self.v_index, self.v_index)
+        self._chosen = np.ix_(v_places, v_places)
         self.release()
 
     @property
     def q(self) -> Array:
         """Joint positions (n,) [rad], a copy."""
-        return np.asarray(self.data.qpos[self.q_index])
+        return np.array(self.data.qpos[self.q_index])
 
     @property
     def v(self) -> Array:
         """Joint velocities (n,) [rad/s], a copy."""
-        return np.asarray(self.data.qvel[self.v_index])
+        return np.array(self.data.qvel[self.v_index])
 
     def mass_matrix(self) -> Array:
         """Joint-space inertia (n, n) of the present state [kg·m²], rotors included."""
@@ -103,7 +104,7 @@ class MujocoRobot:
             return
         for n, (before, after) in enumerate(zip(self._locked, locked, strict=True)):
             if after and not before:
-                place = self.q_index[n]
+                place = self._q_places[n]
                 self.model.eq_data[self._locks[n], 0] = self.data.qpos[place] - self.model.qpos0[place]
         self.data.eq_active[self._locks] = locked
         self._locked = locked
@@ -115,7 +116,7 @@ class MujocoRobot:
         self._mujoco.mj_fullM(self.model, data, self._mass)
         bodies = (self.body(name) for name in (self._config.base, self._config.tip))
         base, tip = (make_pose(data.xpos[body], data.xmat[body].reshape(3, 3)) for body in bodies)
-        return self._mass[self._chosen].copy(), data.qfrc_bias[self.v_index], np.linalg.inv(base) @ tip
+        return self._mass[self._chosen], np.array(data.qfrc_bias[self.v_index]), np.linalg.inv(base) @ tip
 
 
 class MujocoWorld:
@@ -157,6 +158,7 @@ class MujocoWorld:
             set_imperfections(mujoco, self.model, self._robot, imperfections)
         self._elastic = imperfections is not None and bool(imperfections.stiffness)
         self.data = mujoco.MjData(self.model)
+        self._warnings = self.data.warning.number  # how often each kind came; MuJoCo counts in this memory
         self._motors: list[JointMotors] = []
         self._grippers: list[MujocoGripper] = []
 
@@ -216,7 +218,15 @@ class MujocoWorld:
         self._check()
 
     def _check(self) -> None:
-        if self.data.warning.number.any():
+        if np.count_nonzero(self._warnings):
             kinds = self._mujoco.mjtWarning
-            found = [kinds(i).name for i, warning in enumerate(self.data.warning) if warning.number]
+            found = [kinds(i).name for i, number in enumerate(self._warnings) if number]
             raise HardwareFault(f"the physics diverged at t = {self.data.time:.3f} s: {', '.join(found)}")
+
+
+def _index(places: Sequence[int]) -> Any:
+    """What picks so many places out of an array: a slice where they follow each other, which is faster."""
+    first = int(places[0])
+    if list(places) == list(range(first, first + len(places))):
+        return slice(first, first + len(places))
+    return np.array(places)

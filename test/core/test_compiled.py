@@ -121,6 +121,44 @@ def test_a_law_of_a_user_notices_a_change_in_the_file_beside_it(installation):
     assert installation.run(PYTHONPATH=path)["result"] == 11.0
 
 
+RECORDS = """
+from robot_control_ros.core.compiled import compiled
+from robot_control_ros.core.record import Field, Record
+
+skipped = [Field(f"skipped{{i}}", ({skipped},), "", "") for i in range(40)]  # so many aren't inlined
+RECORD = Record("{name}", [*skipped, Field("wanted", (), "", "")])
+wanted_at = RECORD.views
+
+
+@compiled
+def wanted(row):
+    return wanted_at(row, 0).wanted[0]
+"""
+USE_RECORDS = """
+import importlib, json, sys
+
+found = {}
+for name in sys.argv[1:]:
+    module = importlib.import_module(name)
+    row, named = module.RECORD.single(0)
+    named["wanted"] = len(name)
+    found[name] = module.wanted(row)
+print(json.dumps(found))
+"""
+
+
+@starts
+def test_records_that_two_processes_have_compiled_are_not_mixed_up_by_a_third(tmp_path):
+    for name, skipped in (("one", 1), ("three", 3)):
+        (tmp_path / f"{name}.py").write_text(RECORDS.format(name=name.title(), skipped=skipped))
+    path = os.pathsep.join([str(PACKAGE.parent), str(tmp_path)])
+    variables = {**os.environ, "HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": path}
+    for names in (["one"], ["three"], ["one", "three"], ["three", "one"]):
+        command = [sys.executable, "-c", USE_RECORDS, *names]
+        ended = subprocess.run(command, env=variables, capture_output=True, check=True)
+        assert json.loads(ended.stdout) == {name: len(name) for name in names}
+
+
 @starts
 def test_files_that_cannot_be_read_are_left_out(installation):
     (installation.package / "laws" / ".#inner.py").symlink_to("nobody@nowhere:1")  # an editor's lock
