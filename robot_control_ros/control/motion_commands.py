@@ -78,6 +78,7 @@ class MotionCommands:
         self._time, self._wrench_until = 0.0, math.inf  # by the samples' clock [s]
         self.largest_wrench = _largest_wrench(robot, model)
         self._exerted = np.zeros(6)  # of the feed-forward wrench, in the last tick
+        self._exerts = False  # whether that isn't 0
 
     # --- what the loop calls ---
 
@@ -85,7 +86,7 @@ class MotionCommands:
         """Hold the robot where it is, without a feed-forward wrench."""
         self.trajectory = trajectory = Hold(kin.pose, state.q.copy())
         self.feedforward_wrench = None
-        self._exerted = np.zeros(6)
+        self._exerted, self._exerts = np.zeros(6), False
         return trajectory
 
     def stop_here(self, state: RobotState, kin: RobotDynamics) -> Trajectory:
@@ -99,9 +100,10 @@ class MotionCommands:
         if time > self._wrench_until:
             self.feedforward_wrench = None
         elapsed, self._time = time - self._time, time
-        if self.feedforward_wrench is None and not self._exerted.any():
+        if self.feedforward_wrench is None and not self._exerts:
             return reference
         self._exerted = self._ramped(elapsed)
+        self._exerts = bool(self._exerted.any())
         return replace(reference, wrench=self._exerted)
 
     def rest(self, state: RobotState, kin: RobotDynamics, reference: Reference) -> None:

@@ -155,7 +155,8 @@ class Impedance(CompiledLaw):
             Field("adopted", (), "", "1 where the memory belongs to the gains, 0 where they are others."),
             Field("begins", (), "", "1 until the first gains are adopted.", first=1.0),
             Field("keeps_energy", (), "", "1 where changes of the spring are paid; 0 for a plain spring."),
-            Field("mass", ("n", "n"), "kg·m²", "Joint-space inertia, where it was asked for."),
+            Field("load", (), "", "How near the spring is to its bound; 0 for a plain spring."),
+            Field("mass", ("n", "n"), "kg·m²", "Joint-space inertia, where it is needed."),
             Field("coriolis", ("n",), "N·m", "C(q, q̇) q̇, where gains need it."),
             Field("jdot_v", (6,), "m/s², rad/s²", "J̇ q̇, where gains need it."),
             Field("design", (6, 6), "N·s/m, N·m·s/rad", "Damping matrix D, in base axes."),
@@ -185,6 +186,7 @@ class Impedance(CompiledLaw):
         memory["adopted"] = 0.0
         memory["begins"] = 1.0
         memory["keeps_energy"] = 0.0
+        memory["load"] = 0.0
         memory["spring"] = new_change()
         memory["design_age"] = math.inf
         memory["active"] = 0.0
@@ -194,9 +196,10 @@ class Impedance(CompiledLaw):
     def run(self, cycles: Array, k: int, kin: RobotDynamics, gains: Gains, dt: float) -> None:
         """See :class:`~.compiled_law.CompiledLaw`."""
         memory = self._memory
-        if gains is not self._gains:
+        designs = gains is not self._gains  # the damping
+        if designs:
             self._adopt(gains, kin)
-        if self._needs_mass:
+        if designs or self._needs_mass:
             memory["mass"] = kin.mass
         if self._needs_coriolis:
             memory["coriolis"] = kin.coriolis
@@ -215,9 +218,7 @@ class Impedance(CompiledLaw):
     @property
     def spring_load(self) -> float:
         """See :class:`~.law.ControlLaw`."""
-        if self._memory is None or not self._memory["keeps_energy"]:
-            return 0.0
-        return spring_load(self._memory["spring"])
+        return 0.0 if self._memory is None else float(self._memory["load"])
 
     @staticmethod
     def joint_gains(gains: Gains, mass: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -262,8 +263,8 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     """Write the terms of a cycle and their sum; see the law.
 
     Returns:
-        DONE; NEEDS_MASS where the damping has to be designed anew, and the mass of this posture isn't in the memory
-        yet: call again; NO_DAMPING where the inertia has no modes.
+        DONE; NEEDS_MASS where the posture makes a new design of the damping necessary, and its mass isn't in the memory
+        yet: call again; NO_DAMPING where the inertia has no modes. For gains that aren't adopted it must be there.
     """
     cycle = cycle_at(cycles[k], n)
     gain = _gains_at(gains, n)
@@ -271,7 +272,7 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
     if law.adopted[0] == 0.0:
         _adopt_spring(memory, gains, n)
         law.adopted[0] = 1.0
-        law.design_age[0] = math.inf
+        law.design_age[0] = -1.0
     if law.design_age[0] >= 0.0:
         law.design_age[0] += dt
         turned = law.heavy[0] == 1.0 and _have_turned(cycle.q, law.designed_at)
@@ -300,6 +301,7 @@ def compute(cycles: Array, k: int, gains: Array, memory: Array, n: int, dt: floa
             for i in range(6):
                 taken += dt * damper[i] * twist_error[i]
         passive_pull(law.spring, law.link_turns, cycle.target_pose, cycle.pose, taken, dt, spring, turning, n)
+    law.load[0] = spring_load(law.spring) if law.keeps_energy[0] == 1.0 else 0.0
     transposed_times(cycle.jacobian, spring, terms[STIFFNESS])
     law.active[STIFFNESS] = 1.0
     law.active[GRAVITY] = 1.0

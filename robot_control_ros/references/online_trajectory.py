@@ -19,7 +19,8 @@ import numpy as np
 from ..core.compiled import compiled
 from ..core.errors import ConfigError
 from ..core.rotations import pose_error_into, rotation_exp_into
-from ..core.types import Array, Reference
+from ..core.spatial import pose_error
+from ..core.types import Array, Reference, as_row
 from ..robot.model import RobotModel
 from .joint import joint_reference
 from .stepped_trajectory import SteppedTrajectory
@@ -32,15 +33,16 @@ ARRIVED = 1e-7  # m and rad, m/s and rad/s
 
 
 @compiled
-def wanted_change(away: Array, rate: Array, speed: Array, acceleration: Array) -> Array:
-    """Acceleration (m, d) of m parts of d coordinates each; see the module.
+def change_rate(away: Array, speed: Array, acceleration: Array, dt: float, rate: Array, change: Array) -> None:
+    """One step [s] of m parts of d coordinates each; see the module.
 
     Args:
         away: (m, d) way that is left [m or rad].
-        rate: (m, d) present velocity.
         speed, acceleration: (m,) limits of each part.
+        dt: the step [s].
+        rate: (m, d) velocity, which is changed.
+        change: result (m, d), its acceleration.
     """
-    change = np.empty_like(away)
     for part in range(away.shape[0]):
         square = 0.0
         for axis in range(away.shape[1]):
@@ -60,30 +62,7 @@ def wanted_change(away: Array, rate: Array, speed: Array, acceleration: Array) -
         scale = acceleration[part] / max(math.sqrt(square), acceleration[part])
         for axis in range(away.shape[1]):
             change[part, axis] *= scale
-    return change
-
-
-@compiled
-def pose_away(at: Array, target: Array) -> Array:
-    """Way (2, 3) from a pose (4, 4) to a target (4, 4) [m, rad]."""
-    error = np.empty(6)
-    pose_error_into(target, at, error)
-    return error.reshape((2, 3))
-
-
-@compiled
-def moved_pose(at: Array, step: Array) -> Array:
-    """The pose (4, 4) a small way (2, 3) [m, rad] further than `at`."""
-    turn = np.empty((3, 3))
-    rotation_exp_into(step[1], turn)
-    pose = np.zeros((4, 4))
-    pose[3, 3] = 1.0
-    for i in range(3):
-        pose[i, 3] = at[i, 3] + step[0, i]
-        for j in range(3):
-            for k in range(3):
-                pose[i, j] += turn[i, k] * at[k, j]
-    return pose
+            rate[part, axis] += dt * change[part, axis]
 
 
 @compiled
@@ -96,6 +75,51 @@ def is_there(away: Array, rate: Array) -> bool:
     return True
 
 
+@compiled
+def step_pose(
+    target: Array, speed: Array, acceleration: Array, dt: float, pose: Array, rate: Array, change: Array
+) -> bool:
+    """One step of a pose after its target; returns whether it rests there, and then changes nothing.
+
+    Args:
+        target: (4, 4).
+        speed, acceleration: (2,) limits, linear and angular.
+        dt: the step [s].
+        pose, rate: (4, 4) and (2, 3), which are changed.
+        change: result (2, 3), the acceleration.
+    """
+    error = np.empty(6)
+    pose_error_into(target, pose, error)
+    away = error.reshape((2, 3))
+    if is_there(away, rate):
+        return True
+    change_rate(away, speed, acceleration, dt, rate, change)
+    turn = np.empty((3, 3))
+    rotation_exp_into(dt * rate[1], turn)
+    before = pose.copy()
+    for i in range(3):
+        pose[i, 3] += dt * rate[0, i]
+        for j in range(3):
+            pose[i, j] = 0.0
+            for k in range(3):
+                pose[i, j] += turn[i, k] * before[k, j]
+    return False
+
+
+@compiled
+def step_joints(
+    target: Array, speed: Array, acceleration: Array, dt: float, q: Array, rate: Array, change: Array
+) -> bool:
+    """The same for joints: target and q (n,), the others (n, 1), limits (n,)."""
+    away = (target - q).reshape((len(q), 1))
+    if is_there(away, rate):
+        return True
+    change_rate(away, speed, acceleration, dt, rate, change)
+    for joint in range(len(q)):
+        q[joint] += dt * rate[joint, 0]
+    return False
+
+
 class _OnlineTrajectory(SteppedTrajectory):
     """What has m parts of d coordinates each goes after a target, step by step."""
 
@@ -105,8 +129,8 @@ class _OnlineTrajectory(SteppedTrajectory):
         self._time = time
         self._rate = rate  # (m, d)
         self._change = np.zeros_like(rate)  # (m, d)
-        self._speed = np.asarray(speed, dtype=float)  # (m,)
-        self._acceleration = np.asarray(acceleration, dtype=float)  # (m,)
+        self._speed = np.array(speed, dtype=float)  # (m,)
+        self._acceleration = np.array(acceleration, dtype=float)  # (m,)
         self._reached: Array | None = None  # the target that was
         self._now = self._reference()
 
@@ -116,24 +140,19 @@ class _OnlineTrajectory(SteppedTrajectory):
         return self._reached is self.target
 
     def _advance(self, dt: float) -> None:
-        away = self._away()
-        if is_there(away, self._rate):
-            self._reached = self.target
-            self._rate = np.zeros_like(away)
-            self._change = np.zeros_like(away)
-            self._at = self.target
-            return
-        self._change = wanted_change(away, self._rate, self._speed, self._acceleration)
-        self._rate = self._rate + dt * self._change
-        self._move(dt * self._rate)
+        at, rate = np.array(self._at), np.array(self._rate)  # the last reference keeps its own
+        change = np.empty(rate.shape)
+        if self._step(as_row(self.target), self._speed, self._acceleration, dt, at, rate, change):
+            self._reached = at = self.target
+            rate = change = np.zeros(rate.shape)
+        self._at, self._rate, self._change = at, rate, change
 
+    @staticmethod
     @abstractmethod
-    def _away(self) -> Array:
-        """Way (m, d) to the target."""
-
-    @abstractmethod
-    def _move(self, step: Array) -> None:
-        """Go a small way (m, d)."""
+    def _step(
+        target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
+    ) -> bool:
+        """See :func:`step_pose`."""
 
 
 class OnlineTrajectory(_OnlineTrajectory):
@@ -166,13 +185,13 @@ class OnlineTrajectory(_OnlineTrajectory):
     @property
     def heading(self) -> Array:
         """Way (6,) to the target [m, rad]."""
-        return self._away().reshape(6)
+        return pose_error(self.target, self._at)
 
-    def _away(self) -> Array:
-        return pose_away(self._at, self.target)
-
-    def _move(self, step: Array) -> None:
-        self._at = moved_pose(self._at, step)
+    @staticmethod
+    def _step(
+        target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
+    ) -> bool:
+        return step_pose(target, speed, acceleration, dt, at, rate, change)
 
     def _reference(self) -> Reference:
         return Reference(self._at, self._rate.reshape(6), self._change.reshape(6), None, self._q)
@@ -200,11 +219,11 @@ class OnlineJointTrajectory(_OnlineTrajectory):
         v = np.zeros_like(start.q) if start.v is None else start.v
         super().__init__(start.q, goal, time, v[:, None], speed, acceleration)
 
-    def _away(self) -> Array:
-        return (self.target - self._at)[:, None]
-
-    def _move(self, step: Array) -> None:
-        self._at = self._at + step[:, 0]
+    @staticmethod
+    def _step(
+        target: Array, speed: Array, acceleration: Array, dt: float, at: Array, rate: Array, change: Array
+    ) -> bool:
+        return step_joints(target, speed, acceleration, dt, at, rate, change)
 
     def _reference(self) -> Reference:
         return joint_reference(self._model, self._at, self._rate[:, 0], self._change[:, 0])
