@@ -27,7 +27,8 @@ from ..references import (
 from ..references.governor import Governor
 from ..references.workspace import Workspace
 from ..robot.configuration import RobotConfig
-from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
+from ..robot.differential_kinematics import DifferentialKinematics
+from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotDynamics, RobotModel
 from .safety import STOPPING
 from .transition import BumplessTransition

@@ -21,7 +21,8 @@ from ..references import JointPath
 from ..references.contours import Polyline, TimedContour
 from ..references.time_scaling import Chain, Trapezoid
 from ..robot.configuration import RobotConfig
-from ..robot.inverse_kinematics import DifferentialKinematics, solve_pose
+from ..robot.differential_kinematics import DifferentialKinematics
+from ..robot.inverse_kinematics import solve_pose
 from ..robot.model import RobotModel
 from ..simulation.in_process import lockstep, simulate
 from .reproduce.contour_benchmark import DWELL, UR5_ACCELERATION, UR5_STIFFNESS, ur5_rectangle

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.gains import AXES, MATRIX, SCALAR, TASK, choice, gain
 from ..core.spatial import cross, make_pose, pose_error
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState
-from ..robot.inverse_kinematics import TRACKING, DifferentialKinematics
+from ..robot.differential_kinematics import TRACKING, DifferentialKinematics
 from ..robot.model import RobotDynamics
 from .gain_bounds.wall_contact import WALL, least_damping, usual_lag
 from .law import register

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import deque
 
 import numpy as np
 
-from ..core.spatial import pose_error
-from ..core.types import Array, JointSample, JointSpaceReference, Reference
-from ..robot.inverse_kinematics import POSTURE, TRACKING, DifferentialKinematics
+from ..core.compiled import compiled
+from ..core.rotations import pose_error_into
+from ..core.types import Array, JointSample, JointSpaceReference, Reference, as_row
+from ..robot.differential_kinematics import POSTURE, TRACKING, DifferentialKinematics, joint_step
 from ..robot.model import RobotModel
 from .joint import between
 from .trajectory import Trajectory
@@ -65,17 +67,15 @@ class JointReference:
         return JointSpaceReference(*tip, path, q=q, v=v, a=a)
 
     def _follow(self, pose: Array, twist_ref: Array | None, dt: float) -> JointSample:
-        kin = self._model.at(self._q)
-        error = pose_error(pose, kin.pose)
-        twist = TRACKING * error
-        if twist_ref is not None:  # which takes back by itself what the reference moves in dt
-            twist = twist_ref + TRACKING * (error - dt * twist_ref)
-        moved = self._kinematics.length(twist if twist_ref is None else twist_ref)
-        slow = POSTURE_SPEED * min(1.0, moved / TIP_SPEED) * self._model.limits.velocity
-        posture = np.minimum(np.maximum(POSTURE * (self._posture - self._q), -slow), slow)
-        q = self._kinematics.step(kin, twist, posture, dt, self._kinematics.length(error))
-        v = (q - self._q) / dt
-        return q, v, np.zeros_like(v) if self._v is None else (v - self._v) / dt
+        kin, limits, kinematics = self._model.at(self._q), self._model.limits, self._kinematics
+        present = as_row(kin.pose), as_row(kin.jacobian), as_row(kin.gravity)
+        bounds = limits.lower, limits.upper, limits.velocity, limits.effort
+        twist = _UNKNOWN if twist_ref is None else as_row(twist_ref)
+        before = np.full(self._q.size, math.nan) if self._v is None else self._v
+        sample = np.empty((3, self._q.size))
+        target = as_row(pose), twist, self._posture
+        follow_pose(*target, *present, self._q, before, kinematics.weight, kinematics.count, *bounds, dt, sample)
+        return sample[0], sample[1], sample[2]
 
     def _remember(self, t: float, point: JointSample) -> None:
         self._times.append(t)
@@ -96,3 +96,81 @@ class JointReference:
             return q + ahead * v + ahead**2 / 2.0 * a, v + ahead * a, a
         length = times[at] - times[at - 1]
         return between((s - times[at - 1]) / length, length, points[at - 1], points[at])
+
+
+_UNKNOWN = np.full(6, math.nan)  # a twist that the reference doesn't say
+
+
+@compiled
+def follow_pose(
+    target: Array,
+    twist: Array,
+    posture: Array,
+    pose: Array,
+    jacobian: Array,
+    gravity: Array,
+    q: Array,
+    before: Array,
+    weight: Array,
+    count: int,
+    lower: Array,
+    upper: Array,
+    fastest: Array,
+    effort: Array,
+    dt: float,
+    sample: Array,
+) -> None:
+    """One step of the joints after a pose of the tip; see :class:`JointReference`.
+
+    Args:
+        target, twist: pose (4, 4) and twist (6,) of the reference; NaN for a twist that it doesn't say.
+        posture: (n,) to which the null space goes [rad].
+        pose, jacobian, gravity: at q.
+        q, before: (n,) last joint angles and velocities [rad, rad/s]; NaN for velocities that aren't known.
+        weight, count, lower, upper, fastest, effort: see :func:`joint_step`.
+        dt: the step [s].
+        sample: result (3, n): joint angles, velocities and accelerations.
+    """
+    n = len(q)
+    error = np.empty(6)
+    pose_error_into(target, pose, error)
+    wanted = np.empty(6)
+    said = not math.isnan(twist[0])
+    square = 0.0
+    speed = 0.0
+    for i in range(6):
+        wanted[i] = TRACKING * error[i]
+        if said:  # the twist takes back by itself what the reference moves in dt
+            wanted[i] = twist[i] + TRACKING * (error[i] - dt * twist[i])
+        square += (weight[i] * error[i]) ** 2
+        speed += (weight[i] * (twist[i] if said else wanted[i])) ** 2
+    slow = POSTURE_SPEED * min(1.0, math.sqrt(speed) / TIP_SPEED)
+    rate = np.empty(n)
+    for joint in range(n):
+        most = slow * fastest[joint]
+        rate[joint] = min(max(POSTURE * (posture[joint] - q[joint]), -most), most)
+    free = np.full(n, math.nan)  # servos aren't asked whether they can follow
+    mass = np.empty((0, 0))  # which only that needs
+    length = math.sqrt(square)
+    joint_step(
+        jacobian,
+        q,
+        gravity,
+        mass,
+        weight,
+        count,
+        lower,
+        upper,
+        fastest,
+        effort,
+        wanted,
+        rate,
+        dt,
+        length,
+        free,
+        sample[0],
+    )
+    known = not math.isnan(before[0])
+    for joint in range(n):
+        sample[1, joint] = (sample[0, joint] - q[joint]) / dt
+        sample[2, joint] = (sample[1, joint] - before[joint]) / dt if known else 0.0

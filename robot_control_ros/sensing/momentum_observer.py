@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from ..core.compiled import compiled
 from ..core.record import Field, Record
 from ..core.types import Array, RobotState, is_finite
-from ..robot.inverse_kinematics import ROTATION_LENGTH
+from ..robot.differential_kinematics import ROTATION_LENGTH
 from ..robot.model import SMOOTHING, RobotDynamics
 
 MIN_SINGULAR_VALUE = 0.03  # m, singular value below which the wrench is damped

@@ -17,7 +17,7 @@ from robot_control_ros.laws.spring.bounded_spring import HALVES
 from robot_control_ros.laws.spring.virtual_body import APPROACH, FOLLOWED
 from robot_control_ros.references import Jog
 from robot_control_ros.robot.configuration import load_robot, robot_names
-from robot_control_ros.robot.inverse_kinematics import FAST, TOP_SPEED, TRACKING
+from robot_control_ros.robot.differential_kinematics import FAST, TOP_SPEED, TRACKING
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.in_process import Push, simulate
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant

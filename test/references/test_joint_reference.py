@@ -9,7 +9,7 @@ from robot_control_ros.core.types import Reference
 from robot_control_ros.references import Circle, Hold, OnlineTrajectory
 from robot_control_ros.references.joint_reference import AHEAD, REMEMBERED, JointReference
 from robot_control_ros.robot.configuration import load_robot
-from robot_control_ros.robot.inverse_kinematics import ROTATION_LENGTH, TRACKING
+from robot_control_ros.robot.differential_kinematics import ROTATION_LENGTH, TRACKING
 from robot_control_ros.robot.model import RobotModel
 
 ROBOTS = {name: load_robot(name) for name in ("ur5", "gen3")}

@@ -12,7 +12,7 @@ from ...core.gains import ParameterSet
 from ...core.types import Array, Command, CommandMode, RobotState
 from ...laws.running_law import RunningLaw
 from ...robot.configuration import RobotConfig
-from ...robot.inverse_kinematics import DifferentialKinematics
+from ...robot.differential_kinematics import DifferentialKinematics
 from ...robot.model import RobotDynamics, RobotModel
 from ...sensing.contact_detector import FOLLOWING, TORQUE, ContactDetector, DetectedContact
 from ...sensing.contact_settings import ContactSettings
