@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.compiled import compiled
 from ..core.record import Field, Record
+from ..core.small_matrices import cholesky_into, solve_with_factor, times
 from ..core.types import Array, RobotState, as_row
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics, RobotModel
@@ -28,6 +29,7 @@ TURNS = 4  # in which the dampers of all joints are found
 QUIET = 0.3  # of the speed above: slower, and without much torque, there is nothing to do
 SLOW = 0.1  # of it: slower, whatever the torque
 SHOWN = 1.0  # s for which a warning stays
+NOTHING = -1  # what soft_torque answers where no torque is added
 
 MEMORY = Record(
     "SoftLimitsMemory",
@@ -40,6 +42,14 @@ MEMORY = Record(
         Field("slow", (), "rad²/s²", "Square of the speed of all joints below which the torque doesn't matter."),
         Field("place", ("n",), "rad", "Joint angles where the joints were seen to be far from their limits."),
         Field("room", (), "rad²", "Square of the way that they may go from there; below 0 where it isn't known."),
+        Field("stiffness", ("n",), "N·m/rad", "Of the walls."),
+        Field("zone", ("n",), "rad", "Width of each wall."),
+        Field("lower", ("n",), "rad", "Joint angles at which walls begin."),
+        Field("upper", ("n",), "rad", "The same at the other end."),
+        Field("speed", ("n",), "rad/s", "Speed from which on nothing known drives a joint."),
+        Field("braking", ("n",), "rad/s²", "Twice the deceleration towards a position limit."),
+        Field("whole", ("n",), "N·m·s²/rad²", "Damping per speed that takes a joint's whole torque."),
+        Field("effort", ("n",), "N·m", "Effort limits."),
     ),
 )
 _memory_at = MEMORY.views
@@ -94,20 +104,26 @@ class SoftLimits:
         zone = np.minimum(holds / (least * (rate / 2.0) ** 2), WIDEST * (upper - lower))
         self.zone = np.where(bounded, zone, 0.0)
         self.stiffness = np.where(bounded, np.minimum(holds / zone, least * rate**2), 0.0)
-        self._lower = np.where(bounded, lower + self.zone, -np.inf)
+        speed = SPEED * limits.velocity
+        braking = 2.0 * BRAKING * limits.effort / most
         self._upper = np.where(bounded, upper - self.zone, np.inf)
-        self._speed = SPEED * limits.velocity
-        self._braking = 2.0 * BRAKING * limits.effort / most
-        self._whole = limits.effort / self._speed**2
-        near = np.maximum(self.zone, self._speed**2 / self._braking)
+        near = np.maximum(self.zone, speed**2 / braking)
         half = np.where(bounded, np.maximum((upper - lower) / 2.0 - near, 1e-3), np.inf)
         self.row, memory = MEMORY.single(robot.n)
-        memory["quiet_speed"] = QUIET * self._speed
-        memory["quiet_torque"] = (1.0 - QUIET) * rate * least * self._speed
+        memory["stiffness"] = self.stiffness
+        memory["zone"] = self.zone
+        memory["lower"] = np.where(bounded, lower + self.zone, -np.inf)
+        memory["upper"] = self._upper
+        memory["speed"] = speed
+        memory["braking"] = braking
+        memory["whole"] = limits.effort / speed**2
+        memory["effort"] = limits.effort
+        memory["quiet_speed"] = QUIET * speed
+        memory["quiet_torque"] = (1.0 - QUIET) * rate * least * speed
         memory["middle"] = (upper + lower) / 2.0
         memory["half"] = half
         memory["counts_gravity"] = not self._gravity_by_robot
-        memory["slow"] = (SLOW * float(self._speed.min())) ** 2
+        memory["slow"] = (SLOW * float(speed.min())) ** 2
         memory["place"] = math.inf  # not seen yet
         self._joint, self._kind, self._shown = 0, "", -math.inf
 
@@ -123,19 +139,19 @@ class SoftLimits:
         q, v, age = as_row(state.q), as_row(state.v), float(state.age)
         if not self.acts and is_clear(self.row, law_row, q, v, gravity, age, len(law)):
             return law
-        q, v = _middle([each.q for each in self._samples]), _middle([each.v for each in self._samples])
-        rate, model = self._rate(state.age), kin.model
-        inverse = np.asarray(np.linalg.inv(model.mass(q)), dtype=float)
-        inertia = np.asarray(1.0 / inverse.diagonal())
-        walls = self._walls(q, v, rate * inertia)
+        n, model = len(law), kin.model
+        q, v, torque = np.empty(n), np.empty(n), np.empty(n)
+        newest, second, third = self._samples if len(self._samples) == 3 else (state, state, state)
+        median_into(as_row(newest.q), as_row(second.q), as_row(third.q), q)
+        median_into(as_row(newest.v), as_row(second.v), as_row(third.v), v)
         bias = model.bias(q, v) - (model.bias(q, self._none) if self._gravity_by_robot else 0.0)
-        taken = self._taken(inverse.dot(law + walls - bias), inverse, rate, q, v)
-        torque = walls - np.sign(v) * taken
-        if not torque.any():
+        rate = self._rate(age)
+        reason = soft_torque(self.row, law_row, q, v, as_row(model.mass(q)), as_row(bias), rate, torque, n)
+        if reason == NOTHING:
             self.torque = self._none
             return law
         self.torque = torque
-        self._keep_reason(walls, taken, q, state.time)
+        self._keep_reason(reason, q, state.time)
         return np.asarray(law + torque)
 
     @property
@@ -162,38 +178,86 @@ class SoftLimits:
         limit = (limits.upper if self._kind == "upper" else limits.lower)[self._joint]
         return f"{name} is pushed back: its position limit is {limit:.3g} rad"
 
-    def _keep_reason(self, walls: Array, taken: Array, q: Array, time: float) -> None:
-        joint = int(np.abs(self.torque / self._limits.effort).argmax())
-        self._joint, self._shown, velocity = joint, time, taken[joint] > abs(walls[joint])
-        self._kind = "velocity" if velocity else "upper" if q[joint] > self._upper[joint] else "lower"
-
     def _rate(self, age: float) -> float:
         """Rate r [1/s] of the dampers, for samples of this age [s]."""
         return HASTE / (self._fixed_delay + max(age, DELAY))
 
-    def _walls(self, q: Array, v: Array, damping: Array) -> Array:
-        """Springs into the range, and dampers within their zones (n,) [N·m]."""
-        into = np.minimum(q - self._lower, 0.0) + np.maximum(q - self._upper, 0.0)
-        return np.where(into == 0.0, 0.0, -self.stiffness * into - 0.5 * damping * v)
+    def _keep_reason(self, reason: int, q: Array, time: float) -> None:
+        self._joint, brakes = divmod(reason, 2)
+        self._shown = time
+        self._kind = "velocity" if brakes else "upper" if q[self._joint] > self._upper[self._joint] else "lower"
 
-    def _taken(self, acceleration: Array, inverse: Array, rate: float, q: Array, v: Array) -> Array:
-        """What the dampers take from each joint, against its motion (n,) [N·m].
 
-        A joint's damper acts on the others, too, so they are found in turns (projected Gauss-Seidel).
-        """
-        size, sign, inertia = np.abs(v), np.sign(v), 1.0 / inverse.diagonal()
-        ahead = np.where(v > 0.0, self._upper - q, q - self._lower) + self.zone / 2.0
-        speed = np.minimum(np.sqrt(np.maximum(self._braking * ahead, 0.0)), self._speed)
-        gain, allowed = acceleration * sign, rate * (speed - size)
-        most = (rate * inertia + self._whole * speed) * size
-        taken = np.zeros(len(v))
-        coupling = sign[:, None] * inverse * sign
-        for _ in range(TURNS):
-            for i in np.flatnonzero((gain > allowed) | (taken > 0.0)).tolist():
-                wanted = min(max(taken[i] + inertia[i] * (gain[i] - allowed[i]), 0.0), most[i])
-                gain -= coupling[:, i] * (wanted - taken[i])
-                taken[i] = wanted
-        return taken
+@compiled
+def soft_torque(
+    row: Array, law: Array, q: Array, v: Array, mass: Array, bias: Array, rate: float, torque: Array, n: int
+) -> int:
+    """The torques of walls and dampers; see :class:`SoftLimits`.
+
+    A joint's damper acts on the others, too, so they are found in turns (projected Gauss-Seidel).
+
+    Args:
+        row: memory of the soft limits.
+        law: the law's torques (n,) [N·m].
+        q, v: medians of the samples, (n,) [rad, rad/s].
+        mass, bias: (n, n) and (n,), without gravity where the robot holds itself.
+        rate: r of the dampers [1/s].
+        torque: result (n,) [N·m].
+        n: number of joints.
+
+    Returns:
+        NOTHING, or twice the number of the joint with the largest torque, and one more where it is braked rather than
+        pushed back.
+    """
+    memory = _memory_at(row, n)
+    inverse = np.zeros((n, n))
+    lower = np.empty((n, n))
+    if not cholesky_into(mass, lower):
+        torque[:] = 0.0
+        return NOTHING
+    for joint in range(n):
+        inverse[joint, joint] = 1.0
+    solve_with_factor(lower, inverse)
+    walls = np.zeros(n)
+    driven = np.empty(n)
+    for joint in range(n):
+        into = min(q[joint] - memory.lower[joint], 0.0) + max(q[joint] - memory.upper[joint], 0.0)
+        if into != 0.0:
+            walls[joint] = -memory.stiffness[joint] * into - 0.5 * rate / inverse[joint, joint] * v[joint]
+        driven[joint] = law[joint] + walls[joint] - bias[joint]
+    gain = np.empty(n)
+    times(inverse, driven, gain)
+    sign = np.sign(v)
+    allowed = np.empty(n)
+    most = np.empty(n)
+    taken = np.zeros(n)
+    for joint in range(n):
+        size = abs(v[joint])
+        way = memory.upper[joint] - q[joint] if v[joint] > 0.0 else q[joint] - memory.lower[joint]
+        ahead = way + memory.zone[joint] / 2.0
+        speed = min(math.sqrt(max(memory.braking[joint] * ahead, 0.0)), memory.speed[joint])
+        gain[joint] *= sign[joint]
+        allowed[joint] = rate * (speed - size)
+        most[joint] = (rate / inverse[joint, joint] + memory.whole[joint] * speed) * size
+    for _ in range(TURNS):
+        acts = (gain > allowed) | (taken > 0.0)
+        for joint in range(n):
+            if not acts[joint]:
+                continue
+            wanted = taken[joint] + (gain[joint] - allowed[joint]) / inverse[joint, joint]
+            wanted = min(max(wanted, 0.0), most[joint])
+            for other in range(n):
+                gain[other] -= sign[other] * inverse[other, joint] * sign[joint] * (wanted - taken[joint])
+            taken[joint] = wanted
+    found = NOTHING
+    largest = 0.0
+    for joint in range(n):
+        torque[joint] = walls[joint] - sign[joint] * taken[joint]
+        share = abs(torque[joint]) / memory.effort[joint]
+        if share > largest:
+            largest = share
+            found = 2 * joint + int(taken[joint] > abs(walls[joint]))
+    return found
 
 
 @compiled
@@ -239,12 +303,11 @@ def is_clear(row: Array, law: Array, q: Array, v: Array, gravity: Array, age: fl
     return True
 
 
-def _middle(values: list[Array]) -> Array:
-    """The median (n,) of three samples, so that a single wrong one does nothing; the first of fewer."""
-    if len(values) < 3:
-        return values[0]
-    a, b, c = values
-    return np.asarray(np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c)))
+@compiled
+def median_into(a: Array, b: Array, c: Array, result: Array) -> None:
+    """The median (n,) of three samples, so that a single wrong one does nothing."""
+    for i in range(len(a)):
+        result[i] = max(min(a[i], b[i]), min(max(a[i], b[i]), c[i]))
 
 
 def _inertias(model: RobotModel) -> tuple[Array, Array]:

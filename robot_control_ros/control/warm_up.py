@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -162,6 +163,14 @@ class _Rehearsal:
             loop.brake(self._sample())
         for _ in range(3):
             loop.stop(self._random.random() * loop.robot.period)
+        for _ in range(3):
+            self._brake_softly()
+
+    def _brake_softly(self) -> None:
+        """What soft limits do about joints that are too fast."""
+        loop, random = self._loop, self._random
+        fast = replace(self._sample(), v=loop.model.limits.velocity * random.random(loop.robot.n))
+        loop.soft_limits.add(random.normal(size=loop.robot.n), fast, loop.model.at(fast.q, fast.v))
 
     def _sample(self) -> RobotState:
         loop, random, period = self._loop, self._random, self._loop.robot.period
