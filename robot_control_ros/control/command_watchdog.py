@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.compiled import compile_now
 from ..core.errors import ConfigError
 from ..core.timeout import Timeout
 from ..core.types import Command, CommandMode, RobotState, is_finite
@@ -73,6 +74,7 @@ class CommandWatchdog:
         self._jumps = JointJumps(model, robot.period)
         self._recent_motion = RecentMotion()
         self._blind_stop: BlindStop | None = None  # where states fail to come
+        compile_now([self._rehearse])
 
     @property
     def armed(self) -> bool:
@@ -184,6 +186,14 @@ class CommandWatchdog:
             if values is not None and np.array_equal(command.values, values):
                 return
             values = command.values
+
+    def _rehearse(self) -> None:
+        """Make safe outputs that nobody gets, so that nothing is compiled when the robot is taken over."""
+        robot, model = self._robot, self._model
+        home, rest = np.array(robot.home), np.zeros(robot.n)
+        state, kin = RobotState(0.0, home, rest, rest), model.at(home)
+        for mode in robot.profile.commands:
+            Safety(robot, model.limits).safe_output(mode, state, kin, robot.period)
 
     def _times(self, now: float, simulated: float) -> tuple[float, ...]:
         return (now, simulated) if self._simulated else (now,)

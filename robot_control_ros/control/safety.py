@@ -20,6 +20,8 @@ from .soft_limits import SoftLimits, is_clear
 LONGEST_STEP = 2.0  # times the interval before: a command that comes later than that changes by no more
 LONGEST_INTERVAL = 0.02  # s between two commands that counts as usual
 SAFE_AGE = 0.008  # s: age of a state that safe_damping bears; an older one gets less
+EFFORT, POSITION, VELOCITY = range(3)  # for compiled code
+_KINDS = {CommandMode.EFFORT: EFFORT, CommandMode.POSITION: POSITION, CommandMode.VELOCITY: VELOCITY}
 STOPPING = 4.0  # 1/s: from full speed to rest, or the other way, in a quarter of a second
 
 
@@ -60,7 +62,7 @@ class Safety:
         self._taken_over = False  # from another, whose command was the last one
         self._safe_damping = np.array(robot.safe_damping)
         self._acceleration = STOPPING * limits.velocity
-        self._braking, self._none = 2.0 * self._acceleration, np.zeros(robot.n)
+        self._none = np.zeros(robot.n)
         self._following = FollowingMonitor(robot, limits)
         self._soft_limits = soft_limits
         self._last: Array | None = None  # before the soft limits
@@ -232,10 +234,10 @@ class Safety:
         self._interval = min(interval, LONGEST_INTERVAL)
         mode = command.mode
         last = self.start(mode, state, kin)
-        lower, upper, rate = self._bounds(mode, last, state, dt)
-        bounded = np.minimum(np.maximum(wanted, lower), upper)
-        step = rate * dt
-        sent = np.minimum(np.maximum(bounded, last - step), last + step)
+        bounded, sent = np.empty(self._shape), np.empty(self._shape)
+        given, limits = (as_row(wanted), as_row(last), as_row(state.q)), self._limits
+        bounds = limits.lower, limits.upper, limits.velocity, limits.effort, self._effort_rate, self._acceleration
+        limit_command(_KINDS[mode], *given, *bounds, dt, bounded, sent)
         if mode is CommandMode.POSITION:
             self._position_rate = (sent - last) / dt
         torque = self._limited_feedforward(mode, command.feedforward, dt)
@@ -310,28 +312,62 @@ class Safety:
     def _finite(self, values: Array) -> bool:
         return values.shape == self._shape and is_finite(values)
 
-    def _bounds(self, mode: CommandMode, last: Array, state: RobotState, dt: float) -> tuple[Array, Array, Array]:
-        limits = self._limits
-        if mode is CommandMode.EFFORT:
-            return *self._effort_bounds, self._effort_rate
-        if mode is CommandMode.POSITION:
-            down, up = np.maximum(self._stopping_speeds(last, dt), self._acceleration * (dt / 2.0))
-            lower, upper = np.maximum(limits.lower, last - down * dt), np.minimum(limits.upper, last + up * dt)
-            far_below, far_above = down >= limits.velocity, up >= limits.velocity
-            return np.where(far_below, limits.lower, lower), np.where(far_above, limits.upper, upper), limits.velocity
-        down, up = self._stopping_speeds(state.q, dt)
-        return -down, up, self._acceleration
 
-    def _stopping_speeds(self, q: Array, dt: float) -> Array:
-        """Speeds (2, n) down and up from q (n,) from which a joint still stops before its limit.
+@compiled
+def limit_command(
+    kind: int,
+    wanted: Array,
+    last: Array,
+    q: Array,
+    lower: Array,
+    upper: Array,
+    velocity: Array,
+    effort: Array,
+    effort_rate: Array,
+    acceleration: Array,
+    dt: float,
+    bounded: Array,
+    sent: Array,
+) -> None:
+    """A command within its limits, and what may be sent of it; see :class:`Safety`.
 
-        v² = 2 a d, less what half a cycle adds.
-        """
-        limits = self._limits
-        room = np.maximum(np.array((q - limits.lower, limits.upper - q)), self._none)
-        speed = np.sqrt(self._braking * room) - self._braking * (dt / 4.0)
-        stopping: Array = np.minimum(np.maximum(speed, self._none), limits.velocity)
-        return stopping
+    Args:
+        kind: EFFORT, POSITION or VELOCITY.
+        wanted, last: the command (n,), and the one that was sent `dt` seconds before [N·m, rad or rad/s].
+        q: (n,) joint angles [rad].
+        lower, upper, velocity, effort, effort_rate: limits of the joints (n,) [rad, rad/s, N·m, N·m/s].
+        acceleration: (n,) that a position limit and a velocity command are approached with [rad/s²].
+        dt: see `last` [s].
+        bounded: result (n,), within the limits.
+        sent: result (n,), which keeps the rates, too.
+    """
+    for joint in range(len(wanted)):
+        least = -effort[joint]
+        most = effort[joint]
+        rate = effort_rate[joint]
+        if kind != EFFORT:
+            start = last[joint] if kind == POSITION else q[joint]
+            down = _stopping_speed(start - lower[joint], velocity[joint], acceleration[joint], dt)
+            up = _stopping_speed(upper[joint] - start, velocity[joint], acceleration[joint], dt)
+            least = -down
+            most = up
+            rate = acceleration[joint]
+        if kind == POSITION:
+            down = max(down, acceleration[joint] * (dt / 2.0))
+            up = max(up, acceleration[joint] * (dt / 2.0))
+            least = lower[joint] if down >= velocity[joint] else max(lower[joint], last[joint] - down * dt)
+            most = upper[joint] if up >= velocity[joint] else min(upper[joint], last[joint] + up * dt)
+            rate = velocity[joint]
+        bounded[joint] = min(max(wanted[joint], least), most)
+        sent[joint] = min(max(bounded[joint], last[joint] - rate * dt), last[joint] + rate * dt)
+
+
+@compiled
+def _stopping_speed(room: float, velocity: float, acceleration: float, dt: float) -> float:
+    """Speed from which a joint still stops within a room: v² = 2 a d, less what half a cycle adds."""
+    braking = 2.0 * acceleration
+    speed = math.sqrt(braking * max(room, 0.0)) - braking * (dt / 4.0)
+    return min(max(speed, 0.0), velocity)
 
 
 @compiled

@@ -4,6 +4,8 @@ The nodes run in lockstep. It stands here because each test here has a process o
 compiled yet.
 """
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from numba.core import event
 from ros_support import Controller, FakeRobot
 from std_msgs.msg import Float64MultiArray
 
+from robot_control_ros.control.command_watchdog import CommandWatchdog
 from robot_control_ros.core.errors import ConfigError
+from robot_control_ros.core.types import Command, CommandMode, RobotState
 from robot_control_ros.laws import law_names
 from robot_control_ros.laws.running_law import RunningLaw
 from robot_control_ros.nodes.common.messages import fill_pose, fill_wrench, to_stamp
@@ -126,10 +130,27 @@ def test_nothing_is_compiled_over_laws_gains_targets_contacts_and_faults(ros):
         for k in range(200):
             arm.robot.v = np.full(ROBOT.n, 0.3 * np.cos(2.0 * np.pi * 20.0 * 0.002 * k))
             arm.cycles(1)
+        arm.robot.v = np.full(ROBOT.n, 2.0)  # soft limits brake it
+        arm.cycles()
         arm.robot.v = np.zeros(ROBOT.n)
         arm.robot.time += 10.0
         arm.cycles()
         assert arm.controller.state == "active"
         assert len(arm.robot.commands) > 500
         assert arm.controller.change("deactivate")
+    assert meanwhile.buffer == []
+
+
+@pytest.mark.parametrize("mode", CommandMode)
+def test_nothing_is_compiled_where_a_watchdog_takes_the_robot_over(mode):
+    model = RobotModel.of(ROBOT)
+    watchdog = CommandWatchdog(ROBOT, model, timeout=0.05, state_timeout=0.1, simulated=False)
+    values = HOME if mode is CommandMode.POSITION else np.zeros(ROBOT.n)
+    state = RobotState(0.0, HOME, np.zeros(ROBOT.n), np.zeros(ROBOT.n))
+    with event.install_recorder(LOCK) as meanwhile:
+        assert watchdog.on_state(state, 0.0) is None
+        assert watchdog.on_command(Command(mode, values), 0.0)
+        sent = [watchdog.on_state(replace(state, time=time), time) for time in np.arange(0.01, 0.3, 0.01)]
+        assert sent[-1] is not None
+        assert watchdog.poll(1.0) is not None
     assert meanwhile.buffer == []
