@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import lapack
 
-from ...core.spatial import cross, rotation_exp, rotation_log, rotation_log_jacobian, skew
-from ...core.types import Array
+from ...core.compiled import compiled
+from ...core.rotations import log_jacobian_into, rotation_exp_into
+from ...core.small_matrices import cholesky_into, length, product_into, solve_with_factor
+from ...core.spatial import cross, rotation_log, rotation_log_jacobian, skew
+from ...core.types import Array, as_row
 from .bounded_spring import HALVES
 
 TANK = 1.0  # J, at most, of dissipated energy that later changes of mass, stiffness and frame may use
@@ -134,7 +137,9 @@ class VirtualBody:
         x = self.deflection()
         mass, stiffness = self._affordable(x, mass, stiffness)
         if mass.ndim == 1 and self.frame.is_plain:
-            twist = self._step_of_diagonals(x, wrench, mass, damping, stiffness, dt)
+            twist = np.empty(6)
+            given = as_row(x), as_row(self.twist), as_row(wrench), as_row(mass), as_row(damping), as_row(stiffness)
+            step_of_diagonals(*given, dt, twist)
         else:
             mass, damping, spring = (_matrix(each) for each in (mass, damping, stiffness))
             slope = self.frame.slope(x, self.rotation)
@@ -143,20 +148,6 @@ class VirtualBody:
             _, twist, _ = lapack.dposv(left, impulse)
         self._tank = min(self._tank + dt * _form(damping, twist), TANK)
         self.move(twist, dt)
-
-    def _step_of_diagonals(
-        self, x: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float
-    ) -> Array:
-        slope = rotation_log_jacobian(self.rotation)  # Aᵀ
-        pull = stiffness * x
-        pull[3:] = slope.dot(pull[3:])
-        impulse = mass * self.twist + dt * (wrench - pull)
-        inertia = mass + dt * damping
-        twist = impulse / (inertia + dt**2 * stiffness)
-        square = (dt**2 * slope * stiffness[3:]).dot(slope.T)
-        square.flat[::4] += inertia[3:]
-        _, twist[3:], _ = lapack.dposv(square, impulse[3:])
-        return np.asarray(twist)
 
     def change(self, frame: BodyFrame, axes: Array = _SAME) -> bool:
         """Go on in another frame, resting in other axes (3, 3) given in the present ones; False if it can't pay yet."""
@@ -174,25 +165,17 @@ class VirtualBody:
     def move(self, twist: Array, dt: float) -> None:
         """Let it move with a twist (6,) for dt."""
         self.twist = twist
-        twist = self.body_twist()
-        self.position = self.position + dt * twist[:3]
-        self.rotation = rotation_exp(dt * twist[3:]).dot(self.rotation)
+        position, rotation = np.empty(3), np.empty((3, 3))
+        move_into(as_row(self.position), as_row(self.rotation), as_row(self.body_twist()), dt, position, rotation)
+        self.position, self.rotation = position, rotation
 
     def bound(self, displacement: tuple[float, float], speed: tuple[float, float], dt: float) -> None:
         """Keep its displacement [m, rad] and its speed [m/s, rad/s] within bounds.
 
         It slows down before the largest displacement, and takes back `dt` seconds of what it was too fast.
         """
-        twist, deflection = self.twist.copy(), self.deflection()
-        for part, farthest, fastest in zip(HALVES, displacement, speed, strict=True):
-            twist[part] *= fastest / max(_length(twist[part]), fastest)
-            away = deflection[part]
-            distance = _length(away)
-            if distance > 0.0:
-                outward = away / distance
-                most = max(APPROACH * (farthest - distance), 0.0)
-                twist[part] -= max(float(outward.dot(twist[part])) - most, 0.0) * outward
-        if not np.array_equal(twist, self.twist):
+        twist = np.array(self.twist)
+        if slow_down(twist, as_row(self.deflection()), *displacement, *speed):
             self.move(twist - self.twist, dt)
             self.twist = twist
 
@@ -246,3 +229,85 @@ def _matrix(values: Array) -> Array:
 def _form(values: Array, x: Array) -> float:
     """xᵀ A x of a diagonal (6,) or a matrix (6, 6)."""
     return float(values.dot(x * x) if values.ndim == 1 else x.dot(values).dot(x))
+
+
+@compiled
+def step_of_diagonals(
+    x: Array, twist: Array, wrench: Array, mass: Array, damping: Array, stiffness: Array, dt: float, result: Array
+) -> None:
+    """The twist (6,) after a step [s], in the plain frame; see :class:`VirtualBody`.
+
+    Args:
+        x, twist, wrench: displacement and rotation vector, twist and wrench (6,).
+        mass, damping, stiffness: diagonals (6,).
+        dt: the step [s].
+        result: the twist (6,).
+    """
+    slope = np.empty((3, 3))  # Aᵀ
+    log_jacobian_into(x[3:], slope)
+    impulse = np.empty((3, 1))
+    square = np.empty((3, 3))
+    for i in range(3):
+        pulled = mass[i] * twist[i] + dt * (wrench[i] - stiffness[i] * x[i])
+        result[i] = pulled / (mass[i] + dt * damping[i] + dt * dt * stiffness[i])
+        pull = 0.0
+        for j in range(3):
+            pull += slope[i, j] * stiffness[3 + j] * x[3 + j]
+            square[i, j] = 0.0
+            for k in range(3):
+                square[i, j] += dt * dt * slope[i, k] * stiffness[3 + k] * slope[j, k]
+        square[i, i] += mass[3 + i] + dt * damping[3 + i]
+        impulse[i, 0] = mass[3 + i] * twist[3 + i] + dt * (wrench[3 + i] - pull)
+    lower = np.empty((3, 3))
+    if cholesky_into(square, lower):
+        solve_with_factor(lower, impulse)
+        result[3:] = impulse[:, 0]
+    else:  # a number that isn't finite
+        result[3:] = math.nan
+
+
+@compiled
+def move_into(
+    position: Array, rotation: Array, twist: Array, dt: float, next_position: Array, next_rotation: Array
+) -> None:
+    """Position (3,) and rotation (3, 3) after dt [s] of a twist (6,), into the last two."""
+    turn = np.empty((3, 3))
+    rotation_exp_into(dt * twist[3:], turn)
+    for i in range(3):
+        next_position[i] = position[i] + dt * twist[i]
+    product_into(turn, rotation, next_rotation)
+
+
+@compiled
+def slow_down(twist: Array, deflection: Array, farthest: float, widest: float, fastest: float, quickest: float) -> bool:
+    """Slow a body down, as it may not go faster, nor farther; see :meth:`VirtualBody.bound`.
+
+    Args:
+        twist: (6,), which is changed.
+        deflection: (6,) along the same axes.
+        farthest, widest: largest displacement [m] and rotation [rad].
+        fastest, quickest: largest speeds [m/s, rad/s].
+
+    Returns:
+        Whether it was too fast.
+    """
+    slowed = False
+    for first in (0, 3):
+        speed = fastest if first == 0 else quickest
+        size = length(twist[first : first + 3])
+        if size > speed:
+            slowed = True
+            for i in range(first, first + 3):
+                twist[i] *= speed / size
+        distance = length(deflection[first : first + 3])
+        if distance == 0.0:
+            continue
+        outward = 0.0
+        for i in range(first, first + 3):
+            outward += deflection[i] / distance * twist[i]
+        excess = outward - max(APPROACH * ((farthest if first == 0 else widest) - distance), 0.0)
+        if excess > 0.0:
+            slowed = True
+            for i in range(first, first + 3):
+                twist[i] -= excess * deflection[i] / distance
+    return slowed
