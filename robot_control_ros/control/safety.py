@@ -204,10 +204,9 @@ class Safety:
             return False
         if not (command.feedforward is None is command.velocity is self._last_extra):
             return False
-        efforts, previous, gravity = as_row(values), as_row(last), as_row(kin.gravity)
-        q, v, age = as_row(state.q), as_row(state.v), float(state.age)
-        limit, rate, dt = self._limits.effort, self._effort_rate, self._countable(dt)
-        return are_usual(soft_limits.row, limit, rate, efforts, previous, q, v, gravity, dt, age, self._robot.n)
+        q, v, limits = as_row(state.q), as_row(state.v), self._limits
+        given = as_row(values), last, q, v, kin.gravity, self._countable(dt), float(state.age), self._robot.n
+        return are_usual(soft_limits.row, limits.effort, self._effort_rate, *given)
 
     def _pass(self, efforts: Array, state: RobotState, dt: float) -> Command:
         """Usual efforts (n,), sent `dt` seconds after the last ones."""

@@ -153,6 +153,7 @@ class WrenchPipeline:
         self.reason = "no wrench has arrived"
         self._observer = MomentumObserver()
         self._row, self._filter = MEMORY.single(0)
+        self._result: Array = self._filter["result"]
         self._take(self.settings.current)
         self.reset()
 
@@ -180,8 +181,8 @@ class WrenchPipeline:
             self._residual = None
             self._filter["time"] = math.nan
             return None
-        filter_wrench(self._row, as_row(wrench), float(state.time))
-        return np.array(self._filter["result"])
+        filter_wrench(self._row, wrench, float(state.time))
+        return self._result.copy()
 
     def zero(self) -> Array:
         """Make the present wrench the tare; returns it (6,).
@@ -197,7 +198,7 @@ class WrenchPipeline:
 
     def set_tare(self, tare: Array) -> None:
         """Take off another tare (6,)."""
-        self.tare = tare
+        self.tare = as_row(tare)
 
     def _adopt(self, settings: WrenchSettings) -> None:
         old = self._adopted
@@ -225,13 +226,11 @@ class WrenchPipeline:
         sample = self._fresh_sample(state, kin.model)
         if sample is None:
             return None
-        measured = np.empty(6)
+        model, measured, residual, wrench = kin.model, np.empty(6), np.empty(6), np.empty(6)
         measured[:3] = sample.force
         measured[3:] = sample.torque
-        residual = np.empty(6)
-        wrench = np.empty(6)
-        sensor, tip = as_row(kin.model.frame_pose(sample.frame)), as_row(kin.pose)
-        move_to_tip(self._row, measured, sensor, tip, as_row(kin.model.gravity), as_row(self.tare), residual, wrench)
+        sensor = model.frame_pose(sample.frame)
+        move_to_tip(self._row, measured, sensor, kin.pose, model.gravity, self.tare, residual, wrench)
         self._residual = residual
         return wrench
 
@@ -256,7 +255,7 @@ class WrenchPipeline:
             ("force", sample.force, settings.range_force, "N"),
             ("torque", sample.torque, settings.range_torque, "N·m"),
         ):
-            if (size := math.hypot(*values.tolist())) > bound > 0.0:
+            if bound > 0.0 and (size := math.hypot(*values.tolist())) > bound:
                 rule = f"must be at most {bound:g} {unit}, the sensor's range (wrench.range_{name})"
                 raise refused(name, round(size, 3), rule, bound, where="wrench: ", unit=unit)
 

@@ -79,6 +79,7 @@ class RingingReaction:
         self._joints, self._time_constant = robot.joints, time_constant
         inertia = model.mass(np.array(robot.home)).diagonal()
         self._detector, self._path_detector = RingingDetector(inertia), RingingDetector(inertia)
+        self._adopted: Any = None  # settings that the detectors have
         self._path = _CommandedPath()
         self._last: Ringing | None = None
         self.scale, self.fault, self._message = 1.0, "", ""
@@ -117,11 +118,12 @@ class RingingReaction:
         if running is not self._running:
             self._running = running
             self.restart()
-        self._detector.floor = self.settings.current.floor
+        if self.settings.current is not self._adopted:
+            self._adopted = self.settings.current
+            self._detector.floor = self._path_detector.floor = self._adopted.floor
         found = self._detector.update(state.time, state.v)
         path = self._path.velocity(sent, dt) if running.path_velocity is None else running.path_velocity
         if path is not None:
-            self._path_detector.floor = self._detector.floor
             self._path_detector.update(state.time, path)
         if found is not None and not self._path_is_quiet(state.time):
             self._react(found, running, safety)
