@@ -14,6 +14,7 @@ from ..core.errors import ConfigError, refused
 from ..core.spatial import wrap
 from ..core.types import Array, Command, CommandMode, Reference, RobotState, SensedState, as_row, is_finite
 from ..laws.running_law import RunningLaw
+from ..laws.softening import Softening
 from ..references import Trajectory
 from ..references.joint_reference import JointReference
 from ..references.workspace import Workspace
@@ -83,6 +84,7 @@ class ControlLoop:
         self.soft_limits = SoftLimits(robot, self.model)
         self.safety = Safety(robot, self.model.limits, self.soft_limits)
         self._singular_damping, self._late_samples = SingularDamping(robot), LateSamples(robot)
+        self._softening = Softening()
         self.wrench = WrenchPipeline(robot.profile.wrench, robot.profile.measures_torque)
         self.workspace = Workspace(robot.profile.workspace)
         self.ringing = RingingReaction(robot, self.model, gain_time_constant)
@@ -368,8 +370,10 @@ class ControlLoop:
         reference = motion.sample(trajectory, state.time)
         if running.joint_space:
             reference = self._joint_reference.complete(reference, trajectory, state.time, dt)
-        gains = self.ringing.soften(running, running.gains.advance(dt), state, self._sent, safety, dt)
-        gains = self._late_samples.soften(running, gains, state, kin, dt)
+        gains = running.gains.advance(dt)
+        scale = self.ringing.observe(running, state, self._sent, safety, dt)
+        borne = self._late_samples.observe(running, gains, state, kin, dt)
+        gains = self._softening.of(gains, min(scale, borne))
         if fault := self._order.fault or self.ringing.fault or self._late_samples.fault:
             sent = safety.stop(running.mode, state, kin, fault, dt)
             motion.trajectory = None

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from ..core.gains import JOINT, gain_specs
 from ..core.types import Array, Command, CommandMode, Reference, RobotState
 from ..laws.running_law import RunningLaw
+from ..laws.softening import TIP, springs_and_dampers
 from ..laws.spring.bounded_spring import BoundedSpring
 from ..robot.configuration import RobotConfig
 from ..robot.model import RobotDynamics
@@ -89,10 +89,11 @@ class SingularDamping:
     ) -> Command:
         """The law's command with the damping; `command` itself where there is none. `dt` [s] is since the last one."""
         gains = running.gains.target
-        if type(gains) is not self._gains:
-            self._gains, self._age = type(gains), np.inf
-            springs = (spec for spec in gain_specs(type(gains)) if spec.unit.startswith("N/m"))
-            self._springs = tuple(spec.name for spec in springs if spec.size != JOINT)
+        kind: Any = type(gains)
+        if kind is not self._gains:
+            self._gains, self._age = kind, np.inf
+            springs, _ = springs_and_dampers(kind)
+            self._springs = tuple(name for name, acts_on in springs.items() if acts_on == TIP)
         if not self._springs or command.mode is not CommandMode.EFFORT:
             self._damping, self.torque = None, self._none
             return command

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .compiled import compiled
-from .gains import JOINT, MATRIX, SCALAR, TASK, VECTOR, GainSpec, gain_specs
+from .gains import JOINT, MATRIX, SCALAR, TASK, VECTOR, GainSpec, changed, gain_specs
 from .record import Field, Record
 from .types import Array
 
@@ -72,19 +72,8 @@ def interpolate(old: Any, new: Any, fraction: float) -> Any:
             values[name] = mixed[first:last].reshape(6, 6)
         else:
             values[name] = mixed[first:last]
-    for name in _choices(kind):
-        values[name] = getattr(new, name)
-    gains = _made(kind, values)
+    gains = changed(new, values)
     _remember_row(gains, mixed)
-    return gains
-
-
-def _made(kind: Any, values: dict[str, Any]) -> Any:
-    """Gains with these values; a frozen dataclass itself takes ten times as long to set twenty of them."""
-    if hasattr(kind, "__post_init__") or hasattr(kind, "__slots__"):
-        return kind(**values)
-    gains = object.__new__(kind)
-    vars(gains).update(values)
     return gains
 
 
@@ -120,11 +109,6 @@ def _places(gains_type: Any, joints: int) -> tuple[tuple[str, str, int, int], ..
 def _are_limits(gains_type: Any, joints: int) -> Any:
     """By place in the row, whether the gain is a limit."""
     return np.concatenate([np.full(spec.length(joints), spec.limit) for spec in gain_specs(gains_type)])
-
-
-@lru_cache(maxsize=256)
-def _choices(gains_type: Any) -> tuple[str, ...]:
-    return tuple(spec.name for spec in gain_specs(gains_type) if spec.choices)
 
 
 def _joints_of(gains: Any) -> int:

@@ -14,6 +14,7 @@ from ..robot.configuration import RobotConfig
 from ..robot.description import parse_description
 from . import command_mode, law_class, law_names
 from .law import ControlLaw
+from .softening import cannot_be_softened
 
 
 class RunningLaw:
@@ -88,9 +89,17 @@ class RunningLaw:
         """What the gains that it goes to can't do at the robot's rate, and the bound; empty where nothing is known."""
         gains = self.gains.target
         if gains is not self._judged:
-            text = gains.warning(self.robot.period) if hasattr(gains, "warning") else ""
-            self._judged, self._warning = gains, f"{self.name}: {text}" if text else ""
+            texts = [gains.warning(self.robot.period) if hasattr(gains, "warning") else "", self._unprotected]
+            self._judged, self._warning = gains, "; ".join(f"{self.name}: {text}" for text in texts if text)
         return self._warning
+
+    @property
+    def _unprotected(self) -> str:
+        """That late samples and ringing soften nothing, where it commands efforts; empty where they do."""
+        kind: Any = type(self.gains.target)
+        if self.mode is not CommandMode.EFFORT or not cannot_be_softened(kind):
+            return ""
+        return "no gain has the role stiffness or damping, so it isn't softened where samples are late or the arm rings"
 
     @property
     def variant(self) -> tuple[str, tuple[str, ...]]:

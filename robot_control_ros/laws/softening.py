@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..core.gains import JOINT, gain_specs
+from ..core.gains import DAMPING, JOINT, SCALAR, STIFFNESS, GainSpec, changed, gain_specs
 
-SPRING_UNITS, DAMPER_UNITS = ("N/m", "N·m/rad"), ("N·s/m", "N·m·s/rad")
+TIP, JOINTS, ELSEWHERE = "tip", "joints", "elsewhere"
 
 
 @cache
-def springs_and_dampers(kind: Any) -> tuple[dict[str, bool], dict[str, bool]]:
-    """The springs and the dampers of a class of gains, by their units: names, and whether they act on the joints."""
+def springs_and_dampers(kind: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """The springs and the dampers of a class of gains, by their roles: names, and what they act on.
+
+    That is TIP, JOINTS, or ELSEWHERE: a single number in N·m/rad may be one of the null space.
+    """
     specs = gain_specs(kind)
-    springs = {spec.name: spec.size == JOINT for spec in specs if spec.unit.startswith(SPRING_UNITS)}
-    return springs, {spec.name: spec.size == JOINT for spec in specs if spec.unit.startswith(DAMPER_UNITS)}
+    springs = {spec.name: _acts_on(spec) for spec in specs if spec.role == STIFFNESS}
+    return springs, {spec.name: _acts_on(spec) for spec in specs if spec.role == DAMPING}
+
+
+def _acts_on(spec: GainSpec) -> str:
+    if spec.size == JOINT:
+        return JOINTS
+    return ELSEWHERE if spec.size == SCALAR and spec.unit not in ("N/m", "N·s/m") else TIP
+
+
+@cache
+def cannot_be_softened(kind: Any) -> bool:
+    """Whether a class has numbers as gains, and nobody knows which of them has to be reduced."""
+    known = any(springs_and_dampers(kind)) or hasattr(kind, "softening")
+    return not known and any(not (spec.choices or spec.switch or spec.role) for spec in gain_specs(kind))
 
 
 @cache
@@ -38,7 +53,24 @@ def softened(gains: Any, fraction: float) -> Any:
     """
     kind: Any = type(gains)
     scales = {name: fraction**power for name, power in _exponents(kind).items()}
-    return replace(gains, **{name: getattr(gains, name) * scale for name, scale in scales.items()})
+    return changed(gains, {name: getattr(gains, name) * scale for name, scale in scales.items()})
+
+
+class Softening:
+    """Softens the gains of each cycle, and computes anew only what changes."""
+
+    def __init__(self) -> None:
+        self._given: Any = None
+        self._softened: Any = None
+        self._fraction = 1.0
+
+    def of(self, gains: Any, fraction: float) -> Any:
+        """See :func:`softened`; `gains` themselves for the whole of them."""
+        if fraction == 1.0:
+            return gains
+        if gains is not self._given or fraction != self._fraction:
+            self._given, self._fraction, self._softened = gains, fraction, softened(gains, fraction)
+        return self._softened
 
 
 def softening_of(kind: Any, name: str, fraction: float) -> float:

@@ -545,3 +545,34 @@ def test_plain_values_are_of_python_s_own_types():
     assert plain_value(spec("ratio"), gains) == 0.5
     assert plain_value(spec("damping"), gains) == [7.0, 7.0, 7.0]
     assert all(type(x) is float for x in plain_value(spec("damping"), gains))
+
+
+# --- roles ---
+
+
+@pytest.mark.parametrize(
+    ("unit", "role", "expected"),
+    [
+        ("N/m, N·m/rad", "", "stiffness"),
+        ("N·m/rad", "", "stiffness"),
+        ("N·m·s/rad", "", "damping"),
+        ("kg, kg·m²", "", "inertia"),
+        ("1/s", "", ""),
+        ("1/s", "damping", "damping"),
+        ("N/m", "other", "other"),
+    ],
+)
+def test_a_role_is_the_one_that_is_declared_or_that_of_the_unit(unit, role, expected):
+    @dataclass(frozen=True, eq=False)
+    class Gains:
+        number: float = gain(0.0, unit=unit, role=role, doc="…")
+
+    (spec,) = gain_specs(Gains)
+    assert spec.role == expected
+
+
+def test_an_unknown_role_is_refused_with_the_known_ones():
+    with pytest.raises(ConfigError) as refusal:
+        gain(0.0, role="springiness", doc="…")
+    assert (refusal.value.name, refusal.value.value) == ("role", "springiness")
+    assert "stiffness" in refusal.value.bound

@@ -2,7 +2,8 @@
 
 import re
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ pytest.importorskip("mujoco", reason="the simulator needs MuJoCo")
 
 from robot_control_ros.control.loop import ControlLoop
 from robot_control_ros.control.reactions.late_samples import LateSamples
-from robot_control_ros.core.types import RobotState
+from robot_control_ros.core.gains import gain
+from robot_control_ros.core.types import CommandMode, RobotState
 from robot_control_ros.laws.running_law import RunningLaw
+from robot_control_ros.laws.softening import Softening
 from robot_control_ros.robot.configuration import load_robot
 from robot_control_ros.robot.model import RobotModel
 from robot_control_ros.simulation.mujoco_plant import MujocoPlant
@@ -46,8 +49,8 @@ def settled(running, kin, interval, age):
     late = LateSamples(UR5)
     state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=age)
     for _ in range(round(1.0 / interval)):
-        gains = late.soften(running, running.gains.current, state, kin, interval)
-    return late, gains
+        fraction = late.observe(running, running.gains.current, state, kin, interval)
+    return late, Softening().of(running.gains.current, fraction)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +86,7 @@ def test_a_single_gap_is_not_told_as_the_rate(kin):
     running = RunningLaw(UR5, "impedance")
     late, _ = settled(running, kin, 0.002, age=0.06)
     state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.06)
-    late.soften(running, running.gains.current, state, kin, 0.024)
+    late.observe(running, running.gains.current, state, kin, 0.024)
     rate = float(re.search(r"\((\d+) Hz", late.message).group(1))
     assert 100.0 < rate < 500.0  # 42 Hz by the last gap alone
 
@@ -108,9 +111,9 @@ def test_a_clock_that_jumps_for_some_samples_stops_nothing(kin):
     running, late = RunningLaw(UR5, "impedance"), LateSamples(UR5)
     for age in (0.001, 0.001, 11.0, 11.0, 0.001):
         state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=age)
-        gains = late.soften(running, running.gains.current, state, kin, 0.002)
+        fraction = late.observe(running, running.gains.current, state, kin, 0.002)
         assert late.fault == ""
-    assert gains.stiffness[0, 0] > 0.5 * running.gains.current.stiffness[0, 0]
+    assert fraction > 0.5
 
 
 def test_position_laws_are_left_alone(kin):
@@ -171,6 +174,70 @@ def test_the_delay_of_derived_velocities_counts(kin):
         late = LateSamples(robot)
         state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.001)
         for _ in range(500):
-            late.soften(running, running.gains.current, state, kin, 0.002)
+            late.observe(running, running.gains.current, state, kin, 0.002)
         delays.append(late.delay)
     assert delays[1] - delays[0] == pytest.approx(filtered.profile.velocity_delay, rel=1e-3)
+
+
+# --- which gains are softened ---
+
+
+def test_gains_of_a_user_are_softened_by_their_roles(kin):
+    """They have no unit by which the package knows a spring."""
+    named, known = (RunningLaw(UR5, law) for law in ("unitless_law:WithRoles", "joint_impedance"))
+    known.gains.set({"stiffness": 400.0, "damping": 20.0, "damping_ratio": 0.0})
+    named.gains.set({"p": 400.0, "d": 20.0})
+    for running in (named, known):
+        running.gains.finish()
+    late, gains = settled(named, kin, 0.004, age=0.03)
+    _, expected = settled(known, kin, 0.004, age=0.03)
+    assert late.message
+    assert gains.p == pytest.approx(expected.stiffness)
+    assert gains.d == pytest.approx(expected.damping)
+    assert gains.p.max() < 400.0
+    assert named.warning == ""
+
+
+def test_that_a_law_has_no_role_is_told_and_other_is_one(kin):
+    nameless, other = (RunningLaw(UR5, f"unitless_law:{law}") for law in ("WithoutRoles", "WithNothingToSoften"))
+    for running in (nameless, other):
+        assert settled(running, kin, 0.004, age=0.06)[1] is running.gains.current
+    assert "stiffness" in nameless.warning
+    assert other.warning == ""
+
+
+def test_a_single_stiffness_in_newtons_per_metre_acts_on_the_translations_of_the_tip(kin):
+    springs = {"stiffness": [4000.0] * 3 + [0.0] * 3, "damping_ratio": 0.0}
+    translations = RunningLaw(UR5, "impedance", springs)
+    single = SimpleNamespace(name="mine", mode=CommandMode.EFFORT, gains=SimpleNamespace(current=_SingleSpring(4000.0)))
+    fractions = [LateSamples(UR5), LateSamples(UR5)]
+    state = RobotState(0.0, HOME, np.zeros(6), np.zeros(6), age=0.04)
+    for _ in range(250):
+        left = [
+            late.observe(running, running.gains.current, state, kin, 0.004)
+            for late, running in zip(fractions, (translations, single), strict=True)
+        ]
+    assert left[1] == pytest.approx(left[0])
+    assert left[0] < 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _SingleSpring:
+    spring: float = gain(100.0, unit="N/m", upper=1e4, doc="K.")
+
+
+@pytest.mark.parametrize("scale", [0.25, 1.0])
+def test_an_arm_that_rings_and_is_late_has_what_the_stricter_of_both_leaves(scale):
+    loop = ControlLoop(UR5, "impedance")
+    given = []
+    law, compute = loop.running.law, loop.running.law.compute
+    law.compute = lambda *arguments: (given.append(arguments[3]), compute(*arguments))[1]
+    for cycle in range(300):
+        loop.tick(RobotState(0.004 * cycle, HOME, np.zeros(6), np.zeros(6), age=0.03))
+        loop.ringing.scale = scale
+    own = loop.running.gains.current.stiffness
+    late = given[-1].stiffness[0, 0] / own[0, 0] if scale == 1.0 else None
+    if late is not None:
+        assert 0.25 < late < 1.0
+    else:
+        assert given[-1].stiffness == pytest.approx(0.25 * own)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.types import Array, CommandMode, RobotState
 from ...laws.running_law import RunningLaw
-from ...laws.softening import softened, springs_and_dampers
+from ...laws.softening import ELSEWHERE, JOINTS, TIP, springs_and_dampers
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotDynamics
 
@@ -33,8 +33,8 @@ class LateSamples:
 
     with the inertia Λ of the tip or of the joints, along the axis that bears least. Twice that stiffness is the limit
     of Λ ẍ(t) + D ẋ(t - τ) + K x(t - τ) = 0 with critical damping, see docs/stability.md. All springs are scaled by the
-    smallest fraction that this needs, and all dampers by its square root. Below 1/16 the law can't run. Springs are the
-    gains in N/m or N·m/rad, dampers those in N·s/m or N·m·s/rad.
+    smallest fraction that this needs, and all dampers by its square root. Below 1/16 the law can't run. Springs and
+    dampers are known by the roles of the gains, see :func:`~...core.gains.gain`.
 
     Args:
         robot: its configuration.
@@ -54,18 +54,24 @@ class LateSamples:
         self._rates, self._rates_of = (0.0, 0.0), None  # and the gains that they are of
         self._looked = 0.0  # time of the last look [s]
 
-    def soften(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> Any:
-        """The gains that a law may have at a sample, `interval` [s] after the last one."""
+    def observe(self, running: RunningLaw, gains: Any, state: RobotState, kin: RobotDynamics, interval: float) -> float:
+        """The fraction of the stiffness that a law may have at a sample, `interval` [s] after the last one.
+
+        Args:
+            running, gains: the law, and the gains that it would have.
+            state, kin: of the sample.
+            interval: see above.
+        """
         delay = min(state.age + interval / 2.0 + self._derived, MAX_DELAY)
         weight = min(interval / SMOOTHING, MAX_WEIGHT)
         self.delay += (delay - self.delay) * weight
         self._interval += (interval - self._interval) * weight  # [s], smoothed as the delay
         self.message = self.fault = ""
         if self.delay <= self._usual or running.mode is not CommandMode.EFFORT:
-            return gains
+            return 1.0
         fraction = self._fraction(gains, kin, state.time)
         if fraction >= 1.0:
-            return gains
+            return 1.0
         age = max(self.delay - self._interval / 2.0 - self._derived, 0.0)
         derived = f", velocities derived {self._derived * 1e3:.0f} ms late" if self._derived else ""
         text = (
@@ -76,10 +82,10 @@ class LateSamples:
             self.fault = text
         else:
             self.message = f"{text}; its stiffness is reduced to {fraction:.0%}"
-        return softened(gains, fraction)
+        return fraction
 
     def _fraction(self, gains: Any, kin: RobotDynamics, time: float) -> float:
-        """Of the springs, that the delay allows; single values, as of the posture, don't count."""
+        """Of the springs, that the delay allows; those of the null space don't count."""
         if gains is not self._rates_of or not 0.0 <= time - self._looked < LOOK_PERIOD:
             self._rates, self._rates_of, self._looked = _rates(gains, kin), gains, time
         stiffness, damping = self._rates
@@ -90,7 +96,7 @@ def _rates(gains: Any, kin: RobotDynamics) -> tuple[float, float]:
     """:func:`max_rate` of the springs [1/s²] and of the dampers [1/s] of some gains."""
     kind: Any = type(gains)
     springs, dampers = (
-        [_rate(getattr(gains, name), of_joints, kin) for name, of_joints in found.items()]
+        [_rate(getattr(gains, name), acts_on, kin) for name, acts_on in found.items()]
         for found in springs_and_dampers(kind)
     )
     return max(springs, default=0.0), max(dampers, default=0.0)
@@ -101,10 +107,12 @@ def max_rate(mass: Array, gain: Array) -> float:
     return float(np.linalg.eigvals(np.linalg.solve(mass, gain)).real.max())
 
 
-def _rate(gain: Any, of_joints: bool, kin: RobotDynamics) -> float:
-    """:func:`max_rate` of a gain of the joints or of the tip; 0 for a single value."""
+def _rate(gain: Any, acts_on: str, kin: RobotDynamics) -> float:
+    """:func:`max_rate` of a gain of the joints or of the tip; 0 of one that acts elsewhere."""
     values = np.asarray(gain, dtype=float)
-    if values.ndim == 0:
+    if acts_on == ELSEWHERE:
         return 0.0
+    if values.size in (1, 3) and acts_on == TIP:  # of translations
+        values = np.concatenate((np.broadcast_to(values, 3), np.zeros(3)))
     matrix = values if values.ndim == 2 else np.diag(values)
-    return max_rate(kin.mass, matrix if of_joints else kin.jacobian.T @ matrix @ kin.jacobian)
+    return max_rate(kin.mass, matrix if acts_on == JOINTS else kin.jacobian.T @ matrix @ kin.jacobian)

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.gains import ParameterSet, choice, gain
 from ...core.types import Array, Command, CommandMode, RobotState
 from ...laws.running_law import RunningLaw
-from ...laws.softening import describe_softening, softened
+from ...laws.softening import describe_softening
 from ...robot.configuration import RobotConfig
 from ...robot.model import RobotModel
 from ...sensing.ringing import FLOOR, Ringing, RingingDetector
@@ -85,8 +85,6 @@ class RingingReaction:
         self.scale, self.fault, self._message = 1.0, "", ""
         self._returns = False
         self._running: RunningLaw | None = None
-        self._given: Any = None
-        self._taken: tuple[float, Any] = 1.0, None
 
     def reset(self) -> None:
         """End the reaction: the gains come back within some time constants, and the law may run."""
@@ -103,13 +101,11 @@ class RingingReaction:
         margin = self._detector.margin(time)
         return max(margin, self._path_detector.margin(time)) if self._path_is_quiet(time) else margin
 
-    def soften(
-        self, running: RunningLaw, gains: Any, state: RobotState, sent: Command | None, safety: Safety, dt: float
-    ) -> Any:
-        """The gains that the law may have at a sample; `gains` themselves where nothing is softened.
+    def observe(self, running: RunningLaw, state: RobotState, sent: Command | None, safety: Safety, dt: float) -> float:
+        """The fraction of the stiffness that the law may have at a sample: :attr:`scale`.
 
         Args:
-            running, gains: the law, and the gains that it would have.
+            running: the law.
             state: of the sample.
             sent: the command of the last sample, `dt` [s] before; None where the law starts anew.
             safety: knows the limits that the last command met.
@@ -127,13 +123,9 @@ class RingingReaction:
             self._path_detector.update(state.time, path)
         if found is not None and not self._path_is_quiet(state.time):
             self._react(found, running, safety)
-        if self.scale == 1.0:
-            return gains
-        if self._returns:
+        if self._returns and self.scale != 1.0:
             self._restore(dt)
-        if gains is not self._given or self.scale != self._taken[0]:
-            self._given, self._taken = gains, (self.scale, softened(gains, self.scale))
-        return self._taken[1]
+        return self.scale
 
     def warning(self, time: float) -> str:
         """What rings, or has rung, and what to change; empty where nothing does. `time` [s] is that of the sample."""
