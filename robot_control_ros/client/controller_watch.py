@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -19,11 +20,15 @@ from .state_feed import StateFeed
 
 CHECK_PERIOD = 0.04  # s between two looks whether it is there
 STALLED = 0.1  # s that such a look is late where this process was held up
+SETTLED = 1.0  # s after which an old fault is the present one: the middleware delivers older ones one by one
 _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class ControllerWatch:
     """Feeds states, faults and contacts.
+
+    Who comes late gets the last faults as well, which have ended long ago: those that were sent before the first state
+    that came. Of these only the last one counts.
 
     Args:
         entities: where the subscriptions belong.
@@ -35,7 +40,8 @@ class ControllerWatch:
 
     Attributes:
         lost: whether it is gone.
-        fault: why the robot doesn't follow its targets, in the controller's words; empty where it does.
+        fault: why the robot doesn't follow its targets, in the controller's words; empty where it does, and None where
+            it hasn't said so yet.
     """
 
     def __init__(
@@ -47,23 +53,36 @@ class ControllerWatch:
         lost_after: float,
         hears: Callable[[], bool],
     ) -> None:
-        self.lost, self.fault, self._hears = False, "", hears
+        self.lost, self._hears = False, hears
+        self.fault: str | None = None
+        self._old: str | None = None  # the last fault from before
+        self._old_at = 0.0  # when it came
+        self._first_state = math.inf  # when that was sent [ns], by the controller's clock
         self._controller, self._name, self._feed, self._lost_after = controller, name, feed, lost_after
         self._states = 0  # since it was lost
         self._looked_at = self._stalled_at = time.monotonic()
-        entities.subscription(Float64MultiArray, f"{name}/state", self._on_state)
-        entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED)
+        entities.subscription(Float64MultiArray, f"{name}/state", self._on_state, stamped=True)
+        entities.subscription(String, f"{name}/fault", self._on_fault, _LATCHED, stamped=True)
         entities.subscription(DiagnosticStatus, f"{name}/contact", self._on_contact, _LATCHED)
         entities.timer(CHECK_PERIOD, self._look)
 
-    def _on_state(self, message: Float64MultiArray) -> None:
+    def _on_state(self, message: Float64MultiArray, sent: int) -> None:
         snapshot = Snapshot.of(read_state(message))
         self._controller.on_telemetry()
         self._states += 1
+        self._first_state = min(self._first_state, sent)
         self._feed.put(snapshot)
 
-    def _on_fault(self, message: String) -> None:
-        self.fault = message.data
+    def _on_fault(self, message: String, sent: int) -> None:
+        self._old = None
+        if message.data and sent < self._first_state:
+            self._old, self._old_at = message.data, time.monotonic()
+        else:
+            self._take(message.data)
+
+    def _take(self, fault: str) -> None:
+        """Take the present fault."""
+        self._old, self.fault = None, fault
         if not self.lost:
             self._report_fault()
 
@@ -79,9 +98,11 @@ class ControllerWatch:
         self._looked_at = now
         if now - before > CHECK_PERIOD + STALLED:
             self._stalled_at = now
+        if self._old is not None and now - self._old_at > SETTLED:
+            self._take(self._old)
         silence = min(self._controller.silence, now - self._stalled_at)
         if silence > self._lost_after and not self.lost and self._hears():
-            self.lost, self._states = True, 0
+            self.lost, self.fault, self._states, self._first_state = True, None, 0, math.inf
             text = f"controller {self._name} doesn't answer for {silence:.2f} s: does it still run?"
             self._feed.fail(StaleStateError(text, name=self._name, value=silence, bound=self._lost_after))
         elif silence < self._lost_after and self.lost and self._controller.known and (self.fault or self._states):

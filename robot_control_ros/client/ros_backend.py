@@ -211,13 +211,14 @@ class RosBackend:
         takers = (self._poses, self._joints, self._twists)
 
         def ready() -> bool:
-            known = self._controller.law and self.feed.newest and not self._watch.lost
+            heard = self.feed.newest and self._watch.fault is not None
+            known = self._controller.law and heard and not self._watch.lost
             matched = known and all(each.get_subscription_count() > 0 for each in takers)
             return bool(matched and all(each.service_is_ready() for each in self._triggers.values()))
 
         while not ready():
             if time.monotonic() > end:
-                raise _not_connected(self._controller, self._watch.fault, self._name, self._ros.node, timeout)
+                raise _not_connected(self._controller, self._watch.fault or "", self._name, self._ros.node, timeout)
             time.sleep(CONNECT_POLL)
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("mujoco")
 
 from lockstep import LockstepRos
 
-from robot_control_ros import ConfigError, NotReached, Robot, StaleStateError
+from robot_control_ros import ConfigError, HardwareFault, NotReached, Robot, StaleStateError
 
 pytestmark = [pytest.mark.ros, pytest.mark.sim]
 SLOW = 60.0  # s, for a machine under load
@@ -151,6 +151,37 @@ def test_a_killed_controller_ends_each_call_within_half_a_second(tmp_path):
             start_controller(ros, **{"impedance.stiffness": 321.0})
             ros.until(lambda: not robot.fault, "a new controller that is there")
             assert robot.gains["stiffness"][0] == 321.0
+
+
+@pytest.mark.parametrize("late", [0.0, 0.2, 0.9])
+def test_faults_from_before_it_came_are_none(tmp_path, late):
+    """The middleware keeps the last ones for it, and delivers them one by one."""
+    with LockstepRos(tmp_path) as ros:
+        ros.start("simulator", {"robot": "ur5"})
+        start_controller(ros)
+        Robot("ur5", timeout=SLOW).close()  # the controller is active
+        ros.graph.on_latched = lambda publisher, number: (
+            round((1 + number) * late * 1e9) if publisher.get_topic_name() == "/controller/fault" else 0
+        )
+        with Robot("ur5", timeout=SLOW) as robot:
+            robot.wait(5.0)
+            robot.hold()
+            assert robot.fault == ""
+
+
+def test_a_fault_from_before_it_came_that_lasts_is_the_present_one(tmp_path):
+    with LockstepRos(tmp_path) as ros:
+        ros.start("simulator", {"robot": "ur5"})
+        start_controller(ros)
+        contact = {"contact__collision_torque": 1e-4, "contact__reaction": "brake"}
+        with Robot("ur5", timeout=SLOW) as robot:
+            assert ros.set_atomically("controller", **contact).successful
+            robot.jog([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+            ros.until(lambda: robot.fault, "a contact")
+        with Robot("ur5", timeout=SLOW) as robot:
+            assert robot.fault
+            with pytest.raises(HardwareFault):
+                robot.wait(1.0)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,7 @@ def active(system):
     assert system.answer(link.set_law, "impedance").accepted
     assert system.answer(link.set_gains, {"stiffness": 500.0, "damping_ratio": 1.0}).accepted
     system.until(lambda: link.health().lifecycle == "active", "activity")
+    system.until(lambda: "pose" in link.telemetry().blocks, "a state")
     return system
 
 
@@ -435,6 +436,7 @@ def test_the_page_of_a_simulated_arm_shows_it_changes_a_gain_leads_and_stops_it(
     until(lambda: ros.get("controller", "impedance.stiffness")[:3] == [700.0] * 3, "the gain of the node")
     goal = make_pose(HOME[:3, 3] + [0.0, 0.05, 0.0], HOME[:3, :3])
     references = ros.subscribe(PoseStamped, "/controller/reference_pose")
+    until(lambda: len(references), "a reference")
     browser.begin_drag("/target")
     browser.drag("/target", goal)
 

@@ -46,6 +46,8 @@ class Graph(SteppedTime):
         lines: what was logged: name of the logger, severity, text.
         on_message: called with the publisher and the serialised message; what it returns is delivered. A list of
             (delay [ns], bytes) stands for loss, delays, duplicates and damage.
+        on_latched: how much later [ns] a subscription that has just come gets a message that was kept for it; called
+            with the publisher and the number of the message.
         sees: whether a node has discovered a publisher of another one; None where each has at once.
         launch: the command line of the node that is made next.
         process: whose code runs; None for the test's own.
@@ -63,6 +65,7 @@ class Graph(SteppedTime):
         self.timers: list[Timer] = []
         self.lines: list[tuple[str, int, str]] = []
         self.on_message: Callable[[Publisher, bytes], Iterable[tuple[int, bytes]]] | None = None
+        self.on_latched: Callable[[Publisher, int], int] = lambda publisher, number: 0
         self.sees: Callable[[Node, Publisher], bool] | None = None
         self.launch = Launch([])
         self.process: Any = None
@@ -357,8 +360,8 @@ class Publisher(Named):
     def latched_for(self, reader: Subscription) -> None:
         """Hand what was kept to a subscription that has just come."""
         if reader.qos["durability"] == _TRANSIENT_LOCAL and matches(self, reader):
-            for data, sent in self._kept:
-                self._deliver(reader, data, sent)
+            for number, (data, sent) in enumerate(self._kept):
+                self._deliver(reader, data, sent, self.graph.on_latched(self, number))
 
     def get_subscription_count(self) -> int:
         return sum(matches(self, reader) for reader in self.graph.subscriptions.get(self.name, ()))

@@ -71,8 +71,11 @@ class Entities:
         qos: QoSProfile | int = INPUT_QOS,
         raw: bool = False,
         newest: bool = False,
+        stamped: bool = False,
     ) -> Any:
         """A subscription: best effort, depth 1; the callback of a raw one gets serialised messages.
+
+        That of a `stamped` one gets, as well, when the message was sent [ns], by the clock of who sent it.
 
         With `newest`, only the newest of the messages that wait is taken: a process that stood still would else answer
         old ones first.
@@ -82,13 +85,17 @@ class Entities:
         """
         called = self._until_closed(callback)
 
-        def take(data: bytes) -> None:
+        def take(data: bytes, *more: int) -> None:
             if newest:
                 data = newest_waiting(made, kind) or data
             with self.refusals.told(topic):
-                called(data if raw else read_message(data, kind))
+                called(data if raw else read_message(data, kind), *more)
 
-        made = self.node.create_subscription(kind, topic, take, qos, event_callbacks=_QUIET_SUBSCRIPTION, raw=True)
+        def take_stamped(data: bytes, info: Any) -> None:
+            take(data, info["source_timestamp"])
+
+        taken, quiet = take_stamped if stamped else take, _QUIET_SUBSCRIPTION
+        made = self.node.create_subscription(kind, topic, taken, qos, event_callbacks=quiet, raw=True)
         return self._kept(made, self.node.destroy_subscription)
 
     def service(self, kind: type, name: str, callback: Any) -> None:
