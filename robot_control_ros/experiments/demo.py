@@ -66,7 +66,7 @@ def demo(
     with (
         Processes(specs) as processes,
         Processes(_pages(robots, page_parameters) if browser else []) as pages,
-        spinning(lambda: _operator(config, law, scene, browser, namespace)) as (operator, spin),
+        spinning(lambda: _operator(config, law, scene, browser, namespace), interrupted_status=0) as (operator, spin),
     ):
         print(operator.plan)
         try:

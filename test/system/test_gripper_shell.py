@@ -53,7 +53,7 @@ def test_the_client_and_the_shell_lead_the_fingers_and_a_killed_controller_opens
             below[2, 3] = 0.25
             robot.move_to(below, timeout=SLOW)
             assert robot.gripper.state.holding
-        assert "40 N, holds something" in run()
+        ros.until(lambda: "40 N, holds something" in run(), "fingers at rest, as the shell sees them")
         controller.process.kill()
         assert ros.call(SetBool, "/simulator/pause", data=True).success
         for _ in range(150):  # 0.3 s, longer than the time-out of the arm's commands

@@ -272,12 +272,17 @@ class _Process:
 
 
 @contextmanager
-def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], None]]]:
+def spinning(
+    make_node: Callable[[], Any], interrupted_status: int = INTERRUPTED
+) -> Iterator[tuple[Any, Callable[[float], None]]]:
     """A node of a program that does more than spin: gives the node, and a function that spins for some seconds.
 
     SIGINT and SIGTERM become KeyboardInterrupt, one each, out of the function that spins: an exception that a signal
     throws into another call of rclpy comes out of it as another error, or leaves it half done. Where the process is
     deaf, that function raises HardwareFault, and the process ends with :data:`DEAF` where its last handler is called.
+
+    Where an interrupt is the usual end of the program, `interrupted_status` is 0: a full machine, on which the
+    middleware takes too long to end, doesn't make a failure of it.
     """
     interrupted, hurried = False, False
 
@@ -317,7 +322,7 @@ def spinning(make_node: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[floa
         if process.deaf:
             _undestroyed.extend((executor, node))
         else:
-            status = INTERRUPTED if hurried else DEAF
+            status = interrupted_status if hurried else DEAF
             process.destroy(executor, node, status, DESTROYED_WITHIN if hurried else UNHURRIED)
             atexit.register(exit_after, ENDED_WITHIN if hurried else UNHURRIED, status)
 
