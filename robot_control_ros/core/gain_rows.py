@@ -64,10 +64,9 @@ def interpolate(old: Any, new: Any, fraction: float) -> Any:
     mixed = np.empty_like(gains_row(new, joints))
     interpolate_row(gains_row(old, joints), gains_row(new, joints), fraction, _are_limits(kind, joints), mixed)
     values: dict[str, Any] = {}
-    numbers = mixed.tolist()
     for name, size, first, last in _places(kind, joints):
         if size == SCALAR:
-            values[name] = numbers[first]
+            values[name] = mixed.item(first)
         elif size == MATRIX:
             values[name] = mixed[first:last].reshape(6, 6)
         else:
@@ -113,7 +112,12 @@ def _are_limits(gains_type: Any, joints: int) -> Any:
 
 def _joints_of(gains: Any) -> int:
     """The number of joints of gains that were checked; 0 where none of them is one of the joints."""
-    for spec in gain_specs(type(gains)):
-        if spec.size == JOINT:
-            return int(getattr(gains, spec.name).size)
-    return 0
+    kind: Any = type(gains)
+    name = _joint_gain(kind)
+    return int(getattr(gains, name).size) if name else 0
+
+
+@lru_cache(maxsize=256)
+def _joint_gain(gains_type: Any) -> str:
+    """The first gain that has a number for each joint; empty where there is none."""
+    return next((spec.name for spec in gain_specs(gains_type) if spec.size == JOINT), "")

@@ -140,15 +140,23 @@ def choice(default: str, choices: Sequence[str], *, doc: str, links: bool = Fals
     return field(default=default, metadata={_KEY: spec})
 
 
-def changed(gains: Any, values: Mapping[str, Any]) -> Any:
+def changed(gains: Any, values: dict[str, Any]) -> Any:
     """Gains with other values, unchecked: as dataclasses.replace does it, in a tenth of the time."""
     kind: Any = type(gains)
     if hasattr(kind, "__post_init__") or hasattr(kind, "__slots__"):
         return replace(gains, **values)
     made = object.__new__(kind)
-    vars(made).update((item.name, getattr(gains, item.name)) for item in fields(kind))
-    vars(made).update(values)
+    kept = vars(made)
+    kept.update(values)
+    for name in _field_names(kind):
+        if name not in values:
+            kept[name] = getattr(gains, name)
     return made
+
+
+@lru_cache(maxsize=256)
+def _field_names(gains_type: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(gains_type))
 
 
 def gain_specs(gains_type: type) -> tuple[GainSpec, ...]:

@@ -249,7 +249,7 @@ class Impedance(CompiledLaw):
             assert self._frames is not None
             self._frame = gains.frame
             self._frames.adopt(ComplianceFrame(gains.frame, kin))
-        self._needs_drift = bool(gains.inertia.any())
+        self._needs_drift = bool(np.count_nonzero(gains.inertia))
         self._needs_coriolis = self._needs_drift or gains.coriolis > 0.0
         self._needs_mass = self._needs_drift or gains.posture_stiffness > 0.0 or gains.posture_damping > 0.0
 
